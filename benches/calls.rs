@@ -15,8 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Select;
+use mcplink::client::CallOptions;
 use mcplink::client::{CallEvent, Client, Era, PendingCall};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::CallToolResult;
 use mcplink::transport::Stream;
 use serde_json::{Value, json};

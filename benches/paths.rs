@@ -15,8 +15,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::Tool;
 use mcplink::server::http::{HttpOptions, HttpService};
 use mcplink::server::{Context, Server};

@@ -14,8 +14,8 @@ use std::time::Duration;
 use std::{env, thread};
 
 use crossbeam_channel::{Receiver, Select};
+use mcplink::client::CallOptions;
 use mcplink::client::{CallEvent, Client, Event, PendingCall};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{CallToolResult, SubscriptionFilter, Tool};
 use mcplink::server::{Context, Server};
 use mcplink::transport::Child;

@@ -8,10 +8,11 @@
 use std::io::{IsTerminal, Write, stdout};
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Progress};
+use mcplink::protocol::Progress;
 use mcplink::schema::{CallToolResult, ContentBlock};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use mcplink::transport::Child;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -62,9 +63,9 @@ fn count(args: Count, context: &Context) -> String {
     format!("counted to {}", args.to)
 }
 
-fn divide(args: Division, _: &Context) -> Result<String, ToolError> {
+fn divide(args: Division, _: &Context) -> Result<String, HandlerError> {
     if args.divisor == 0.0 {
-        return Err(ToolError::new("can't divide by zero"));
+        return Err(HandlerError::new("can't divide by zero"));
     }
     Ok((args.dividend / args.divisor).to_string())
 }

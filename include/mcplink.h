@@ -5436,8 +5436,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplin
 
 /**
  * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
- * prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows only the first 15
- * bytes of a name.
+ * prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only the first
+ * 15 bytes of a name.
  *
  * options: the options.
  * prefix: 1 to 15 bytes, without control characters.

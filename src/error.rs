@@ -37,6 +37,7 @@ struct Inner {
     result: Option<Arc<String>>,
     http: Option<Box<HttpAnswer>>,
     oauth_code: Option<Box<str>>,
+    skill_fault: Option<SkillFault>,
 }
 
 /// The HTTP response of a server that sent no JSON-RPC result.
@@ -96,6 +97,26 @@ pub enum ErrorKind {
     Unsupported,
 }
 
+/// The way in which the content of a skill differs from the entry of the skill: see
+/// [`Error::skill_fault`].
+///
+/// Each fault has two possible causes: the skill has changed since its entry was received, or the
+/// content was tampered with. In both cases the content must not be used. A host gets the new entry
+/// of the skill and asks its user for a new approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SkillFault {
+    /// The file is not in the manifest of the skill. Nothing was sent.
+    Unlisted,
+    /// The length of the content differs from the size in the manifest.
+    Size,
+    /// The SHA-256 digest of the content differs from the digest in the manifest.
+    Digest,
+    /// The front matter of `SKILL.md` differs from the front matter in the entry, or can't be
+    /// parsed.
+    FrontMatter,
+}
+
 impl Error {
     /// Makes an error, for custom transports. `message` is one sentence in lower case. It describes
     /// the event, the object concerned, and the remedy.
@@ -112,15 +133,13 @@ impl Error {
             result: None,
             http: None,
             oauth_code: None,
+            skill_fault: None,
         }))
     }
 
     /// Makes an [`ErrorKind::Io`] error. `doing` describes the operation that failed.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
-        let os_code = error.raw_os_error();
-        let mut this = Self::new(ErrorKind::Io, format!("{doing}: {error}")).with_source(error);
-        this.0.os_code = os_code;
-        this
+        Self::from(error).context(doing)
     }
 
     /// Makes an [`ErrorKind::Peer`] error, for a request that the peer refused.
@@ -208,6 +227,11 @@ impl Error {
                 .bytes()
                 .all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
         self.0.oauth_code = is_code.then(|| code.into());
+        self
+    }
+
+    pub(crate) fn with_skill_fault(mut self, fault: SkillFault) -> Self {
+        self.0.skill_fault = Some(fault);
         self
     }
 
@@ -311,6 +335,14 @@ impl Error {
         self.0.oauth_code.as_deref()
     }
 
+    /// Returns the way in which the content of a skill failed its verification; `None` for other
+    /// errors.
+    ///
+    /// Spec: Extensions, Skills, "Integrity and Verification" (2026-07-28).
+    pub fn skill_fault(&self) -> Option<SkillFault> {
+        self.0.skill_fault
+    }
+
     /// Returns the last lines that a child process wrote to its standard error, after its last
     /// answer. The format `{:#}` of the error includes them.
     pub fn stderr_tail(&self) -> Option<&str> {
@@ -320,6 +352,17 @@ impl Error {
 
 /// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
 /// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
+/// Converts an error of the operating system, so that `?` works in functions that return
+/// [`Result`]. The kind is [`ErrorKind::Io`].
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        let os_code = error.raw_os_error();
+        let mut this = Self::new(ErrorKind::Io, error.to_string()).with_source(error);
+        this.0.os_code = os_code;
+        this
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;

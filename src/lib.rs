@@ -76,14 +76,14 @@
 //! # Timeouts and cancelling
 //!
 //! Every call has a timeout. By default a call fails after 60 s without an answer or progress, and
-//! after 10 min in any case. [`CallOptions`](protocol::CallOptions) changes both limits. A
+//! after 10 min in any case. [`CallOptions`](client::CallOptions) changes both limits. A
 //! [`CancelToken`](protocol::CancelToken) cancels a call from another thread; the peer is notified:
 //!
 //! ```no_run
 //! use std::time::Duration;
 //!
 //! use mcplink::client::Client;
-//! use mcplink::protocol::{CallOptions, CancelToken};
+//! use mcplink::client::{CallOptions, CancelToken};
 //!
 //! # fn f(client: &Client) -> mcplink::Result<()> {
 //! let cancel = CancelToken::new();
@@ -176,9 +176,9 @@
 //! # }
 //! ```
 //!
-//! A tool handler that fails returns a [`ToolError`](server::ToolError); handlers of prompts,
-//! resources and completions return a [`HandlerError`](server::HandlerError). If a handler panics,
-//! its request is answered with an internal error.
+//! A handler of a server that fails returns a [`HandlerError`](server::HandlerError). The operator
+//! `?` converts other errors into it. If a handler panics, its request is answered with an internal
+//! error.
 //!
 //! # Features
 //!
@@ -191,6 +191,7 @@
 //! | `auth` | yes | OAuth logins for clients |
 //! | `jwt` | yes | checks of signed access tokens in servers |
 //! | `validation` | no | a JSON Schema validator for tool arguments and results |
+//! | `skills` | no | a parser for the YAML front matter of skills |
 //! | `cffi` | no | the C interface of `include/mcplink.h` |
 //!
 //! # Guarantees
@@ -224,11 +225,12 @@ pub mod server;
     allow(dead_code, reason = "clients share what an HTTP server has")
 )]
 mod shares;
+pub mod skills;
 mod sync;
 pub mod transport;
 pub mod validation;
 
-pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError, SkillFault};
 
 /// Runs the examples of the README as doc tests.
 #[cfg(all(doctest, feature = "schemars"))]
@@ -244,9 +246,19 @@ struct GuideToHttp;
 #[doc = include_str!("../docs/limits.md")]
 struct Limits;
 
+/// Runs the examples of the guide to publishing skills as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/publishing-skills.md")]
+struct GuideToPublishingSkills;
+
 #[cfg(all(doctest, feature = "jwt"))]
 #[doc = include_str!("../docs/authorization.md")]
 struct GuideToAuthorization;
+
+/// Runs the examples of the skills guide as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/skills.md")]
+struct GuideToSkills;
 
 #[cfg(all(doctest, feature = "tls"))]
 #[doc = include_str!("../docs/http-client.md")]

@@ -9,14 +9,14 @@ use mcplink::schema::{
     TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema,
     UntitledSingleSelectEnumSchema,
 };
-use mcplink::server::{AskError, Context, ServerBuilder, ToolError};
+use mcplink::server::{AskError, Context, HandlerError, ServerBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::tools::Nothing;
 
-type Answer = Result<String, ToolError>;
+type Answer = Result<String, HandlerError>;
 
 /// Shows the user a form, and returns the user's action and the entered values.
 fn fill_in(

@@ -1,7 +1,7 @@
 //! Tools that change the server's lists, or report a change.
 
 use mcplink::schema::{Prompt, Tool};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,14 +14,14 @@ struct Touched {
 }
 
 /// Adds and removes a tool. The library notifies the clients.
-fn change_tools(server: &Server) -> Result<&'static str, ToolError> {
+fn change_tools(server: &Server) -> Result<&'static str, HandlerError> {
     let tool = Tool::new("fleeting").description("Is gone in a moment");
     server.add_tool(tool, |_: Nothing, _: &Context| ())?;
     server.remove_tool("fleeting");
     Ok("The list of tools changed, and changed back.")
 }
 
-fn change_prompts(server: &Server) -> Result<&'static str, ToolError> {
+fn change_prompts(server: &Server) -> Result<&'static str, HandlerError> {
     let prompt = Prompt::new("fleeting").description("Is gone in a moment");
     server.add_prompt(prompt, |(): (), _: &Context| "Too late.")?;
     server.remove_prompt("fleeting");

@@ -6,7 +6,7 @@ use mcplink::schema::{
     BooleanSchema, ElicitRequestParams, ElicitSchema, JsonSchema as Schema, TaskSupport, Tool,
     ToolExecution,
 };
-use mcplink::server::{AskError, Context, ServerBuilder, TaskOptions, ToolError, ToolOutput};
+use mcplink::server::{AskError, Context, HandlerError, ServerBuilder, TaskOptions, ToolOutput};
 use mcplink::{Result, RpcError};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
@@ -25,20 +25,20 @@ struct Computation {
 }
 
 /// Stops when it is cancelled, as a task or as a call.
-fn slow_compute(args: Computation, context: &Context) -> Result<String, ToolError> {
+fn slow_compute(args: Computation, context: &Context) -> Result<String, HandlerError> {
     let time = Duration::try_from_secs_f64(args.seconds)?;
     if context.cancel_token().wait(time) {
-        return Err(ToolError::new("cancelled"));
+        return Err(HandlerError::new("cancelled"));
     }
     Ok(format!("Computed {} in {} s.", args.label, args.seconds))
 }
 
-fn failing_job(_: Nothing, context: &Context) -> Result<String, ToolError> {
+fn failing_job(_: Nothing, context: &Context) -> Result<String, HandlerError> {
     context.cancel_token().wait(Duration::from_secs(1));
-    Err(ToolError::new("The job failed."))
+    Err(HandlerError::new("The job failed."))
 }
 
-fn protocol_error_job(_: Nothing, _: &Context) -> Result<String, ToolError> {
+fn protocol_error_job(_: Nothing, _: &Context) -> Result<String, HandlerError> {
     Err(RpcError::internal("the job can't be done here").into())
 }
 
@@ -55,7 +55,7 @@ fn confirmed(context: &Context, key: &str, message: &str) -> Result<bool, AskErr
     Ok(content["confirm"] == true)
 }
 
-fn confirm_delete(args: File, context: &Context) -> Result<String, ToolError> {
+fn confirm_delete(args: File, context: &Context) -> Result<String, HandlerError> {
     let question = format!("Delete {}?", args.filename);
     Ok(if confirmed(context, "confirm", &question)? {
         format!("Deleted {}.", args.filename)
@@ -65,14 +65,14 @@ fn confirm_delete(args: File, context: &Context) -> Result<String, ToolError> {
 }
 
 /// Asks two questions before the first `?`, so they go out together.
-fn multi_input(_: Nothing, context: &Context) -> Result<String, ToolError> {
+fn multi_input(_: Nothing, context: &Context) -> Result<String, HandlerError> {
     let first = confirmed(context, "first", "Do the first thing?");
     let second = confirmed(context, "second", "Do the second thing?");
     Ok(format!("first: {}, second: {}", first?, second?))
 }
 
 /// Becomes a task after the question is answered.
-fn with_task(_: Nothing, context: &Context) -> Result<String, ToolError> {
+fn with_task(_: Nothing, context: &Context) -> Result<String, HandlerError> {
     let name = ask_text(context, "user_name", "What is your name?", "name")?;
     context.become_task()?;
     Ok(format!("Hello from a task, {name}!"))

@@ -10,6 +10,7 @@ mod changes;
 mod jobs;
 mod prompts;
 mod resources;
+mod skills;
 mod tools;
 
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ fn server() -> mcplink::Result<Server> {
         .instructions("Everything here is for trying out clients.")
         .logging(true);
     let server = prompts::add(resources::add(asking::add(tools::add(server)?)));
-    let server = jobs::add(server)?;
+    let server = skills::add(jobs::add(server)?);
     let server = server.build()?;
     changes::add(&server)?;
     Ok(server)

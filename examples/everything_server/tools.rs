@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcplink::schema::{
     CallToolResult, ContentBlock, JsonSchema as Schema, LoggingLevel, ResourceContents, Tool,
 };
-use mcplink::server::{Context, Json, ServerBuilder, ToolError};
+use mcplink::server::{Context, HandlerError, Json, ServerBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,8 +46,8 @@ fn add_numbers(args: Summands, _: &Context) -> String {
     (args.a + args.b).to_string()
 }
 
-fn fail(_: Nothing, _: &Context) -> Result<(), ToolError> {
-    Err(ToolError::new("it failed on purpose"))
+fn fail(_: Nothing, _: &Context) -> Result<(), HandlerError> {
+    Err(HandlerError::new("it failed on purpose"))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -68,11 +68,11 @@ fn hundred() -> u64 {
     100
 }
 
-fn slow(args: Steps, context: &Context) -> Result<String, ToolError> {
+fn slow(args: Steps, context: &Context) -> Result<String, HandlerError> {
     let (steps, delay) = (args.steps, Duration::from_millis(args.delay_ms));
     for step in 1..=steps {
         if context.cancel_token().wait(delay) {
-            return Err(ToolError::new("cancelled"));
+            return Err(HandlerError::new("cancelled"));
         }
         let message = format!("step {step} of {steps}");
         context.progress(step.into(), Some(steps.into()), Some(&message));
@@ -136,7 +136,7 @@ fn logs_once(_: Nothing, context: &Context) -> &'static str {
     "Logged one message, if you want to know."
 }
 
-fn reconnects(_: Nothing, context: &Context) -> mcplink::Result<&'static str, ToolError> {
+fn reconnects(_: Nothing, context: &Context) -> mcplink::Result<&'static str, HandlerError> {
     context.close_stream_and_retry(Duration::from_millis(500))?;
     context.cancel_token().wait(PAUSE);
     Ok("You came back.")

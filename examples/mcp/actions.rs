@@ -3,8 +3,8 @@
 use std::sync::mpsc;
 use std::time::Instant;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event, Subscription};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ReadResourceResult,
     ResourceContents, SubscriptionFilter,

@@ -219,7 +219,7 @@ impl OAuthBuilder {
 
     /// Sets the timeout of a whole login. Defaults to 5 min, and is at most one day. A login that
     /// takes longer fails. While the user logs in, the timeout of the waiting calls is paused.
-    /// Their [`max_timeout`](crate::protocol::CallOptions::max_timeout) is not paused.
+    /// Their [`max_timeout`](crate::client::CallOptions::max_timeout) is not paused.
     pub fn login_timeout(mut self, timeout: Duration) -> Self {
         self.login_timeout = timeout;
         self

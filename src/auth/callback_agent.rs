@@ -71,7 +71,7 @@ impl LoginAttempt for CallbackUserAgent {
 
 impl fmt::Debug for CallbackUserAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Visitor")
+        f.debug_struct("CallbackUserAgent")
             .field("redirect_uri", &self.redirect)
             .finish_non_exhaustive()
     }

@@ -204,7 +204,7 @@ impl Drop for Held<'_> {
 struct Flow {
     aim: TokenNeed,
     turn: LoginLock,
-    ticket: Arc<CancelHandle>,
+    cancel_handle: Arc<CancelHandle>,
     /// The progress of the flow. Invariant: it is written only while the server's `state` is locked
     /// too. Waiters wait on `changed` with the lock of `state`, and would miss a change that is
     /// made without this lock.
@@ -439,13 +439,13 @@ impl ServerState {
         let flow = Arc::new(Flow {
             aim: aim.clone(),
             turn: LoginLock::default(),
-            ticket: CancelHandle::until(Some(ends_at)),
+            cancel_handle: CancelHandle::until(Some(ends_at)),
             progress: Mutex::default(),
         });
         let (site, own) = (Arc::clone(self), Arc::clone(&flow));
         let further = threads.clone();
         threads.start("login", Stack::Large, move || {
-            let waiting = CredentialWait::new(Arc::clone(&own.ticket), further);
+            let waiting = CredentialWait::new(Arc::clone(&own.cancel_handle), further);
             let on_person = |is_asked| {
                 let _state = site.state();
                 own.progress.lock().asks_person = is_asked;
@@ -539,7 +539,7 @@ impl ServerState {
             flow.turn.end();
         }
         if is_last {
-            flow.ticket.end();
+            flow.cancel_handle.end();
         }
     }
 }
@@ -559,7 +559,7 @@ mod tests {
         let (asked, was_asked) = mpsc::channel();
         let (held, was_held) = mpsc::channel();
         let (looks, was_asked) = (Mutex::new(0), Mutex::new(was_asked));
-        let ticket = CancelHandle::new(move |now, is_held| {
+        let cancel_handle = CancelHandle::new(move |now, is_held| {
             let mut looks = looks.lock();
             *looks += 1;
             match *looks {
@@ -575,7 +575,7 @@ mod tests {
             }
             NextCheck::At(now + 3 * LONG)
         });
-        let waiting = CredentialWait::new(ticket, Threads::default());
+        let waiting = CredentialWait::new(cancel_handle, Threads::default());
         let url = HttpUrl::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(ServerState::new(url));
         let ends_at = Instant::now() + 3 * LONG;

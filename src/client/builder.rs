@@ -22,8 +22,8 @@ use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
-    LoggingMessageNotificationParams, ProtocolVersion, Root, TASKS_EXTENSION, TraceContext,
-    check_extension_id, method,
+    LoggingMessageNotificationParams, ProtocolVersion, Root, SKILLS_EXTENSION, TASKS_EXTENSION,
+    TraceContext, check_extension_id, method,
 };
 use crate::transport::{Limits, Threads, Transport};
 use crate::validation::Validator;
@@ -252,6 +252,12 @@ impl ClientBuilder {
         self.extension(TASKS_EXTENSION, JsonObject::new())
     }
 
+    /// Declares the extension `io.modelcontextprotocol/skills`. Defaults to no. Servers answer
+    /// requests about skills without this declaration too: see [`Client::skills`].
+    pub fn skills(self) -> Self {
+        self.extension(SKILLS_EXTENSION, JsonObject::new())
+    }
+
     /// Sets the allowed revisions. Defaults to all revisions. The client uses the newest allowed
     /// revision that the server supports.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
@@ -326,7 +332,7 @@ impl ClientBuilder {
     ///
     /// A log message that cannot be parsed is reported to [`on_log`](Self::on_log), which receives
     /// the log records of this library. [`Client::set_log_level`] and
-    /// [`CallOptions::log_level`](crate::protocol::CallOptions::log_level) select the messages that
+    /// [`CallOptions::log_level`](super::CallOptions::log_level) select the messages that
     /// the server sends.
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision; deprecated in 2026-07-28).
@@ -492,7 +498,7 @@ impl ClientBuilder {
     /// thread. Defaults to no hook.
     ///
     /// A trace context that is set with
-    /// [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context) takes
+    /// [`CallOptions::trace_context`](super::CallOptions::trace_context) takes
     /// precedence.
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to servers of earlier

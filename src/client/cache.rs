@@ -133,14 +133,15 @@ struct KeyScope {
     realm: Arc<str>,
     /// The transport of the connection, if the authorization of requests can change during the
     /// connection.
-    carrier: Option<Arc<dyn ExchangeTransport>>,
+    exchange_transport: Option<Arc<dyn ExchangeTransport>>,
 }
 
 impl KeyScope {
     /// Returns the key of the principal that private responses belong to.
     fn realm(&self) -> Arc<str> {
-        let carrier = self.carrier.as_ref();
-        match carrier.map_or(0, |carrier| carrier.authorization()) {
+        let exchange_transport = self.exchange_transport.as_ref();
+        match exchange_transport.map_or(0, |exchange_transport| exchange_transport.authorization())
+        {
             0 => Arc::clone(&self.realm),
             number => format!("{}\nlet in {number}", self.realm).into(),
         }
@@ -215,7 +216,7 @@ impl ClientCache {
         address: Option<&str>,
         server: &ServerDescription,
         envelope: &RequestMeta,
-        carrier: Option<Arc<dyn ExchangeTransport>>,
+        exchange_transport: Option<Arc<dyn ExchangeTransport>>,
     ) {
         let who = serde_json::to_string(&server.info).unwrap_or_default();
         let server = match address {
@@ -231,7 +232,7 @@ impl ClientCache {
         *self.scope.lock() = Some(KeyScope {
             server: server.into(),
             realm: realm.into(),
-            carrier,
+            exchange_transport,
         });
     }
 
@@ -369,6 +370,11 @@ impl Fetched {
             Self::Cached(text) => text,
             Self::New(result, _) => result,
         }
+    }
+
+    /// Whether the response is from the cache.
+    pub(super) fn is_cached(&self) -> bool {
+        matches!(self, Self::Cached(_))
     }
 
     /// Caches the response if it is new and may be cached.

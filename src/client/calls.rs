@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::{self, Fetched, Looked, Topic};
+use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
 use super::output_schemas::{self, ResultCheck};
 use super::paging::Pages;
@@ -14,7 +15,6 @@ use super::supervisor::ping_method;
 use super::{Client, Inner, idempotency};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::CallOptions;
 use crate::schema::tree;
 use crate::schema::{
     CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, FitTo,
@@ -167,7 +167,7 @@ impl Client {
     ///
     /// ```
     /// use mcplink::client::Client;
-    /// use mcplink::protocol::CallOptions;
+    /// use mcplink::client::CallOptions;
     /// # use mcplink::server::Server;
     /// # use mcplink::transport::memory;
     /// # let server = Server::builder("hello", "1.0")
@@ -224,7 +224,7 @@ impl Client {
             schema,
             age,
             began: Instant::now(),
-            timeout: options.timeout_of_call(),
+            timeout: options.request.timeout_of_call(),
         })
     }
 
@@ -392,7 +392,7 @@ impl Client {
         Ok(answer.into_raw())
     }
 
-    fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
+    pub(super) fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
         self.need(
             self.capabilities().resources.is_some(),
             "resources",
@@ -653,7 +653,7 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let answer = self.call_in_rounds(
+        let answer = self.call_round_trips(
             method,
             params_text(method, params)?,
             &mut options,
@@ -690,15 +690,15 @@ impl Client {
         mut options: CallOptions<'_>,
     ) -> Result<Fetched> {
         let params = params_text(method, params)?;
-        let request = cache::request_text(method, &params, options.own_meta());
+        let request = cache::request_text(method, &params, &options.meta);
         // Cached responses of a server that has gone are not used.
         let link = &self.0.link;
-        let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
+        let bypass = options.bypass_cache || link.generation().peer.is_closed();
         let fetch = match link.cache.look_up(request, topic, bypass) {
             Looked::Found(text) => return Ok(Fetched::Cached(text)),
             Looked::Missing(fetch) => fetch,
         };
-        let answer = self.call_in_rounds(method, params, &mut options, FirstRequest::Unsent)?;
+        let answer = self.call_round_trips(method, params, &mut options, FirstRequest::Unsent)?;
         // The answer depends on a user's input, which is not part of the cache key.
         if answer.asked {
             fetch.replace_by_nothing();

@@ -36,7 +36,7 @@ use super::supervisor::Supervisor;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{CallOptions, CancelToken, Connection, LogLevel, Peer};
+use crate::protocol::{CancelToken, Connection, LogLevel, Peer, RequestOptions};
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -78,7 +78,7 @@ pub(super) struct Opening<'a> {
     number: u64,
     /// The time that users took for answers, for example for a login. The deadline of the connect
     /// operation is extended by this time.
-    people_took: Cell<Duration>,
+    user_time: Cell<Duration>,
     /// The earlier errors of the connect operation: the error of the probe, and the error of the
     /// first start of the server.
     earlier: Vec<Error>,
@@ -103,7 +103,7 @@ impl<'a> Opening<'a> {
             known,
             cancel,
             number: 0,
-            people_took: Cell::default(),
+            user_time: Cell::default(),
             earlier: Vec::new(),
             is_guessed: false,
         }
@@ -358,8 +358,8 @@ impl<'a> Opening<'a> {
         }
         self.earlier.push(add_words(error, &connection.peer()));
         // The new connection counts the users' time from zero.
-        let people_took = self.people_took.take();
-        self.deadline = self.deadline.and_then(|at| at.checked_add(people_took));
+        let user_time = self.user_time.take();
+        self.deadline = self.deadline.and_then(|at| at.checked_add(user_time));
         let connection = self
             .open(spare)
             .map_err(|error| self.with_earlier(error.context("opening it once more failed")))?;
@@ -452,14 +452,16 @@ impl<'a> Opening<'a> {
             Err(error) => return Verdict::Hopeless(error),
         };
         // A server that does not support the probe may not support its cancellation either.
-        let mut options = CallOptions::new().timeout(self.left()).without_cancelling();
+        let mut options = RequestOptions::new()
+            .timeout(self.left())
+            .without_cancelling();
         if let Some(token) = &self.cancel {
             options = options.cancel_with(token);
         }
         let fields = header_params::standard(revision, method::SERVER_DISCOVER);
-        options.set_manner(RequestKind::Stateless(fields));
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
+            RequestKind::Stateless(fields),
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
@@ -610,14 +612,14 @@ impl<'a> Opening<'a> {
     /// Records the time that users took on this connection, for example for a login. This time does
     /// not count as connect time.
     fn note_user_time(&self, peer: &Peer) {
-        if let Some(carrier) = peer.core().carrier() {
-            self.people_took.set(carrier.people_took());
+        if let Some(exchange_transport) = peer.core().exchange_transport() {
+            self.user_time.set(exchange_transport.user_time());
         }
     }
 
     fn left(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |deadline| {
-            (deadline + self.people_took.get()).saturating_duration_since(Instant::now())
+            (deadline + self.user_time.get()).saturating_duration_since(Instant::now())
         })
     }
 
@@ -669,7 +671,7 @@ fn add_words(mut error: Error, peer: &Peer) -> Error {
 }
 
 fn is_over_http(peer: &Peer) -> bool {
-    peer.core().carrier().is_some()
+    peer.core().exchange_transport().is_some()
 }
 
 /// Whether an error shows that the server has exited or closed the connection.
@@ -684,15 +686,19 @@ pub(super) fn initialize(
     patience: Duration,
     cancel: Option<&CancelToken>,
 ) -> Result<InitializeResult> {
-    let mut options = CallOptions::new()
+    let mut options = RequestOptions::new()
         .timeout(patience)
         .max_timeout(patience)
         .without_cancelling();
     if let Some(token) = cancel {
         options = options.cancel_with(token);
     }
-    options.set_manner(RequestKind::OpensSession);
-    let answer = peer.request(method::INITIALIZE, params, options)?;
+    let answer = peer.request_with(
+        method::INITIALIZE,
+        RequestKind::OpensSession,
+        |_, text| serde_json::to_writer(text, params),
+        &mut options,
+    )?;
     read_initialized(peer, &answer)
 }
 
@@ -717,9 +723,9 @@ pub(super) fn finish_opening(
     let deadline = Instant::now().checked_add(left);
     let core = peer.core();
     core.allow_batches(revision.has_batches());
-    if let Some(carrier) = core.carrier() {
+    if let Some(exchange_transport) = core.exchange_transport() {
         let has_field = revision >= ProtocolVersion::V2025_06_18;
-        carrier.agree(has_field.then_some(revision.as_str()));
+        exchange_transport.agree(has_field.then_some(revision.as_str()));
     }
     let said = peer.notify_until(
         method::NOTIFICATIONS_INITIALIZED,

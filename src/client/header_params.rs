@@ -10,10 +10,11 @@ use serde::Deserialize;
 
 use super::Client;
 use super::cache::Topic;
+use super::call_options::CallOptions;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::raw_object::{RawObject, read_beside};
-use crate::protocol::{CallOptions, LogLevel};
+use crate::protocol::LogLevel;
 use crate::schema::{ProtocolVersion, Tool, method};
 use crate::sync::Mutex;
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
@@ -100,7 +101,7 @@ pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
 
 impl ClientConnection {
     /// Returns the session mode and the header fields of a request.
-    pub(super) fn manner(&self, method: &str, params: &str) -> Result<RequestKind> {
+    pub(super) fn request_kind(&self, method: &str, params: &str) -> Result<RequestKind> {
         if !self.is_stateless() {
             return Ok(RequestKind::InSession);
         }
@@ -169,7 +170,7 @@ impl ClientConnection {
     /// Whether each request is independent and described by header fields. This is so for a modern
     /// server over HTTP.
     pub(super) fn is_stateless(&self) -> bool {
-        self.revision.is_modern() && self.peer.core().carrier().is_some()
+        self.revision.is_modern() && self.peer.core().exchange_transport().is_some()
     }
 }
 

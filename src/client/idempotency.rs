@@ -13,13 +13,16 @@ use crate::schema::{Tool, method};
 use crate::sync::Mutex;
 
 /// The methods whose requests are idempotent, because they only read or set a value.
-const READING: [&str; 10] = [
+const READING: [&str; 13] = [
     method::PING,
     method::SERVER_DISCOVER,
     method::TOOLS_LIST,
     method::RESOURCES_LIST,
     method::RESOURCES_TEMPLATES_LIST,
     method::RESOURCES_READ,
+    method::RESOURCES_DIRECTORY_READ,
+    method::SKILLS_LIST,
+    method::SKILLS_GET,
     method::PROMPTS_LIST,
     method::PROMPTS_GET,
     method::COMPLETION_COMPLETE,

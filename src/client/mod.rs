@@ -10,6 +10,7 @@
 
 mod builder;
 mod cache;
+mod call_options;
 mod calls;
 mod connect;
 mod connect_cancel;
@@ -29,6 +30,7 @@ mod request_meta;
 mod requester;
 mod restart;
 mod session;
+pub mod skills;
 mod subscriber;
 mod subscription;
 mod subscriptions;
@@ -40,6 +42,7 @@ use std::sync::Arc;
 
 pub use self::builder::ClientBuilder;
 pub use self::cache::ResponseCache;
+pub use self::call_options::CallOptions;
 #[cfg(feature = "cffi")]
 pub(crate) use self::calls::tool_params;
 pub use self::era::{Era, EraMemory};
@@ -52,7 +55,7 @@ use self::supervisor::Supervisor;
 pub use self::tasks::{TaskHandle, ToolAnswer};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};
-pub use crate::protocol::{CallOptions, CancelToken, Progress};
+pub use crate::protocol::{CancelToken, Progress};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::Transport;
 

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::Client;
+use super::call_options::CallOptions;
 use super::idempotency;
 use super::input::Questions;
 use super::request_meta::with_answers;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{Call, CallOptions, SendTime};
+use crate::protocol::{Call, SendTime};
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
@@ -80,27 +81,31 @@ struct Asked {
 
 /// Measures how long a request takes, without the time that users took for a login.
 struct Clock<'a> {
-    carrier: Option<&'a Arc<dyn ExchangeTransport>>,
+    exchange_transport: Option<&'a Arc<dyn ExchangeTransport>>,
     started: Instant,
-    people_took: Duration,
+    user_time: Duration,
 }
 
 impl<'a> Clock<'a> {
     fn start(generation: &'a ClientConnection) -> Self {
-        let carrier = generation.peer.core().carrier();
+        let exchange_transport = generation.peer.core().exchange_transport();
         Self {
-            carrier,
+            exchange_transport,
             started: about_now(),
-            people_took: carrier.map_or(Duration::ZERO, |carrier| carrier.people_took()),
+            user_time: exchange_transport.map_or(Duration::ZERO, |exchange_transport| {
+                exchange_transport.user_time()
+            }),
         }
     }
 
     /// Returns the options of the call with the remaining time.
     fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
-        let people_took = self
-            .carrier
-            .map_or(Duration::ZERO, |carrier| carrier.people_took());
-        let user_time = people_took.saturating_sub(self.people_took);
+        let user_time = self
+            .exchange_transport
+            .map_or(Duration::ZERO, |exchange_transport| {
+                exchange_transport.user_time()
+            });
+        let user_time = user_time.saturating_sub(self.user_time);
         let spent = self.started.elapsed().saturating_sub(user_time);
         options.after(spent, spent)
     }
@@ -136,7 +141,7 @@ impl Client {
                         FirstRequest::Unsent => {
                             self.request_once(generation, method, params, options)
                         }
-                        FirstRequest::Sent(_, call) => call.finish(options),
+                        FirstRequest::Sent(_, call) => call.finish(&mut options.request),
                         FirstRequest::Answered(_, result) => result,
                     };
                     let refusal = match done {
@@ -177,7 +182,7 @@ impl Client {
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         self.start_once(generation, method, params, options, SendTime::Now)?
-            .finish(options)
+            .finish(&mut options.request)
     }
 
     /// Starts a request with the usual `_meta`.
@@ -186,15 +191,15 @@ impl Client {
         generation: &ClientConnection,
         method: &str,
         params: &str,
-        options: &mut CallOptions<'_>,
+        options: &CallOptions<'_>,
         when: SendTime,
     ) -> Result<Call> {
         let meta = self.0.link.own_meta(generation.revision, options)?;
-        options.set_manner(generation.manner(method, params)?);
         generation.peer.start(
             method,
+            generation.request_kind(method, params)?,
             |id, text| generation.envelope.write(id, params, &meta, text),
-            options,
+            &options.request,
             when,
         )
     }
@@ -210,7 +215,7 @@ impl Client {
 
     /// Sends a request and repeats it with answers until its result is complete. Each round trip
     /// has its own timeout. The timeout does not run while a user answers.
-    pub(super) fn call_in_rounds(
+    pub(super) fn call_round_trips(
         &self,
         method: &str,
         params: String,
@@ -218,7 +223,7 @@ impl Client {
         first: FirstRequest,
     ) -> Result<Answer> {
         let is_harmless = |number| idempotency::is_harmless(self, number, method, &params);
-        let (started, mut people_took) = (about_now(), Duration::ZERO);
+        let (started, mut user_time) = (about_now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, first, is_harmless)?;
         let generation = self.0.link.generation();
         let mut pause = PAUSES.0;
@@ -236,16 +241,16 @@ impl Client {
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
                 let since = Instant::now();
-                let cancel = options.cancel_token();
+                let cancel = options.request.cancel_token();
                 let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
-                people_took += since.elapsed();
+                user_time += since.elapsed();
                 answers
             });
             let answers = answers
                 .transpose()
                 .map_err(|error| error.context(self.during(method)))?;
             if answers.is_none() {
-                if options.pause(pause) {
+                if options.request.pause(pause) {
                     let text = format!("{} was cancelled between two rounds", self.during(method));
                     return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
                 }
@@ -262,7 +267,7 @@ impl Client {
             // An earlier round trip may have had an effect, so the error must say that the call was
             // sent. A retry on another server is not possible, because only the requesting server
             // knows the state.
-            let spent = started.elapsed().saturating_sub(people_took);
+            let spent = started.elapsed().saturating_sub(user_time);
             let mut rest = options.after(Duration::ZERO, spent);
             result = self
                 .request_text(method, &again, &mut rest, FirstRequest::Unsent, |_| false)

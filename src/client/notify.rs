@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::Client;
+use super::call_options::CallOptions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::CallOptions;
 use crate::schema::{NotificationParams, method};
 
 impl Client {

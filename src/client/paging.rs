@@ -13,15 +13,17 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::iter::FusedIterator;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
 use super::cache::Topic;
+use super::call_options::CallOptions;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
-use crate::protocol::CallOptions;
 use crate::schema::{
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Misfit,
-    PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool, method,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,
+    ListToolsResult, Misfit, Prompt, ReadResourceDirectoryResult, Resource, ResourceTemplate,
+    Skill, Tool, method,
 };
 
 /// The maximum numbers of pages and items of a list.
@@ -53,13 +55,12 @@ pub trait ListPage: sealed::Sealed + DeserializeOwned + Clone {
 }
 
 mod sealed {
-    use super::{Misfit, ServerCapabilities, Tool};
+    use super::{Misfit, Result, Tool};
 
     pub trait Sealed {
-        /// The name of the server capability that the list method requires.
-        const CAPABILITY: &'static str;
-
-        fn is_advertised(capabilities: &ServerCapabilities) -> bool;
+        /// Returns an error if the server did not declare the capability that the list method
+        /// requires.
+        fn require(client: &super::Client) -> Result<()>;
 
         fn next_cursor(&self) -> Option<&str>;
 
@@ -83,6 +84,12 @@ mod sealed {
 
 macro_rules! list_page {
     ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident $(, $more:item)*) => {
+        list_page!($page, $field: $item, $method, |client: &Client| {
+            let has = client.capabilities().$capability.is_some();
+            client.need(has, stringify!($capability), $method)
+        } $(, $more)*);
+    };
+    ($page:ty, $field:ident: $item:ty, $method:expr, $require:expr $(, $more:item)*) => {
         impl ListPage for $page {
             type Item = $item;
 
@@ -94,10 +101,8 @@ macro_rules! list_page {
         }
 
         impl sealed::Sealed for $page {
-            const CAPABILITY: &'static str = stringify!($capability);
-
-            fn is_advertised(capabilities: &ServerCapabilities) -> bool {
-                capabilities.$capability.is_some()
+            fn require(client: &Client) -> Result<()> {
+                $require(client)
             }
 
             fn next_cursor(&self) -> Option<&str> {
@@ -136,6 +141,25 @@ list_page!(
     resources
 );
 list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
+list_page!(ListSkillsResult, skills: Skill, method::SKILLS_LIST, |client: &Client| {
+    client.need_skills(method::SKILLS_LIST)
+});
+list_page!(
+    ReadResourceDirectoryResult,
+    resources: Resource,
+    method::RESOURCES_DIRECTORY_READ,
+    Client::need_directories
+);
+
+/// The params of a request for a page.
+#[derive(Serialize)]
+struct PageParams<'a> {
+    /// The URI of the directory whose children are listed; absent for other lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
 
 /// An iterator over the pages of a list. Each page is requested when the iterator reaches it,
 /// unless a fresh response is cached. The iterator ends after the last page or the first error.
@@ -148,6 +172,8 @@ list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
 pub struct Pages<'a, P> {
     client: Client,
     options: CallOptions<'a>,
+    /// The URI of the directory whose children are listed.
+    directory: Option<String>,
     course: Course,
     /// Whether the server has refused a cursor that it had sent itself.
     is_lost: bool,
@@ -161,10 +187,17 @@ impl<'a, P: ListPage> Pages<'a, P> {
         Self {
             client,
             options,
+            directory: None,
             course,
             is_lost: false,
             before: None,
         }
+    }
+
+    /// Sets the directory whose children are listed.
+    pub(super) fn of_directory(mut self, uri: &str) -> Self {
+        self.directory = Some(uri.to_owned());
+        self
     }
 
     /// Returns an iterator over the items of all pages.
@@ -218,14 +251,10 @@ impl<'a, P: ListPage> Pages<'a, P> {
     /// ends the list.
     fn ask(&mut self, cursor: Option<String>) -> Result<Option<P>> {
         let client = &self.client;
-        client.need(
-            P::is_advertised(client.capabilities()),
-            P::CAPABILITY,
-            P::METHOD,
-        )?;
-        let params = PaginatedRequestParams {
+        P::require(client)?;
+        let params = PageParams {
+            uri: self.directory.as_deref(),
             cursor,
-            ..PaginatedRequestParams::default()
         };
         let link = &client.0.link;
         let age = link.outputs.age();

@@ -22,15 +22,14 @@ use crossbeam_channel::{Receiver, Sender};
 use serde::Serialize;
 
 use super::Client;
+use super::call_options::{CallOptions, OwnedCallOptions};
 use super::calls::tool_params;
 use super::mrtr::FirstRequest;
 use super::request_meta::params_text;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{
-    Call, CallOptions, CancelToken, OnCancel, OwnedOptions, Progress, SendTime, WatchedCall,
-};
+use crate::protocol::{Call, CancelToken, OnCancel, Progress, SendTime, WatchedCall};
 use crate::schema::{
     CallToolResult, GetPromptRequestParams, GetPromptResult, ReadResourceRequestParams,
     ReadResourceResult, ResultType, method,
@@ -63,7 +62,7 @@ pub enum CallEvent {
 ///
 /// ```
 /// use mcplink::client::Client;
-/// use mcplink::protocol::CallOptions;
+/// use mcplink::client::CallOptions;
 /// use mcplink::server::Server;
 /// use mcplink::transport::memory;
 /// use serde_json::json;
@@ -110,7 +109,7 @@ struct Sent<T> {
 struct Rest<T> {
     method: Box<str>,
     params: String,
-    options: OwnedOptions,
+    options: OwnedCallOptions,
     started: Instant,
     finish: Finish<T>,
 }
@@ -232,7 +231,7 @@ impl<T: Send + 'static> PendingCall<T> {
         let until = after(timeout);
         if let State::Sent(sent) = &mut self.state {
             let mut options = sent.rest.options();
-            let result = sent.call.finish_until(until, &mut options)?;
+            let result = sent.call.finish_until(until, &mut options.request)?;
             let State::Sent(sent) = std::mem::replace(&mut self.state, taken()) else {
                 return None;
             };
@@ -369,9 +368,9 @@ fn is_final(client: &Client, generation: &ClientConnection, result: &Result<RawR
 
 /// Replaces the token of the options by a token of the call's own, which is cancelled together with
 /// the caller's token.
-fn own_token(options: &mut OwnedOptions) -> (CancelToken, Option<OnCancel>) {
+fn own_token(options: &mut OwnedCallOptions) -> (CancelToken, Option<OnCancel>) {
     let own = CancelToken::new();
-    let theirs = options.cancel.replace(own.clone());
+    let theirs = options.request.cancel.replace(own.clone());
     let on_cancel = theirs.map(|token| {
         let (own, reason) = (own.clone(), token.clone());
         token.on_trigger(move || match reason.reason() {
@@ -515,7 +514,7 @@ impl Client {
             false,
             options,
             move |client, params, mut options, first| {
-                let answer = client.call_in_rounds(method, params, &mut options, first)?;
+                let answer = client.call_round_trips(method, params, &mut options, first)?;
                 client.decode(method, &answer.result)
             },
         )
@@ -527,7 +526,7 @@ impl Client {
         method: &str,
         params: String,
         is_task: bool,
-        mut options: CallOptions<'_>,
+        options: CallOptions<'_>,
         finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
     ) -> Result<PendingCall<T>> {
         let Some(owned) = options.to_owned_options() else {
@@ -543,18 +542,13 @@ impl Client {
             finish: Box::new(finish),
         };
         let ready = self.0.link.ready_now().filter(|generation| {
-            let is_stream = generation.peer.core().carrier().is_none();
+            let is_stream = generation.peer.core().exchange_transport().is_none();
             is_stream && !is_task
         });
         let state = match ready {
             Some(generation) => {
-                let call = self.start_once(
-                    &generation,
-                    method,
-                    &rest.params,
-                    &mut options,
-                    SendTime::Soon,
-                )?;
+                let call =
+                    self.start_once(&generation, method, &rest.params, &options, SendTime::Soon)?;
                 State::Sent(Box::new(Sent {
                     generation,
                     call,
@@ -634,7 +628,7 @@ impl Client {
                 let (reporting, ending) = (Arc::clone(&shared), Arc::clone(&shared));
                 let on_progress = move |progress| reporting.report(progress);
                 let on_end = move |result| end_first(&client, generation, result, &ending);
-                let watched = sent.call.watch(&options, on_progress, on_end);
+                let watched = sent.call.watch(&options.request, on_progress, on_end);
                 let first = watched
                     .inspect_err(|error| shared.end(SharedState::Ended(Err(error.clone()))))
                     .ok();

@@ -18,12 +18,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::call_options::CallOptions;
 use super::connect::{finish_opening, initialize};
 use super::supervisor::{ClientConnection, Supervisor};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
-use crate::protocol::{CallOptions, CancelToken, LogLevel};
+use crate::protocol::{CancelToken, LogLevel, RequestOptions};
 use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
 use crate::sync::{Condvar, Mutex};
+use crate::transport::message::RequestKind;
 
 /// The params and the timeout for opening a new session of the server.
 #[derive(Debug)]
@@ -103,7 +105,7 @@ impl RecoveryLock {
 impl ClientConnection {
     /// Returns the number of the session that the next request uses; `None` without sessions.
     pub(super) fn session(&self) -> Option<u64> {
-        self.peer.core().carrier()?.session()
+        self.peer.core().exchange_transport()?.session()
     }
 
     /// Recovers from the refusal of a request. If the session of the request was lost, opens a new
@@ -153,7 +155,7 @@ impl ClientConnection {
             return Ok(false);
         };
         let refused = Instant::now();
-        let (timeout, cancel) = options.patience();
+        let (timeout, cancel) = options.request.patience();
         let deadline = timeout.and_then(|timeout| refused.checked_add(timeout));
         let patience = || {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -210,12 +212,15 @@ impl ClientConnection {
 
     /// Checks whether the server knows the session.
     fn prove(&self, patience: Duration, cancel: Option<&CancelToken>) -> Proof {
-        let mut options = CallOptions::new().timeout(patience).max_timeout(patience);
+        let mut options = RequestOptions::new()
+            .timeout(patience)
+            .max_timeout(patience);
         if let Some(token) = cancel {
             options = options.cancel_with(token);
         }
         let answer = self.peer.request_with(
             method::PING,
+            RequestKind::default(),
             |id, text| self.envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
@@ -246,7 +251,7 @@ impl ClientConnection {
         link.missed_changes(&self.peer, self.number);
         let level = link.log_level.lock().clone();
         if let Some(level) = level {
-            let options = CallOptions::new().timeout(patience);
+            let options = RequestOptions::new().timeout(patience);
             let params = SetLevelRequestParams::new(level);
             self.peer
                 .request(method::LOGGING_SET_LEVEL, &params, options)?;

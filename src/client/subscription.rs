@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_channel::Receiver;
 
 use super::Client;
+use super::call_options::CallOptions;
 use super::subscriber::{OnEvent, Subscriber, Wait};
 use super::subscriptions::Subscriptions;
 use super::supervisor::ClientConnection;
 use crate::error::Result;
-use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, TaskStatus};
 
 /// The maximum number of events that wait in the channel of a subscription.
@@ -177,7 +177,7 @@ impl Client {
         options: CallOptions<'_>,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription> {
-        let (timeout, cancel) = options.patience();
+        let (timeout, cancel) = options.request.patience();
         let wait = Wait::new(timeout, cancel);
         let generation = self.0.link.ready(&options)?;
         let meta = self.0.link.own_meta(generation.revision, &options)?;

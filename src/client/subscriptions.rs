@@ -135,10 +135,10 @@ impl Subscriptions {
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let (all, ending) = (Arc::clone(self), Arc::clone(subscriber));
         let (peer, number) = (generation.peer.clone(), generation.number);
-        let manner = generation.manner(method::SUBSCRIPTIONS_LISTEN, &params)?;
+        let request_kind = generation.request_kind(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let call = generation.peer.start_quick_request(
             method::SUBSCRIPTIONS_LISTEN,
-            manner,
+            request_kind,
             |id, text| {
                 // The entry is added before the request is sent. The acknowledgement may arrive
                 // before the send returns.

@@ -36,6 +36,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::cache::{ClientCache, ResponseCache};
+use super::call_options::CallOptions;
 use super::connect::{Opened, Opening};
 use super::era;
 use super::header_params::Mirrors;
@@ -49,14 +50,12 @@ use super::session::Reopening;
 use super::subscriptions::Subscriptions;
 use super::{ClientBuilder, Era, ServerDescription};
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::protocol::{
-    CallOptions, CancelToken, Connection, Handlers, LogLevel, OnCancel, Peer, tell,
-};
+use crate::protocol::{CancelToken, Connection, Handlers, LogLevel, OnCancel, Peer, tell};
 use crate::schema::{
     JsonObject, LoggingLevel, ProtocolVersion, Tool, TraceContext, meta_key, method,
 };
 use crate::sync::{Condvar, Mutex};
-use crate::transport::{Stack, Started, Transport};
+use crate::transport::{Allowance, Stack, Started, Transport};
 
 /// The maximum number of different descriptions that the servers of one client may give. All
 /// descriptions stay in memory, because references to them must stay valid.
@@ -155,6 +154,7 @@ impl Supervisor {
     ) -> Result<Arc<Self>> {
         settings.inputs.pages = settings.inputs.pages.for_one_client();
         settings.inputs.declare(&mut settings.capabilities);
+        settings.limits.allowance = Allowance::default();
         let again = match settings.restart.clone() {
             None => None,
             Some(restart) => {
@@ -253,7 +253,7 @@ impl Supervisor {
         revision: ProtocolVersion,
         options: &CallOptions<'_>,
     ) -> Result<JsonObject> {
-        let mut meta = options.own_meta().clone();
+        let mut meta = options.meta.clone();
         if revision.is_legacy() {
             meta.remove(meta_key::LOG_LEVEL);
         }
@@ -288,8 +288,8 @@ impl Supervisor {
 
     /// Returns the connection for a request. Blocks while the server is being restarted.
     pub(super) fn ready(&self, options: &CallOptions<'_>) -> Result<Arc<ClientConnection>> {
-        let (_, cancel) = options.patience();
-        self.await_newer(None, options.shorter_bound(), cancel)
+        let (_, cancel) = options.request.patience();
+        self.await_newer(None, options.request.shorter_bound(), cancel)
     }
 
     /// Sends a request. If the request was not sent because the connection was lost, sends the
@@ -324,9 +324,10 @@ impl Supervisor {
                 return Err(error);
             }
             let lost = Instant::now();
-            let (_, cancel) = options.patience();
+            let (_, cancel) = options.request.patience();
             let bound = options
                 .after(Duration::ZERO, started.elapsed())
+                .request
                 .shorter_bound();
             let next = match self.await_newer(Some(generation.number), bound, cancel) {
                 Ok(next) => next,
@@ -517,9 +518,14 @@ impl Supervisor {
             connection.close();
             return Err(error);
         }
-        let (address, carrier) = (self.address.as_deref(), peer.core().carrier());
-        self.cache
-            .settle(address, self.description(), &envelope, carrier.cloned());
+        let (address, exchange_transport) =
+            (self.address.as_deref(), peer.core().exchange_transport());
+        self.cache.settle(
+            address,
+            self.description(),
+            &envelope,
+            exchange_transport.cloned(),
+        );
         state.phase = Phase::Up;
         state.since = Instant::now();
         state.generation = Some(Arc::new(ClientConnection {
@@ -703,7 +709,7 @@ impl State {
 
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link")
+        f.debug_struct("Supervisor")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
     }

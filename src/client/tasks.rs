@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Client;
+use super::call_options::CallOptions;
 use super::calls::tool_params;
 use super::input::Questions;
 use super::mrtr::FirstRequest;
 use super::request_meta::{params_text, with_members};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
-use crate::protocol::CallOptions;
 use crate::schema::json::millis;
 use crate::schema::{
     CallToolResult, CreateTaskResult, EmptyResult, JsonObject, Task, TaskMetadata,
@@ -224,7 +224,7 @@ impl Client {
         options: &mut CallOptions<'_>,
         first: FirstRequest,
     ) -> Result<Called> {
-        let answer = self.call_in_rounds(method::TOOLS_CALL, params, options, first)?;
+        let answer = self.call_round_trips(method::TOOLS_CALL, params, options, first)?;
         let seen = if kind == Call::AsTask {
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))
@@ -323,11 +323,11 @@ impl TaskHandle {
     fn cancel_without_waiting(&self) {
         let generation = self.client.0.link.generation();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
-            .and_then(|text| Ok((generation.manner(method::TASKS_CANCEL, &text)?, text)))
-            .and_then(|(manner, text)| {
+            .and_then(|text| Ok((generation.request_kind(method::TASKS_CANCEL, &text)?, text)))
+            .and_then(|(request_kind, text)| {
                 generation.peer.start_quick_request(
                     method::TASKS_CANCEL,
-                    manner,
+                    request_kind,
                     |id, out| {
                         generation
                             .envelope
@@ -396,13 +396,13 @@ impl TaskHandle {
 
     /// Waits for the result of the task. The time limit of the options counts from `started`.
     fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
-        let in_all = options.in_all();
+        let in_all = options.request.in_all();
         let mut answered = HashSet::new();
         let mut poll = self.poll;
         // The state of a resumed task is unknown, so it is polled at once.
         let mut pauses = self.poll.is_some();
         loop {
-            let cancel = options.cancel_token();
+            let cancel = options.request.cancel_token();
             let link = &self.client.0.link;
             if std::mem::replace(&mut pauses, true) {
                 link.pause(interval(poll, in_all, started), &cancel);
@@ -484,7 +484,7 @@ impl TaskHandle {
             return Ok(None);
         }
         let generation = client.0.link.generation();
-        let cancel = options.cancel_token();
+        let cancel = options.request.cancel_token();
         let answers = generation
             .inputs
             .fulfil(&asked, &generation.peer, &cancel)?;

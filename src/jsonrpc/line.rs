@@ -102,6 +102,12 @@ impl LineBuffer {
         }
     }
 
+    /// Sets the maximum length of a line, newline excluded. It applies to all lines that were not
+    /// returned yet.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
+    }
+
     /// Returns the free space of the buffer for input, at least one byte. The caller writes input
     /// to the free space, and passes the number of bytes to [`filled`](Self::filled).
     ///

@@ -22,7 +22,7 @@ pub struct Malformed {
 #[non_exhaustive]
 pub enum Form {
     /// A text that is not JSON at all, for example a banner or a stray print.
-    Noise,
+    NotJson,
     /// A request, or a message that may be a request.
     Request,
     /// A notification, which is never answered.
@@ -37,13 +37,13 @@ impl Malformed {
         let form = match bytes.trim_ascii_start().first() {
             Some(b'{' | b'[') if scanner.looks_like_response() => Form::Response,
             Some(b'{' | b'[') => Form::Request,
-            _ => Form::Noise,
+            _ => Form::NotJson,
         };
         Self {
             error: RpcError::new(code, message),
             id: scanner.id(),
             form,
-            excerpt: (form == Form::Noise).then(|| excerpt_of(bytes)),
+            excerpt: (form == Form::NotJson).then(|| excerpt_of(bytes)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Malformed {
             ErrorCode::INVALID_REQUEST,
             format!("message is not a valid request: {error}"),
         );
-        if malformed.form == Form::Noise {
+        if malformed.form == Form::NotJson {
             malformed.form = Form::Request;
         }
         malformed

@@ -551,12 +551,12 @@ mod tests {
     #[test]
     fn each_kind_of_bad_message_has_its_code_and_its_id() {
         use ErrorCode as E;
-        check("", E::PARSE_ERROR, None, Form::Noise);
+        check("", E::PARSE_ERROR, None, Form::NotJson);
         check(
             "Server listening on port 8000",
             E::PARSE_ERROR,
             None,
-            Form::Noise,
+            Form::NotJson,
         );
         check(
             r#"{"jsonrpc":"2.0","id":3,"method":"ping""#,

@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::call_channel::{CallMessage, Outcome};
-use super::call_options::CallOptions;
 use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
 use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
+use super::request_options::RequestOptions;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome, NextCheck};
+use crate::transport::message::RequestKind;
 
 /// How long a calling thread that waits for its answer reads for all callers. After this time a
 /// thread of the connection reads.
@@ -38,7 +39,7 @@ pub(crate) struct Call {
     began: Option<Instant>,
     pub(super) deadline: Deadline,
     /// The total time that users had spent on the peer's input requests when the call began.
-    pub(super) people_took: Duration,
+    pub(super) user_time: Duration,
     pub(super) may_cancel: bool,
     /// Whether callbacks get the outcome, so that this value no longer stands for the call.
     pub(super) is_watched: bool,
@@ -63,16 +64,6 @@ pub(crate) enum SendTime {
     Soon,
 }
 
-/// Sends a request and blocks until its answer arrives.
-pub(super) fn request(
-    core: &Arc<Core>,
-    method: &str,
-    write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    options: &mut CallOptions<'_>,
-) -> Result<RawResult> {
-    start(core, method, write, options, SendTime::Now)?.finish(options)
-}
-
 /// Starts a call: sends its request. On an exchange transport, the function that waits for the
 /// outcome sends the request.
 ///
@@ -80,8 +71,9 @@ pub(super) fn request(
 pub(super) fn start(
     core: &Arc<Core>,
     method: &str,
+    kind: RequestKind,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    options: &mut CallOptions<'_>,
+    options: &RequestOptions<'_>,
     when: SendTime,
 ) -> Result<Call> {
     let now = Instant::now();
@@ -118,7 +110,7 @@ pub(super) fn start(
         unsent: None,
         began: Some(now),
         deadline,
-        people_took: core.people_took(now),
+        user_time: core.user_time(now),
         may_cancel: options.may_cancel,
         is_watched: false,
         reason: Cow::Borrowed("the caller no longer waits"),
@@ -132,8 +124,8 @@ pub(super) fn start(
         )
     })?;
     let mut message = SessionMessage::new(text).related_to(RequestId::from(id));
-    if core.carrier().is_some() {
-        message.manner = std::mem::take(&mut options.manner);
+    if core.exchange_transport().is_some() {
+        message.kind = kind;
         call.unsent = Some(message);
     } else {
         call.send(message, options, when)?;
@@ -165,7 +157,7 @@ impl Call {
     /// Blocks until the call has an outcome or is over, and returns the result of the call.
     ///
     /// `options` are the options with which the call was started.
-    pub(crate) fn finish(mut self, options: &mut CallOptions<'_>) -> Result<RawResult> {
+    pub(crate) fn finish(mut self, options: &mut RequestOptions<'_>) -> Result<RawResult> {
         let outcome = match self.unsent.take() {
             Some(message) => self.carry(message, options),
             None => {
@@ -181,7 +173,7 @@ impl Call {
     pub(crate) fn finish_until(
         &mut self,
         until: Instant,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Option<Result<RawResult>> {
         if self.unsent.is_some() {
             return None;
@@ -210,7 +202,7 @@ impl Call {
     fn send(
         &mut self,
         message: SessionMessage,
-        options: &CallOptions<'_>,
+        options: &RequestOptions<'_>,
         when: SendTime,
     ) -> Result<()> {
         let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
@@ -241,6 +233,17 @@ impl Call {
         self.give_up();
     }
 
+    /// Withdraws this thread from those that may take the reading role.
+    fn stand_down(&self) {
+        let Waiter {
+            id,
+            channel,
+            is_woken,
+            ..
+        } = &self.waiter;
+        self.core.engine().pool.stand_down(*id, channel, *is_woken);
+    }
+
     /// Removes the call from the table. Returns whether the peer has to be notified; false if the
     /// outcome has already arrived.
     fn give_up(&mut self) -> bool {
@@ -251,7 +254,7 @@ impl Call {
         given_up
     }
 
-    fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
+    fn wait(&mut self, options: &mut RequestOptions<'_>) -> Result<Outcome> {
         let outcome = self.wait_until(None, options)?;
         Ok(outcome.expect("without a time, the wait ends with the call"))
     }
@@ -260,7 +263,7 @@ impl Call {
     fn wait_until(
         &mut self,
         until: Option<Instant>,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Result<Option<Outcome>> {
         let _nudge = options.cancel.as_ref().map(|token| {
             let channel = Arc::clone(&self.waiter.channel);
@@ -283,7 +286,7 @@ impl Call {
             }
             if until.is_some_and(|until| now >= until) {
                 self.core.flush_requests(until);
-                self.core.engine().crew.stand_down(self.waiter.id);
+                self.stand_down();
                 return Ok(None);
             }
             let end = self.deadline.at().into_iter().chain(until).min();
@@ -296,7 +299,7 @@ impl Call {
     fn take_events(
         &mut self,
         mut found: Option<CallEvent>,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Result<ControlFlow<Outcome, Instant>> {
         if let Some(CallEvent::Outcome(outcome)) = found {
             return Ok(ControlFlow::Break(outcome));
@@ -341,10 +344,13 @@ impl Call {
         now: Instant,
         end: Option<Instant>,
     ) -> Option<CallEvent> {
-        let (core, crew) = (&self.core, &self.core.engine().crew);
+        let (core, pool) = (&self.core, &self.core.engine().pool);
         let receiver = wait
             .may_lead
-            .then(|| crew.take_or_stand_by(self.waiter.id, &self.waiter.channel))
+            .then(|| {
+                self.waiter.is_woken = false;
+                pool.take_or_stand_by(self.waiter.id, &self.waiter.channel)
+            })
             .flatten();
         let Some(receiver) = receiver else {
             core.flush_requests(end);
@@ -353,7 +359,7 @@ impl Call {
         };
         if !wait.has_flushed && !receiver.has_message() && core.has_requests_to_flush() {
             // A write may block, so the receiver is parked for another thread meanwhile.
-            core.spawn_if_needed(crew.park(receiver));
+            core.spawn_if_needed(pool.park(receiver));
             core.flush_requests(end);
             wait.has_flushed = true;
             return None;
@@ -367,23 +373,23 @@ impl Call {
     }
 
     /// Returns the error that ends the call if the call is cancelled or past its deadline.
-    fn over(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
+    fn over(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }
 
-    fn late(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
+    fn late(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.deadline.passed(now)?;
-        if let Some(seen) = self.core.person_seen(now) {
+        if let Some(seen) = self.core.user_seen(now) {
             self.deadline.extend(seen);
-            let took = self.core.people_took(now);
-            self.deadline.hold(took.saturating_sub(self.people_took));
+            let took = self.core.user_time(now);
+            self.deadline.hold(took.saturating_sub(self.user_time));
         }
         let bound = self.deadline.passed(now)?;
         self.reason = Cow::Borrowed("timed out");
         Some(self.timed_out(bound, options))
     }
 
-    fn cancelled(&mut self, options: &CallOptions<'_>) -> Option<Error> {
+    fn cancelled(&mut self, options: &RequestOptions<'_>) -> Option<Error> {
         let token = options.cancel.as_ref()?;
         if !token.is_triggered() {
             return None;
@@ -394,20 +400,24 @@ impl Call {
 
     /// Sends the request over its own exchange, and processes the messages of the exchange on this
     /// thread.
-    fn carry(&mut self, message: SessionMessage, options: &mut CallOptions<'_>) -> Result<Outcome> {
+    fn carry(
+        &mut self,
+        message: SessionMessage,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<Outcome> {
         let core = Arc::clone(&self.core);
-        let carrier = core
-            .carrier()
+        let exchange_transport = core
+            .exchange_transport()
             .expect("only exchange transports leave a request unsent");
         let patience = Arc::new(Patience {
             core: Arc::clone(&self.core),
             deadline: Mutex::new(self.deadline),
-            people_took: self.people_took,
+            user_time: self.user_time,
             is_busy: AtomicBool::new(false),
         });
         let looked_at = Arc::clone(&patience);
-        let ticket = CancelHandle::new(move |now, held| looked_at.look(now, held));
-        let ending = Arc::clone(&ticket);
+        let cancel_handle = CancelHandle::new(move |now, held| looked_at.look(now, held));
+        let ending = Arc::clone(&cancel_handle);
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
         let _place = self.core.leave_worker();
@@ -436,7 +446,7 @@ impl Call {
             None
         };
         let mut outcome = None;
-        let carried = carrier.exchange(&message, &ticket, &mut |received| {
+        let carried = exchange_transport.exchange(&message, &cancel_handle, &mut |received| {
             core.take_carried(received, Some(waiter));
             outcome = take(waiter);
             match outcome {
@@ -459,7 +469,7 @@ impl Call {
     }
 
     /// Returns the error for the caller when the exchange ended without an outcome.
-    fn not_carried(&mut self, error: Error, options: &CallOptions<'_>) -> Error {
+    fn not_carried(&mut self, error: Error, options: &RequestOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();
         }
@@ -478,12 +488,12 @@ impl Call {
         }
     }
 
-    fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
+    fn timed_out(&self, bound: Bound, options: &RequestOptions<'_>) -> Error {
         timed_out(&self.core, &self.method, &self.time(bound, options))
     }
 
     /// Returns a text for errors: how long the call took, and the setting that limits the time.
-    fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
+    fn time(&self, bound: Bound, options: &RequestOptions<'_>) -> String {
         time_text(
             &self.deadline,
             bound,
@@ -534,7 +544,7 @@ pub(super) struct Patience {
     // Guards the changes by the caller and the checks by the deadline thread. Held only for a
     // moment.
     pub(super) deadline: Mutex<Deadline>,
-    pub(super) people_took: Duration,
+    pub(super) user_time: Duration,
     /// Whether the caller's progress callback is running. The run time of the callback does not
     /// count as waiting.
     pub(super) is_busy: AtomicBool,
@@ -547,11 +557,11 @@ impl Patience {
             deadline.extend(now);
         }
         if deadline.passed(now).is_some()
-            && let Some(seen) = self.core.person_seen(now)
+            && let Some(seen) = self.core.user_seen(now)
         {
             deadline.extend(seen);
-            let took = self.core.people_took(now);
-            deadline.hold(took.saturating_sub(self.people_took));
+            let took = self.core.user_time(now);
+            deadline.hold(took.saturating_sub(self.user_time));
         }
         match (deadline.passed(now), deadline.at()) {
             (Some(_), _) => NextCheck::Over,
@@ -564,7 +574,7 @@ impl Patience {
 impl Drop for Call {
     fn drop(&mut self) {
         let id = self.waiter.id;
-        self.core.engine().crew.stand_down(id);
+        self.stand_down();
         if !self.is_watched && self.give_up() && self.may_cancel && self.unsent.is_none() {
             self.core.send_cancelled(id, &self.reason);
         }
@@ -602,13 +612,13 @@ pub(crate) struct StartedCall {
     core: Arc<Core>,
     id: i64,
     /// A handle that ends the exchange of the request, if the transport has exchanges.
-    ticket: Option<Arc<CancelHandle>>,
+    cancel_handle: Option<Arc<CancelHandle>>,
 }
 
 impl StartedCall {
     /// Sets the exchange handle. A cancellation of the request then also ends the exchange.
-    pub(super) fn carried_by(mut self, ticket: Option<Arc<CancelHandle>>) -> Self {
-        self.ticket = ticket;
+    pub(super) fn carried_by(mut self, cancel_handle: Option<Arc<CancelHandle>>) -> Self {
+        self.cancel_handle = cancel_handle;
         self
     }
 
@@ -621,8 +631,8 @@ impl StartedCall {
     /// arrived, nothing happens.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.engine().calls.give_up(self.id) {
-            if let Some(ticket) = &self.ticket {
-                ticket.end();
+            if let Some(cancel_handle) = &self.cancel_handle {
+                cancel_handle.end();
             }
             self.core.send_cancelled(self.id, reason);
         }
@@ -667,7 +677,7 @@ pub(super) fn start_request(
     let started = StartedCall {
         core: Arc::clone(core),
         id,
-        ticket: None,
+        cancel_handle: None,
     };
     let text = write_request(id, method, write).map_err(|error| {
         core.engine().calls.give_up(id);

@@ -8,10 +8,11 @@ use crate::sync::{Condvar, Mutex};
 
 /// A token that cancels work; thread-safe.
 ///
-/// A token that is passed to calls ([`CallOptions::cancel_with`](super::CallOptions::cancel_with))
-/// can end the calls from any thread, for example when the user presses Escape. One token may serve
-/// many calls. The token of a [`Responder`](super::Responder) shows whether the peer cancelled the
-/// request. Clones share one flag. A cancelled token stays cancelled.
+/// A token that is passed to calls
+/// ([`RequestOptions::cancel_with`](super::RequestOptions::cancel_with)) can end the calls from any
+/// thread, for example when the user presses Escape. One token may serve many calls. The token of a
+/// [`Responder`](super::Responder) shows whether the peer cancelled the request. Clones share one
+/// flag. A cancelled token stays cancelled.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Shared>);
 

@@ -82,7 +82,7 @@ pub(crate) struct Core {
     local: Option<Arc<dyn Any + Send + Sync>>,
     /// The exchange transport, such as HTTP; `None` for a transport with one stream. On an exchange
     /// transport each request has its own exchange, and no thread reads for the connection.
-    carrier: Option<Arc<dyn ExchangeTransport>>,
+    exchange_transport: Option<Arc<dyn ExchangeTransport>>,
     control: Arc<dyn Control>,
     /// Whether the negotiated revision has batches.
     batches: AtomicBool,
@@ -130,14 +130,14 @@ impl Drop for Share {
 
 /// The parts of a connection that are created on first use.
 pub(super) struct Engine {
-    pub(super) crew: WorkerPool<Box<dyn Receiver>>,
+    pub(super) pool: WorkerPool<Box<dyn Receiver>>,
     pub(super) calls: Calls,
     pub(super) in_hand: ActiveRequests,
     pub(super) outbox: Outbox,
     counters: Counters,
-    people: Mutex<People>,
+    user_waits: Mutex<UserWaits>,
     /// Whether a user was ever asked for input on this connection; never cleared. While the flag is
-    /// false, no call needs the lock of `people`.
+    /// false, no call needs the lock of `user_waits`.
     people_are_asked: AtomicBool,
     threads: Started,
     /// Ends calls for which no thread waits, when their time is over.
@@ -201,7 +201,7 @@ pub(super) enum Ending {
 
 /// Records when users answer input requests of the peer, because calls do not time out meanwhile.
 #[derive(Debug, Default)]
-struct People {
+struct UserWaits {
     asked: usize,
     /// When a user last answered an input request of the peer.
     answered: Option<Instant>,
@@ -218,14 +218,14 @@ pub(crate) struct PersonAsked(Arc<Core>);
 
 impl Drop for PersonAsked {
     fn drop(&mut self) {
-        let mut people = self.0.engine().people.lock();
-        people.asked -= 1;
+        let mut user_waits = self.0.engine().user_waits.lock();
+        user_waits.asked -= 1;
         let now = Instant::now();
-        people.answered = Some(now);
-        if people.asked == 0
-            && let Some(since) = people.since.take()
+        user_waits.answered = Some(now);
+        if user_waits.asked == 0
+            && let Some(since) = user_waits.since.take()
         {
-            people.took += now.saturating_duration_since(since);
+            user_waits.took += now.saturating_duration_since(since);
         }
     }
 }
@@ -256,12 +256,12 @@ enum ThreadRole {
 }
 
 thread_local! {
-    static STANDING: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
+    static THREAD_ROLE: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
     /// The address of the core whose worker pool this thread belongs to; 0 on other threads.
-    static CREW_OF: Cell<usize> = const { Cell::new(0) };
-    /// Whether this thread runs a handler of the connection in `CREW_OF`.
+    static POOL_OF: Cell<usize> = const { Cell::new(0) };
+    /// Whether this thread runs a handler of the connection in `POOL_OF`.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of the connection in `CREW_OF`; `None` on threads that belong to no pool. A pool
+    /// The core of the connection in `POOL_OF`; `None` on threads that belong to no pool. A pool
     /// thread clears the value before it exits, so that no core is dropped during thread exit.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
     /// The client whose worker permit the handler on this thread holds. Only pool threads use this
@@ -277,16 +277,16 @@ impl Core {
     pub(super) fn new(
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
-        carrier: Option<Arc<dyn ExchangeTransport>>,
+        exchange_transport: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
         handlers: Arc<Handlers>,
         local: Option<Arc<dyn Any + Send + Sync>>,
         settings: Arc<Settings>,
         trouble: Option<IncidentHook>,
     ) -> Arc<Self> {
-        let sender = match &carrier {
-            Some(carrier) => Box::new(Posting {
-                carrier: Arc::clone(carrier),
+        let sender = match &exchange_transport {
+            Some(exchange_transport) => Box::new(Posting {
+                exchange_transport: Arc::clone(exchange_transport),
                 patience: settings.write_timeout,
                 log: settings.log.clone(),
             }),
@@ -310,7 +310,7 @@ impl Core {
             handlers,
             local,
             control,
-            carrier,
+            exchange_transport,
             batches: AtomicBool::new(false),
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
@@ -326,15 +326,15 @@ impl Core {
             let (settings, limits) = (&self.settings, &self.settings.limits);
             let sender = self.sender.lock().take().expect("the engine is made once");
             let max = limits.max_workers;
-            let crew = match settings.is_shared {
+            let pool = match settings.is_shared {
                 false => WorkerPool::new(max),
                 true => WorkerPool::shared(max, limits.part_of(max), limits.reserve_beyond(max)),
             };
             if self.reading == Reading::Fed {
-                crew.end_reading();
+                pool.end_reading();
             }
             Box::new(Engine {
-                crew,
+                pool,
                 calls: Calls::new(limits.max_calls, limits.max_call_events),
                 in_hand: ActiveRequests::new(
                     settings.slow_handler,
@@ -343,7 +343,7 @@ impl Core {
                 ),
                 outbox: Outbox::new(sender, limits.max_queued_bytes),
                 counters: Counters::default(),
-                people: Mutex::default(),
+                user_waits: Mutex::default(),
                 people_are_asked: AtomicBool::new(false),
                 threads: Started::default(),
                 deadlines: Deadlines::new(Duration::MAX, &settings.threads),
@@ -437,34 +437,34 @@ impl Core {
     /// input request does not name its call.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
         self.engine().people_are_asked.store(true, Ordering::SeqCst);
-        let mut people = self.engine().people.lock();
-        people.asked += 1;
-        people.since.get_or_insert_with(Instant::now);
-        drop(people);
+        let mut user_waits = self.engine().user_waits.lock();
+        user_waits.asked += 1;
+        user_waits.since.get_or_insert_with(Instant::now);
+        drop(user_waits);
         PersonAsked(Arc::clone(self))
     }
 
     /// Returns when a user was last busy with an input request of the peer; `None` if a user never
     /// was.
-    pub(super) fn person_seen(&self, now: Instant) -> Option<Instant> {
-        let people = self.engine().people.lock();
-        if people.asked > 0 {
+    pub(super) fn user_seen(&self, now: Instant) -> Option<Instant> {
+        let user_waits = self.engine().user_waits.lock();
+        if user_waits.asked > 0 {
             Some(now)
         } else {
-            people.answered
+            user_waits.answered
         }
     }
 
     /// Returns the total time that users have spent on input requests of the peer.
-    pub(super) fn people_took(&self, now: Instant) -> Duration {
+    pub(super) fn user_time(&self, now: Instant) -> Duration {
         if !self.engine().people_are_asked.load(Ordering::Relaxed) {
             return Duration::ZERO;
         }
-        let people = self.engine().people.lock();
-        let lately = people
+        let user_waits = self.engine().user_waits.lock();
+        let lately = user_waits
             .since
             .map(|since| now.saturating_duration_since(since));
-        people.took + lately.unwrap_or_default()
+        user_waits.took + lately.unwrap_or_default()
     }
 
     /// Returns the first line from the peer that was not a message. The error of a failed connect
@@ -499,7 +499,7 @@ impl Core {
             calls_in_flight: engine.calls.in_flight(),
             requests_in_flight,
             queued_bytes: engine.outbox.queued_bytes(),
-            threads: engine.crew.threads(),
+            threads: engine.pool.threads(),
             ..engine.counters.snapshot()
         }
     }

@@ -115,6 +115,11 @@ impl Handlers {
         self
     }
 
+    /// Whether a request method has a handler.
+    pub(crate) fn handles(&self, method: &str) -> bool {
+        self.requests.find(method).is_some()
+    }
+
     /// Sets the handler of a notification method, and replaces an earlier handler of the method.
     pub fn notification(
         mut self,

@@ -133,12 +133,12 @@ impl Exchange {
     /// Answers the request with `error` when the connection ends, if the request has a response
     /// sink.
     fn cut_off(&self, error: &RpcError) {
-        let Some(outlet) = &self.origin.outlet else {
+        let Some(sink) = &self.origin.sink else {
             return;
         };
         let text = jsonrpc::write_error(Some(&self.id), error);
         if let Some(text) = self.origin.completed_by(Some(text)) {
-            outlet.cut_off(text);
+            sink.cut_off(text);
         }
     }
 
@@ -147,11 +147,11 @@ impl Exchange {
     fn close_outlet(&self) {
         if let Origin {
             batch: None,
-            outlet: Some(outlet),
+            sink: Some(sink),
             ..
         } = &self.origin
         {
-            outlet.close();
+            sink.close();
         }
     }
 

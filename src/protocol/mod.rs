@@ -24,7 +24,6 @@ mod active;
 mod activity;
 mod call;
 mod call_channel;
-mod call_options;
 mod cancel;
 mod core;
 mod deadline;
@@ -38,6 +37,7 @@ mod outbox;
 mod outgoing;
 mod peer;
 pub(crate) mod principal;
+mod request_options;
 mod responder;
 mod response_sink;
 mod stats;
@@ -53,8 +53,6 @@ use std::time::Duration;
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
 pub(crate) use self::call::{Call, SendTime, StartedCall};
 pub use self::call_channel::Progress;
-pub use self::call_options::CallOptions;
-pub(crate) use self::call_options::OwnedOptions;
 pub use self::cancel::{CancelToken, OnCancel};
 use self::core::{Core, Ending, Reading, Settings};
 pub use self::handlers::Handlers;
@@ -65,6 +63,8 @@ pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
 pub(crate) use self::outbox::Source;
 pub use self::peer::Peer;
+pub(crate) use self::request_options::OwnedRequestOptions;
+pub use self::request_options::RequestOptions;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
 #[cfg(feature = "http-server")]
@@ -328,18 +328,18 @@ impl ConnectionBuilder {
             receiver,
             sender,
             control,
-            carrier,
+            exchange_transport,
         } = halves;
-        let reads = carrier.is_none();
+        let reads = exchange_transport.is_none();
         let reading = match reads && receiver.is_patient() {
             true => Reading::Shared,
             false => Reading::Alone,
         };
-        let core = self.core(sender, control, carrier, reading);
+        let core = self.core(sender, control, exchange_transport, reading);
         let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
         if reads {
-            let hands = core.engine().crew.hand_over(receiver);
-            core.spawn_if_needed(hands);
+            let spawn = core.engine().pool.hand_over(receiver);
+            core.spawn_if_needed(spawn);
         }
         Ok(connection)
     }
@@ -370,13 +370,13 @@ impl ConnectionBuilder {
         self,
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
-        carrier: Option<Arc<dyn ExchangeTransport>>,
+        exchange_transport: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
     ) -> Arc<Core> {
         Core::new(
             sender,
             control,
-            carrier,
+            exchange_transport,
             reading,
             self.handlers,
             self.local,

@@ -42,6 +42,9 @@ pub(crate) struct Waiter {
     kept: VecDeque<Progress>,
     /// Whether no outcome can arrive in the channel any more, so that another call may use it.
     is_over: bool,
+    /// Whether a wakeup was taken from the channel since the caller last tried to take the reading
+    /// role.
+    pub(crate) is_woken: bool,
 }
 
 impl Waiter {
@@ -85,7 +88,10 @@ impl Waiter {
                 self.is_over = true;
                 Some(CallEvent::Outcome(outcome))
             }
-            CallMessage::Wake => None,
+            CallMessage::Wake => {
+                self.is_woken = true;
+                None
+            }
         }
     }
 
@@ -241,6 +247,7 @@ impl Calls {
             channel,
             kept: VecDeque::new(),
             is_over: false,
+            is_woken: false,
         })
     }
 

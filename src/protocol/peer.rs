@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::activity::Activity;
 use super::call::{self, Call, CallbackPlace, SendTime, StartedCall};
-use super::call_options::CallOptions;
 use super::core::Core;
+use super::request_options::RequestOptions;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{self, RawResult};
@@ -56,10 +56,11 @@ impl Peer {
         &self,
         method: &str,
         params: &impl Serialize,
-        mut options: CallOptions<'_>,
+        mut options: RequestOptions<'_>,
     ) -> Result<RawResult> {
         self.request_with(
             method,
+            RequestKind::default(),
             |_, text| serde_json::to_writer(text, params),
             &mut options,
         )
@@ -70,10 +71,11 @@ impl Peer {
     pub(crate) fn request_with(
         &self,
         method: &str,
+        kind: RequestKind,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Result<RawResult> {
-        call::request(&self.0, method, write_params, options)
+        call::start(&self.0, method, kind, write_params, options, SendTime::Now)?.finish(options)
     }
 
     /// Starts a call. See [`call::start`]. The function `write_params` gets the request id and
@@ -81,11 +83,12 @@ impl Peer {
     pub(crate) fn start(
         &self,
         method: &str,
+        kind: RequestKind,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        options: &mut CallOptions<'_>,
+        options: &RequestOptions<'_>,
         when: SendTime,
     ) -> Result<Call> {
-        call::start(&self.0, method, write_params, options, when)
+        call::start(&self.0, method, kind, write_params, options, when)
     }
 
     /// Sends a request without waiting for its outcome. See [`call::start_request`].
@@ -95,15 +98,18 @@ impl Peer {
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
-        manner: RequestKind,
+        kind: RequestKind,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<StartedCall> {
-        let ticket = self.0.carrier().map(|_| CancelHandle::until(None));
+        let cancel_handle = self
+            .0
+            .exchange_transport()
+            .map(|_| CancelHandle::until(None));
         let send = |mut message: SessionMessage| {
-            message.manner = manner;
-            match &ticket {
-                Some(ticket) => self.0.start_exchange(message, ticket),
+            message.kind = kind;
+            match &cancel_handle {
+                Some(cancel_handle) => self.0.start_exchange(message, cancel_handle),
                 None => self.0.send_started(message, None),
             }
         };
@@ -115,7 +121,7 @@ impl Peer {
             on_end,
             send,
         )
-        .map(|started| started.carried_by(ticket.clone()))
+        .map(|started| started.carried_by(cancel_handle.clone()))
     }
 
     /// Queues user code that runs after the handlers of all notifications received so far. The

@@ -137,16 +137,16 @@ impl Responder {
 
     /// Announces that the answer refuses the request because these scopes are missing.
     pub(crate) fn demand(&self, scopes: &BTreeSet<String>) {
-        if let Some(outlet) = &self.exchange.origin.outlet {
-            outlet.demand(scopes);
+        if let Some(sink) = &self.exchange.origin.sink {
+            sink.demand(scopes);
         }
     }
 
     /// Announces that the host's permission hook refused the request. The next error answer is then
     /// reported as an answer of the hook.
     pub(crate) fn refused_by_guard(&self) {
-        if let Some(outlet) = &self.exchange.origin.outlet {
-            outlet.refused_by_guard();
+        if let Some(sink) = &self.exchange.origin.sink {
+            sink.refused_by_guard();
         }
     }
 
@@ -154,10 +154,10 @@ impl Responder {
     /// Makes the peer disconnect, and fetch the answer after the time `retry`. Only some transports
     /// support this.
     pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
-        match &self.exchange.origin.outlet {
-            Some(outlet) => self
+        match &self.exchange.origin.sink {
+            Some(sink) => self
                 .exchange
-                .while_open(|| outlet.close_stream_and_retry(retry)),
+                .while_open(|| sink.close_stream_and_retry(retry)),
             None => Ok(()),
         }
     }
@@ -172,14 +172,14 @@ impl Responder {
     }
 
     /// Creates a second responder for the same work, so that the work outlives the peer's request.
-    /// The answer of the second responder is sent to `outlet`. Returns `None` when the connection
+    /// The answer of the second responder is sent to `sink`. Returns `None` when the connection
     /// is closing.
     ///
     /// The peer's request can then be answered separately. Cancelling the peer's request no longer
     /// cancels the work.
-    pub(crate) fn detach(&self, outlet: Arc<dyn ResponseSink>) -> Option<(Self, ExchangeHandle)> {
+    pub(crate) fn detach(&self, sink: Arc<dyn ResponseSink>) -> Option<(Self, ExchangeHandle)> {
         let origin = Origin {
-            outlet: Some(outlet),
+            sink: Some(sink),
             apart: true,
             principal: self.exchange.origin.principal.clone(),
             client: self.exchange.origin.client.clone(),
@@ -308,7 +308,7 @@ impl Responder {
 
     /// Whether messages of the request are sent to a response sink.
     pub(crate) fn has_outlet(&self) -> bool {
-        self.exchange.origin.outlet.is_some()
+        self.exchange.origin.sink.is_some()
     }
 
     /// Ends the request with a final notification and the result. Both messages are queued without

@@ -111,7 +111,7 @@ impl fmt::Debug for ExchangeHandle {
 pub(crate) struct Origin {
     /// The batch that contains the message, if any.
     pub(crate) batch: Option<Arc<Batch>>,
-    pub(crate) outlet: Option<Arc<dyn ResponseSink>>,
+    pub(crate) sink: Option<Arc<dyn ResponseSink>>,
     /// Whether the id of the message may be in use by another client of the connection at the same
     /// time.
     pub(crate) apart: bool,

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::call::{Call, Patience, cancelled_error, judge, reason_of, time_text, timed_out};
 use super::call_channel::{Outcome, Progress};
-use super::call_options::CallOptions;
 use super::cancel::{CancelToken, OnCancel};
 use super::core::Core;
 use super::outgoing::{CallEvent, Delivery, OnEnd, OnProgress};
+use super::request_options::RequestOptions;
 use crate::error::Result;
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
@@ -87,7 +87,7 @@ impl Call {
     /// Fails when the deadline thread can't be started. The call is then cancelled.
     pub(crate) fn watch(
         mut self,
-        options: &CallOptions<'_>,
+        options: &RequestOptions<'_>,
         on_progress: impl Fn(Progress) -> bool + Send + 'static,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<WatchedCall> {
@@ -95,7 +95,7 @@ impl Call {
         let patience = Arc::new(Patience {
             core: Arc::clone(&core),
             deadline: Mutex::new(self.deadline),
-            people_took: self.people_took,
+            user_time: self.user_time,
             is_busy: AtomicBool::new(false),
         });
         let mut watched = WatchedCall {
@@ -123,7 +123,7 @@ impl Call {
         }
         self.is_watched = true;
         let checked = Arc::clone(&patience);
-        let ticket = CancelHandle::new(move |now, held| checked.look(now, held));
+        let cancel_handle = CancelHandle::new(move |now, held| checked.look(now, held));
         let ending = Ending {
             core: Arc::clone(&core),
             id: self.waiter.id,
@@ -133,10 +133,10 @@ impl Call {
             patience,
             spans: (options.timeout, options.max_timeout),
         };
-        ticket.engage(move || ending.run());
-        watched._deadline = Some(core.engine().deadlines.add(&ticket, true)?);
+        cancel_handle.engage(move || ending.run());
+        watched._deadline = Some(core.engine().deadlines.add(&cancel_handle, true)?);
         let token = options.cancel.as_ref();
-        watched._on_cancel = token.map(|token| token.on_trigger(move || ticket.end()));
+        watched._on_cancel = token.map(|token| token.on_trigger(move || cancel_handle.end()));
         Ok(watched)
     }
 

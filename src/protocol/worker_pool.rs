@@ -103,7 +103,7 @@ pub(crate) enum Spawn {
 /// The worker pool of a connection. `R` is the type of the receiver.
 pub(crate) struct WorkerPool<R> {
     // Not held while user code runs, nor while a thread reads or writes. A change that creates work
-    // calls `call_hands` or wakes the watchdog under this lock, unless the same thread calls
+    // calls `call_for_worker` or wakes the watchdog under this lock, unless the same thread calls
     // `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
     /// Is notified when there is work for idle threads.
@@ -221,8 +221,8 @@ impl<R> WorkerPool<R> {
         let mut idle_until = None;
         loop {
             if let Some(duty) = state.pick(self.max_workers) {
-                let hands = self.call_hands(&mut state);
-                return (duty, hands);
+                let spawn = self.call_for_worker(&mut state);
+                return (duty, spawn);
             }
             if state.over {
                 return (PoolTask::Leave, Spawn::No);
@@ -280,7 +280,7 @@ impl<R> WorkerPool<R> {
 
     /// Ensures that a thread will take the pending work. Wakes an idle thread or the watchdog, or
     /// tells the caller to start a new thread.
-    fn call_hands(&self, state: &mut State<R>) -> Spawn {
+    fn call_for_worker(&self, state: &mut State<R>) -> Spawn {
         let is_needed = state.receiver.is_some() || state.flush_soon;
         let unwatched = is_needed && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
@@ -316,7 +316,7 @@ impl<R> WorkerPool<R> {
         match state.watchdog {
             Watchdog::Asleep => self.watch.notify_one(),
             Watchdog::Ticking => {}
-            Watchdog::Absent => return self.call_hands(state),
+            Watchdog::Absent => return self.call_for_worker(state),
         }
         Spawn::No
     }
@@ -331,9 +331,9 @@ impl<R> WorkerPool<R> {
             return self.hand_over(receiver);
         }
         let mut receiver = Some(receiver);
-        let hands = self.park_locked(&mut state, &mut receiver);
+        let spawn = self.park_locked(&mut state, &mut receiver);
         state.wake_reader();
-        hands
+        spawn
     }
 
     /// Parks the receiver, and makes a pool thread take it at once and read.
@@ -345,7 +345,7 @@ impl<R> WorkerPool<R> {
         state.receiver = Some(receiver);
         state.parks += 1;
         state.hand_over = true;
-        self.call_hands(&mut state)
+        self.call_for_worker(&mut state)
     }
 
     /// Takes the receiver if it is parked.
@@ -372,12 +372,21 @@ impl<R> WorkerPool<R> {
         self.state.lock().standby.len() >= FEW
     }
 
-    /// Unregisters a caller that no longer waits. If the caller was woken to take the reading role,
-    /// the next caller is woken instead.
-    pub(crate) fn stand_down(&self, id: i64) {
+    /// Unregisters a caller that no longer waits. If the caller was woken to take the reading role
+    /// and has not tried to take it, the next caller is woken instead.
+    ///
+    /// `is_woken` is true if the caller has taken a wakeup from its channel since it last tried.
+    // Wakeups are sent under this lock. So the wakeup of a caller that is not registered has been
+    // taken, or is in the channel. A message of another kind in the channel wakes one caller too
+    // many, which does no harm.
+    pub(crate) fn stand_down(&self, id: i64, channel: &CallChannel, is_woken: bool) {
         let mut state = self.state.lock();
-        let was_woken = state.standby.remove(&id).is_none();
-        if was_woken && state.receiver.is_some() && !state.hand_over {
+        let is_waiting = state.standby.remove(&id).is_some();
+        if !is_waiting
+            && (is_woken || !channel.is_empty())
+            && state.receiver.is_some()
+            && !state.hand_over
+        {
             state.wake_reader();
         }
     }
@@ -396,8 +405,8 @@ impl<R> WorkerPool<R> {
         }
         state.running += 1;
         state.handlers += 1;
-        let hands = self.park_locked(&mut state, &mut Some(receiver));
-        Ok((state.parks, hands))
+        let spawn = self.park_locked(&mut state, &mut Some(receiver));
+        Ok((state.parks, spawn))
     }
 
     /// Whether the receiver has stayed parked since the parking with this number. If so, no thread
@@ -418,7 +427,7 @@ impl<R> WorkerPool<R> {
         }
         self.quieter.notify_all();
         let receiver = state.take();
-        (receiver, self.call_hands(&mut state))
+        (receiver, self.call_for_worker(&mut state))
     }
 
     /// Queues a handler that another thread will run.
@@ -429,7 +438,7 @@ impl<R> WorkerPool<R> {
         }
         let client = work.client.clone();
         state.queued.push(client.as_ref(), work);
-        self.call_hands(&mut state)
+        self.call_for_worker(&mut state)
     }
 
     /// Queues an internal job. The job needs no worker permit and does not wait for handlers.
@@ -439,7 +448,7 @@ impl<R> WorkerPool<R> {
             return Spawn::No;
         }
         state.own.push_back(job);
-        self.call_hands(&mut state)
+        self.call_for_worker(&mut state)
     }
 
     /// Records that a queued handler of this client has returned. The calling thread calls
@@ -463,7 +472,7 @@ impl<R> WorkerPool<R> {
             return Err(job);
         }
         state.serial.push_back(Serial { job, owed: false });
-        Ok(self.call_hands(&mut state))
+        Ok(self.call_for_worker(&mut state))
     }
 
     /// Queues a serial callback that must run. This queue has no limit. Returns the callback if the
@@ -474,7 +483,7 @@ impl<R> WorkerPool<R> {
             return Err(job);
         }
         state.serial.push_back(Serial { job, owed: true });
-        Ok(self.call_hands(&mut state))
+        Ok(self.call_for_worker(&mut state))
     }
 
     pub(crate) fn serial_done(&self) {
@@ -486,7 +495,7 @@ impl<R> WorkerPool<R> {
     pub(crate) fn want_flush(&self) -> Spawn {
         let mut state = self.state.lock();
         state.flush = true;
-        self.call_hands(&mut state)
+        self.call_for_worker(&mut state)
     }
 
     /// Requests that a pool thread writes the messages queued in the outbox after a tick or two.
@@ -498,7 +507,7 @@ impl<R> WorkerPool<R> {
         match state.watchdog {
             Watchdog::Asleep => self.watch.notify_one(),
             Watchdog::Ticking => {}
-            Watchdog::Absent => return self.call_hands(&mut state),
+            Watchdog::Absent => return self.call_for_worker(&mut state),
         }
         Spawn::No
     }
@@ -508,7 +517,7 @@ impl<R> WorkerPool<R> {
         let mut state = self.state.lock();
         state.running -= 1;
         state.queued.release(client);
-        self.call_hands(&mut state)
+        self.call_for_worker(&mut state)
     }
 
     /// Takes a worker permit again when the handler continues. The number of permits may exceed
@@ -681,11 +690,11 @@ mod tests {
     /// A leftover wakeup would end the caller's next read turn at once, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
-        let (crew, channel) = (WorkerPool::<u32>::new(4), CallChannel::new());
-        assert_eq!(crew.take_or_stand_by(1, &channel), None);
-        let _ = crew.park(7);
-        assert_eq!(crew.take_or_stand_by(1, &channel), Some(7));
-        let _ = crew.release_reader(7);
+        let (pool, channel) = (WorkerPool::<u32>::new(4), CallChannel::new());
+        assert_eq!(pool.take_or_stand_by(1, &channel), None);
+        let _ = pool.park(7);
+        assert_eq!(pool.take_or_stand_by(1, &channel), Some(7));
+        let _ = pool.release_reader(7);
         assert!(channel.is_empty());
     }
 
@@ -693,56 +702,73 @@ mod tests {
     /// would wait for the watchdog's tick.
     #[test]
     fn a_caller_that_ends_passes_the_role_on() {
-        let crew = WorkerPool::<u32>::new(4);
+        let pool = WorkerPool::<u32>::new(4);
         let channels = [CallChannel::new(), CallChannel::new()];
         for (id, channel) in (0..).zip(&channels) {
-            assert_eq!(crew.take_or_stand_by(id, channel), None);
+            assert_eq!(pool.take_or_stand_by(id, channel), None);
         }
-        let _ = crew.release_reader(7);
+        let _ = pool.release_reader(7);
         assert!(!channels[0].is_empty() && channels[1].is_empty());
-        crew.stand_down(0);
+        pool.stand_down(0, &channels[0], false);
         assert!(!channels[1].is_empty());
+    }
+
+    /// A caller that has read and released the role wakes one caller, not two.
+    #[test]
+    fn a_caller_that_has_read_wakes_one_caller() {
+        let pool = WorkerPool::<u32>::new(4);
+        let channels = [(); 3].map(|()| CallChannel::new());
+        let _ = pool.park(7);
+        assert_eq!(pool.take_or_stand_by(0, &channels[0]), Some(7));
+        for id in [1, 2] {
+            assert_eq!(pool.take_or_stand_by(id, &channels[id as usize]), None);
+        }
+        let _ = pool.release_reader(7);
+        pool.stand_down(0, &channels[0], false);
+        assert!(!channels[1].is_empty() && channels[2].is_empty());
     }
 
     /// With few waiting callers, a caller passes the reading role to another caller. With many
     /// waiting callers, a pool thread starts to read at once.
     #[test]
-    fn a_thread_of_the_crew_reads_for_many_callers() {
-        let crew = WorkerPool::<u32>::new(4);
+    fn a_thread_of_the_pool_reads_for_many_callers() {
+        let pool = WorkerPool::<u32>::new(4);
         let channels: Vec<_> = (0..CROWD).map(|_| CallChannel::new()).collect();
         for (id, channel) in (0..).zip(&channels) {
-            assert_eq!(crew.is_crowded(), id >= FEW as i64);
-            assert_eq!(crew.take_or_stand_by(id, channel), None);
+            assert_eq!(pool.is_crowded(), id >= FEW as i64);
+            assert_eq!(pool.take_or_stand_by(id, channel), None);
         }
-        assert_eq!(crew.release_reader(7), Spawn::One);
+        assert_eq!(pool.release_reader(7), Spawn::One);
         assert!(channels.iter().all(|channel| channel.is_empty()));
-        assert!(matches!(crew.next_duty(true), (PoolTask::Lead(7), _)));
-        (1..CROWD as i64).for_each(|id| crew.stand_down(id));
-        assert!(!crew.is_crowded());
-        let _ = crew.release_reader(7);
+        assert!(matches!(pool.next_duty(true), (PoolTask::Lead(7), _)));
+        for (id, channel) in (0..).zip(&channels).skip(1) {
+            pool.stand_down(id, channel, false);
+        }
+        assert!(!pool.is_crowded());
+        let _ = pool.release_reader(7);
         assert!(!channels[0].is_empty());
     }
 
     /// A request that may wait is written although no thread waits for its answer.
     #[test]
     fn a_flush_that_may_wait_comes_after_a_tick() {
-        let crew = WorkerPool::<u32>::new(4);
-        assert_eq!(crew.want_flush_soon(), Spawn::One);
-        assert_eq!(crew.want_flush_soon(), Spawn::No);
-        assert!(matches!(crew.next_duty(true), (PoolTask::Flush, _)));
+        let pool = WorkerPool::<u32>::new(4);
+        assert_eq!(pool.want_flush_soon(), Spawn::One);
+        assert_eq!(pool.want_flush_soon(), Spawn::No);
+        assert!(matches!(pool.next_duty(true), (PoolTask::Flush, _)));
     }
 
     #[test]
     fn one_thread_is_called_at_a_time() {
-        let crew = WorkerPool::<u32>::new(4);
-        assert_eq!(crew.push_work(nothing()), Spawn::One);
-        assert_eq!(crew.push_work(nothing()), Spawn::No);
+        let pool = WorkerPool::<u32>::new(4);
+        assert_eq!(pool.push_work(nothing()), Spawn::One);
+        assert_eq!(pool.push_work(nothing()), Spawn::No);
         assert!(matches!(
-            crew.next_duty(true),
+            pool.next_duty(true),
             (PoolTask::Run(_), Spawn::One)
         ));
         assert!(matches!(
-            crew.next_duty(true),
+            pool.next_duty(true),
             (PoolTask::Run(_), Spawn::No)
         ));
     }
@@ -751,16 +777,16 @@ mod tests {
     /// The first thread then takes the receiver, and a queued handler gets the free permit.
     #[test]
     fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
-        let crew = WorkerPool::<u32>::new(1);
-        let Ok((park, Spawn::One)) = crew.begin_inline(7) else {
+        let pool = WorkerPool::<u32>::new(1);
+        let Ok((park, Spawn::One)) = pool.begin_inline(7) else {
             panic!("there is a place, and nobody watches")
         };
-        crew.state.lock().starting = false;
-        assert_eq!(crew.take(), Some(7));
-        assert_eq!(crew.push_work(nothing()), Spawn::No);
-        let _ = crew.park(7);
-        crew.state.lock().starting = false;
-        assert_eq!(crew.end_inline(park), (Some(7), Spawn::One));
+        pool.state.lock().starting = false;
+        assert_eq!(pool.take(), Some(7));
+        assert_eq!(pool.push_work(nothing()), Spawn::No);
+        let _ = pool.park(7);
+        pool.state.lock().starting = false;
+        assert_eq!(pool.end_inline(park), (Some(7), Spawn::One));
     }
 }
 

@@ -22,6 +22,8 @@ pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
 pub const PROMPTS_GET: &str = "prompts/get";
 /// Lists prompts.
 pub const PROMPTS_LIST: &str = "prompts/list";
+/// Lists the children of a directory. Exists only in the skills extension.
+pub const RESOURCES_DIRECTORY_READ: &str = "resources/directory/read";
 /// Lists resources.
 pub const RESOURCES_LIST: &str = "resources/list";
 /// Reads a resource.
@@ -36,6 +38,10 @@ pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const ROOTS_LIST: &str = "roots/list";
 /// Requests an answer of the client's model. Inside an `InputRequiredResult` since 2026-07-28.
 pub const SAMPLING_CREATE_MESSAGE: &str = "sampling/createMessage";
+/// Gets the entry of a skill. Exists only in the skills extension.
+pub const SKILLS_GET: &str = "skills/get";
+/// Lists skills. Exists only in the skills extension.
+pub const SKILLS_LIST: &str = "skills/list";
 /// Cancels a task. Exists in 2025-11-25 and in the tasks extension.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// Gets the state of a task. Exists in 2025-11-25 and in the tasks extension.

@@ -54,6 +54,7 @@ mod roots;
 mod sampling;
 mod sampling_content;
 mod sampling_rules;
+mod skills;
 mod subscription;
 mod tagged;
 mod task;
@@ -134,6 +135,11 @@ pub use sampling_content::{
     SamplingContent, SamplingMessageContentBlock, ToolResultContent, ToolUseContent,
 };
 pub use sampling_rules::ModelOffer;
+pub use skills::{
+    DIRECTORY_MIME_TYPE, GetSkillRequestParams, GetSkillResult, ListSkillsResult,
+    ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult, SKILLS_EXTENSION, Skill,
+    SkillResource, SkillResources, SkillsCapability,
+};
 pub use subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
     SubscriptionsListenRequestParams, SubscriptionsListenResult,

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 /// # Examples
 ///
 /// ```
-/// use mcplink::protocol::CallOptions;
+/// use mcplink::client::CallOptions;
 /// use mcplink::schema::TraceContext;
 ///
 /// let trace = TraceContext::new("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")?;

@@ -6,12 +6,12 @@
 //! request. The client then sends a new request with the answers. In the legacy era, each input
 //! request is sent as a request of the server: see the module `input_requests`.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::ask_error::AskError;
 use super::context::Context;
 use super::input_requests;
 use super::input_rules::{self, missing_capabilities};
@@ -185,7 +185,7 @@ impl InputRequester {
 
 impl fmt::Debug for InputRequester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asker").finish_non_exhaustive()
+        f.debug_struct("InputRequester").finish_non_exhaustive()
     }
 }
 
@@ -205,70 +205,6 @@ fn claim(context: &Context, opened: &Opened) -> Result<bool> {
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, millis)
-}
-
-/// The reason why an input request has no answer.
-#[derive(Clone, Debug)]
-pub struct AskError(Reason);
-
-#[derive(Clone, Debug)]
-enum Reason {
-    Needed,
-    Refused(RpcError),
-    Failed(Error),
-}
-
-impl AskError {
-    /// Returns whether the answer to the input request has not come yet. If true, the handler
-    /// should return. The handler is run again when the answer has come.
-    pub fn is_pending(&self) -> bool {
-        matches!(self.0, Reason::Needed)
-    }
-
-    /// Returns whether the input request has failed, so that no answer will come. A refusal by the
-    /// client is not a failure: see [`refusal`](Self::refusal).
-    ///
-    /// For example, an input request fails when it is forbidden, when its answer can't be read, or
-    /// when the connection has closed. The errors of [`recall`](Context::recall) and similar
-    /// functions are failures too. The reason is logged for the host only.
-    pub fn is_failure(&self) -> bool {
-        matches!(self.0, Reason::Failed(_))
-    }
-
-    /// Returns the error if the input request failed: see [`is_failure`](Self::is_failure).
-    pub fn failure(&self) -> Option<&Error> {
-        match &self.0 {
-            Reason::Failed(error) => Some(error),
-            _ => None,
-        }
-    }
-
-    /// Returns the error with which the client refused to answer. Only legacy clients can send such
-    /// an error.
-    pub fn refusal(&self) -> Option<&RpcError> {
-        match &self.0 {
-            Reason::Refused(refusal) => Some(refusal),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for AskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Reason::Needed => f.write_str("input of the client is needed first"),
-            Reason::Refused(refusal) => write!(f, "the client refused to answer: {refusal}"),
-            Reason::Failed(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl StdError for AskError {}
-
-impl From<Error> for AskError {
-    fn from(error: Error) -> Self {
-        Self(Reason::Failed(error))
-    }
 }
 
 /// Input requests of a handler to the client or its user.
@@ -301,12 +237,12 @@ impl Context {
             .and_then(|()| self.mrtr().lock().with(ask_client).ask(key, &question));
         match answer {
             Ok(Some(Ok(response))) => Ok(response),
-            Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
+            Ok(Some(Err(refusal))) => Err(AskError::refused(refusal)),
             Ok(None) => {
                 for doubt in input_rules::doubts(&question) {
                     self.tell_host(LogLevel::Warning, || format!("'{}': {doubt}", Excerpt(key)));
                 }
-                Err(AskError(Reason::Needed))
+                Err(AskError::pending())
             }
             Err(error) => Err(self.unable(key, error)),
         }
@@ -335,7 +271,7 @@ impl Context {
             return Ok(());
         }
         self.mrtr().lock().with(ask_client).want_task();
-        Err(AskError(Reason::Needed))
+        Err(AskError::pending())
     }
 
     /// Logs for the host why an input request has failed. Returns the failure as an error for the

@@ -1,5 +1,7 @@
 //! The builder of a server.
 
+mod scopes;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -13,7 +15,7 @@ use super::call::ToolCall;
 use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
 use super::events::{ServerEvent, SessionEvent};
-use super::guard::{Guard, Primitive};
+use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
@@ -28,7 +30,6 @@ use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
-use crate::protocol::principal::scope_set;
 use crate::protocol::{Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
@@ -44,8 +45,12 @@ pub struct ServerBuilder {
     pub(super) inner: Inner,
     /// The tools to add. [`build`](Self::build) adds them, since adding a tool needs the validator.
     tools: Vec<(Tool, ToolHandler)>,
+    /// Steps that need all settings. [`build`](Self::build) runs them in order.
+    finishing: Vec<Finish>,
     fault: Option<Error>,
 }
+
+type Finish = Box<dyn FnOnce(&mut Inner) -> Result<()> + Send + Sync>;
 
 impl ServerBuilder {
     pub(super) fn new(info: Implementation) -> Self {
@@ -91,6 +96,8 @@ impl ServerBuilder {
             state_store: None,
             pages: Default::default(),
             tasks: None,
+            skills: None,
+            skill_methods: Vec::new(),
             validator: Validator::for_own_schemas(),
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
@@ -99,6 +106,7 @@ impl ServerBuilder {
         Self {
             inner,
             tools: Vec::new(),
+            finishing: Vec::new(),
             fault,
         }
     }
@@ -624,6 +632,7 @@ impl ServerBuilder {
             List::Prompts => self.inner.prompts.declare(),
             List::Resources => self.inner.resources.declare(),
             List::ResourceTemplates => self.inner.templates.declare(),
+            List::Skills => return self.with_skills(),
         }
         self
     }
@@ -701,6 +710,9 @@ impl ServerBuilder {
         for (tool, handler) in self.tools {
             inner.add_tool(tool, handler)?;
         }
+        for finish in self.finishing {
+            finish(&mut inner)?;
+        }
         inner.requirements.check(&inner)?;
         Ok(Server(Arc::new(inner)))
     }
@@ -717,6 +729,15 @@ impl ServerBuilder {
 
     fn with_tool(mut self, tool: Tool, handler: ToolHandler) -> Self {
         self.tools.push((tool, handler));
+        self
+    }
+
+    /// Adds a step that needs all settings.
+    pub(super) fn finishing(
+        mut self,
+        step: impl FnOnce(&mut Inner) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.finishing.push(Box::new(step));
         self
     }
 
@@ -743,48 +764,5 @@ impl Server {
     /// [`info`](ServerBuilder::info).
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(Implementation::new(name, version))
-    }
-}
-
-impl ServerBuilder {
-    /// Requires all these scopes for the use of an item.
-    ///
-    /// Clients that lack the scopes still see the item on lists, so that they know which scopes
-    /// they could request. The scopes of a template apply to each resource that is read through it.
-    /// Repeated calls for one item add scopes.
-    ///
-    /// The scopes are checked before the handler runs. Over HTTP, a client that lacks a scope gets
-    /// status 403. The client can then ask its user to grant all required scopes. A client whose
-    /// scopes are unknown counts as a client without scopes. On other transports, scopes are
-    /// checked only if the principal lists its scopes: see
-    /// [`Server::open_for`](super::Server::open_for).
-    ///
-    /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
-    /// arguments, write a guard with
-    /// [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
-    ///
-    /// The item must exist when the server is built, so that a misspelled name can't leave an item
-    /// unprotected.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcplink::schema::Tool;
-    /// use mcplink::server::{Primitive, Server};
-    ///
-    /// let server = Server::builder("files", "1.0")
-    ///     .tool_with(Tool::new("write"), |_: serde_json::Value, _| "written")
-    ///     .require_scopes(Primitive::Tool("write"), ["files:write"])
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    // M-AUTH-S-50
-    pub fn require_scopes<S: AsRef<str>>(
-        self,
-        of: Primitive<'_>,
-        scopes: impl IntoIterator<Item = S>,
-    ) -> Self {
-        self.inner.requirements.add(of, scope_set(scopes));
-        self
     }
 }

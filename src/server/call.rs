@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
-use super::error_map::{self, HandlerError};
+use super::error_map::{Failure, HandlerError};
 use super::events::ServerEventKind;
 use super::guard::GuardedResult;
-use super::output::{Failure, ToolError, ToolOutput};
+use super::output::ToolOutput;
 use super::paging::List;
 use super::tools::OutputCheck;
 use crate::error::{Error, Result, RpcError, without_position};
@@ -115,8 +115,8 @@ impl ToolCall {
     ///
     /// # Errors
     ///
-    /// A [`ToolError`] for the client, which names the wrong argument.
-    pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
+    /// A [`HandlerError`] for the client, which names the wrong argument.
+    pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, HandlerError> {
         let read = serde_json::from_str(self.raw_arguments());
         let read = match read {
             // serde reads a type without content from `null`, not from an object.
@@ -147,16 +147,13 @@ impl ToolCall {
         let needs_input = self.call.context_mut().mrtr_mut().needs_input();
         let mut answer = match output.into_result() {
             Ok(result) => Ok(result),
-            Err(ToolError(Failure::Tool(result))) => Ok(*result),
-            Err(ToolError(Failure::Protocol(error))) => Err(error),
-            Err(ToolError(Failure::Inner(text))) => {
-                let error = HandlerError(error_map::Failure::Inner(text));
-                Err(self.context().reveal(error, "tool", self.name()))
+            Err(HandlerError(Failure::Message(text) | Failure::Foreign(text))) => {
+                Ok(CallToolResult::error(text))
             }
-            Err(ToolError(Failure::Unwritable(_))) if needs_input => {
-                Err(RpcError::internal("internal error"))
+            Err(HandlerError(Failure::Unwritable(error))) if !needs_input => {
+                return self.refuse_output(error);
             }
-            Err(ToolError(Failure::Unwritable(error))) => return self.refuse_output(error),
+            Err(error) => Err(self.context().reveal(error, "tool", self.name())),
         };
         if let Ok(result) = &mut answer {
             self.context().release(GuardedResult::Tool(result));
@@ -180,8 +177,8 @@ impl ToolCall {
         context.conclude_with(answer, CallToolResult::append_to)
     }
 
-    /// Answers the call with a protocol error. Prefer a [`ToolError`] for failures of the tool, so
-    /// that the model can read them.
+    /// Answers the call with a protocol error. Prefer [`HandlerError::new`] for failures of the
+    /// tool, so that the model can read them.
     ///
     /// # Errors
     ///
@@ -223,8 +220,8 @@ impl ToolCall {
     }
 }
 
-fn invalid_arguments(what: impl fmt::Display) -> ToolError {
-    ToolError::new(format!("invalid arguments: {what}"))
+fn invalid_arguments(what: impl fmt::Display) -> HandlerError {
+    HandlerError::new(format!("invalid arguments: {what}"))
 }
 
 impl fmt::Debug for ToolCall {

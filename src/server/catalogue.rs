@@ -95,6 +95,17 @@ pub(super) struct Entry<T, H> {
     sequence: u64,
 }
 
+impl<T, H> Entry<T, H> {
+    /// Makes an entry that is in no catalogue.
+    pub(super) fn apart(item: T, handler: H) -> Arc<Self> {
+        Arc::new(Self {
+            item,
+            handler,
+            sequence: 0,
+        })
+    }
+}
+
 /// All registered items of one kind, in the order of registration.
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,

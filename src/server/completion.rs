@@ -157,6 +157,12 @@ fn rank(value: &str, typed: &str) -> Option<u8> {
 /// `Result` of these with a [`HandlerError`].
 ///
 /// If there are more than 100 values, only the first 100 are sent, with `hasMore`.
+#[diagnostic::on_unimplemented(
+    message = "a completer can't return `{Self}`",
+    label = "the handler of this completer returns `{Self}`",
+    note = "return a `Vec` of texts, or a `Completion`",
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+)]
 pub trait CompletionOutput {
     /// Converts the value into a completion.
     ///
@@ -178,9 +184,9 @@ impl<T: Into<String>> CompletionOutput for Vec<T> {
     }
 }
 
-impl<T: CompletionOutput, E: Into<HandlerError>> CompletionOutput for Result<T, E> {
+impl<T: CompletionOutput> CompletionOutput for Result<T, HandlerError> {
     fn into_completion(self) -> Result<Completion, HandlerError> {
-        self.map_err(Into::into)?.into_completion()
+        self?.into_completion()
     }
 }
 

@@ -139,7 +139,7 @@ impl Context {
     /// Redirects later messages and the answer of the call to a task. Returns the responder of the
     /// client's request, or `None` when the connection is closing.
     pub(super) fn turn_into(&mut self, task: &Arc<Task>) -> Option<Responder> {
-        let (detached, work) = self.0.responder.detach(task.outlet(self.peer()))?;
+        let (detached, work) = self.0.responder.detach(task.sink(self.peer()))?;
         task.hold(work);
         self.0.task = Some(Arc::clone(task));
         Some(std::mem::replace(&mut self.0.responder, detached))

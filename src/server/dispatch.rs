@@ -22,7 +22,7 @@ use super::input_requests::PendingInputs;
 use super::paging::{Cursor, List, UNCACHED};
 use super::scopes;
 use super::session_state::{ClientContext, SessionState, is_modern, unsupported_version};
-use super::subscriptions::{ConnectionSubscribers, StandingStream};
+use super::subscriptions::{ConnectionSubscribers, SessionStream};
 use super::tasks::Start;
 use super::tools::{Entry, OutputCheck, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
@@ -65,11 +65,16 @@ pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
 pub(super) fn handlers(server: &Inner) -> Handlers {
     let unguarded = server.guards.is_empty();
     let tasks = server.tasks.iter().flat_map(|tasks| tasks.methods());
+    let skills = server.skill_methods.iter().copied();
     QUICK
         .into_iter()
         .map(|(method, serve)| (method, true, serve))
         .chain(LOOKUPS.map(|(method, serve)| (method, unguarded, serve)))
-        .chain(tasks.map(|(method, serve)| (method, unguarded, serve)))
+        .chain(
+            tasks
+                .chain(skills)
+                .map(|(method, serve)| (method, unguarded, serve)),
+        )
         .chain(WORK.map(|(method, serve)| (method, false, serve)))
         .fold(server.methods.clone(), |methods, (method, quick, serve)| {
             methods.owned_request(method, quick, move |request, responder| {
@@ -262,7 +267,7 @@ pub(super) struct Conversation {
     /// The stream for messages that belong to no request. Unset if the connection itself sends
     /// these messages.
     #[cfg(feature = "http-server")]
-    standing: OnceLock<Weak<dyn StandingStream>>,
+    session_stream: OnceLock<Weak<dyn SessionStream>>,
     pub(super) waiting: PendingInputs,
     /// Reports the begin and end of the session to the host. `None` without a session hook.
     attendance: Option<Arc<Attendance>>,
@@ -316,7 +321,7 @@ impl Conversation {
             conversation,
             audience: Arc::default(),
             #[cfg(feature = "http-server")]
-            standing: OnceLock::new(),
+            session_stream: OnceLock::new(),
             waiting: PendingInputs::default(),
             attendance,
         })
@@ -324,16 +329,16 @@ impl Conversation {
 
     /// Sets the stream for messages that belong to no request.
     #[cfg(feature = "http-server")]
-    pub(super) fn tell_on(&self, standing: Weak<dyn StandingStream>) {
+    pub(super) fn tell_on(&self, session_stream: Weak<dyn SessionStream>) {
         // The stream is set once, when the session is opened.
-        _ = self.standing.set(standing);
+        _ = self.session_stream.set(session_stream);
     }
 
     /// Returns the stream for messages that belong to no request, or `None` if the connection
     /// itself sends these messages.
-    pub(super) fn standing(&self) -> Option<Weak<dyn StandingStream>> {
+    pub(super) fn session_stream(&self) -> Option<Weak<dyn SessionStream>> {
         #[cfg(feature = "http-server")]
-        return self.standing.get().cloned();
+        return self.session_stream.get().cloned();
         #[cfg(not(feature = "http-server"))]
         return None;
     }
@@ -659,7 +664,11 @@ impl Conversation {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
             Failure::Scopes(scopes) => scopes::missing(&scopes),
-            Failure::Inner(text) => {
+            Failure::Message(text) => RpcError::internal(text),
+            Failure::Unwritable(error) => {
+                self.reveal(peer, method, Failure::Inner(error.to_string()), noun, name)
+            }
+            Failure::Foreign(text) | Failure::Inner(text) => {
                 let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
                 let core = peer.core();
                 core.log_as("server", LogLevel::Error, text);
@@ -763,6 +772,7 @@ impl Inner {
             List::Resources | List::ResourceTemplates => {
                 self.resources.serve().is_some() || self.templates.serve().is_some()
             }
+            List::Skills => self.skills.is_some(),
         }
     }
 

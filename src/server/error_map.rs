@@ -1,21 +1,55 @@
 //! Errors of handlers, and their mapping to protocol errors.
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
+use std::fmt;
 
 use serde_json::json;
 
-use crate::error::{ErrorCode, RpcError};
+use super::ask_error::AskError;
+use crate::error::{Error, ErrorCode, RpcError};
 use crate::protocol::principal::scope_set;
 use crate::schema::ProtocolVersion;
 
-/// The error of a handler that reads a resource, gets a prompt or completes an argument. A
+/// The error of a handler: of a tool, a resource, a prompt or a completer. A
 /// [guard](super::Guard) that refuses a request returns such an error too.
 ///
-/// Unlike tools, these handlers can fail only with a protocol error. An [`RpcError`] converted with
-/// `?` is sent to the client unchanged. Any other error becomes an internal error. The text of that
-/// error is for the host: see [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+/// The operator `?` converts every error that is `Send`, `Sync` and `'static`, also `String`,
+/// `&str`, `Box<dyn Error + Send + Sync>` and the errors of `anyhow`. The kind of the error decides
+/// which text the client gets:
+///
+/// | error | of a tool | of another handler |
+/// |---|---|---|
+/// | [`HandlerError::new`] | `isError` with the text | an internal error with the text |
+/// | [`RpcError`] | this error | this error |
+/// | [`mcplink::Error`](crate::Error) | an internal error | an internal error |
+/// | any other error | `isError` with its text | an internal error |
+///
+/// `isError` marks the result of a tool that failed. The model can read its text and react to it.
+/// Where the client gets an internal error without the text, the text is for the host: see
+/// [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+///
+/// An [`AskError`] for which [`is_failure`](AskError::is_failure) returns true becomes an internal
+/// error.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::{Context, HandlerError};
+///
+/// fn add(numbers: Vec<String>, _: &Context) -> Result<String, HandlerError> {
+///     let mut sum = 0_i64;
+///     for number in numbers {
+///         sum += number.parse::<i64>()?;
+///     }
+///     if sum > 1000 {
+///         return Err(HandlerError::new("the sum is too large"));
+///     }
+///     Ok(sum.to_string())
+/// }
+/// ```
+///
+/// Spec: Server Features, Tools, "Error Handling".
 #[derive(Debug)]
 pub struct HandlerError(pub(super) Failure);
 
@@ -25,10 +59,24 @@ pub(super) enum Failure {
     /// The request needs all these scopes, and at least one of them was not granted.
     Scopes(BTreeSet<String>),
     Protocol(RpcError),
+    /// A text that the handler wrote for the client.
+    Message(String),
+    /// The text of an error that is not of this library. Only the clients of a tool get the text.
+    Foreign(String),
+    /// A failure of the server. The text is for the host only.
     Inner(String),
+    /// The handler of a tool returned a value that can't be written as JSON. `respond` returns this
+    /// error to the handler.
+    Unwritable(Error),
 }
 
 impl HandlerError {
+    /// Creates an error with a text for the client. If the handler of a tool returns the error, the
+    /// model can read the text and react to it.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Failure::Message(text.into()))
+    }
+
     /// Returns the error for a requested item that does not exist. If the item is a resource, the
     /// client gets the error code that the client's revision defines for a missing resource.
     pub fn not_found() -> Self {
@@ -46,12 +94,33 @@ impl HandlerError {
     }
 }
 
-impl<E: StdError + 'static> From<E> for HandlerError {
+// `HandlerError` does not implement the trait `Error`. If it did, this conversion would overlap
+// with the conversion of a type into itself.
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        let any: &dyn Any = &error;
-        match any.downcast_ref::<RpcError>() {
-            Some(error) => Self(Failure::Protocol(error.clone())),
-            None => Self(Failure::Inner(error.to_string())),
+        let error: Box<dyn StdError + Send + Sync> = error.into();
+        let ask_failed = error.downcast_ref().is_some_and(AskError::is_failure);
+        if let Some(error) = error.downcast_ref::<RpcError>() {
+            Self(Failure::Protocol(error.clone()))
+        } else if let Some(error) = error.downcast_ref::<Error>() {
+            Self(Failure::Inner(error.to_string()))
+        } else if ask_failed {
+            // The error was logged when the handler made the input request.
+            Self(Failure::Protocol(RpcError::internal("internal error")))
+        } else {
+            Self(Failure::Foreign(error.to_string()))
+        }
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Failure::Message(text) | Failure::Foreign(text) => f.write_str(text),
+            Failure::Protocol(error) => write!(f, "{error}"),
+            Failure::NotFound => f.write_str("not found"),
+            Failure::Scopes(scopes) => write!(f, "{}", super::scopes::missing(scopes)),
+            Failure::Inner(_) | Failure::Unwritable(_) => f.write_str("internal error"),
         }
     }
 }

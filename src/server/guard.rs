@@ -228,7 +228,7 @@ impl<'a> GuardedRequest<'a> {
 
 impl std::fmt::Debug for GuardedRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Access")
+        f.debug_struct("GuardedRequest")
             .field("method", &self.method)
             .field("primitive", &self.primitive)
             .field("principal", &self.principal())

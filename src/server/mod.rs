@@ -16,6 +16,7 @@
 //! call then occupies no worker. New connections never wait for a handler, and neither do requests
 //! for lists.
 
+mod ask_error;
 mod asking;
 mod builder;
 mod call;
@@ -44,6 +45,7 @@ mod remember;
 mod resources;
 mod scopes;
 mod session_state;
+pub mod skills;
 mod state;
 mod store;
 mod subscriptions;
@@ -61,15 +63,16 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use self::asking::AskError;
+pub use self::ask_error::AskError;
 pub use self::builder::ServerBuilder;
 pub use self::call::ToolCall;
+use self::catalogue::Entry;
 use self::completion::{Completers, CompletionHandler};
 pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
-use self::dispatch::Conversation;
 #[cfg(feature = "cffi")]
 pub(crate) use self::dispatch::origin_of;
+use self::dispatch::{Conversation, Row};
 pub use self::error_map::HandlerError;
 use self::events::{EventHook, SessionHook};
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
@@ -77,7 +80,7 @@ pub use self::folder::Folder;
 use self::guard::Guards;
 pub use self::guard::{Guard, GuardedRequest, GuardedResult, Primitive};
 use self::memory_budget::MemoryBudget;
-pub use self::output::{Json, ToolError, ToolOutput};
+pub use self::output::{Json, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
 pub use self::prompts::{PromptCall, PromptOutput};
@@ -88,6 +91,7 @@ use self::resources::{ReadHandler, Resources, Templates};
 use self::scopes::Requirements;
 pub use self::session_state::ClientContext;
 use self::session_state::LatestContext;
+use self::skills::store::Skills;
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
@@ -97,7 +101,7 @@ use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::protocol::principal::Principal;
-pub use crate::protocol::{CallOptions, CancelToken, Progress};
+pub use crate::protocol::{CancelToken, Progress, RequestOptions};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
@@ -159,6 +163,10 @@ struct Inner {
     pages: Pages,
     /// The tasks of the server. `Some` when the host has enabled tasks.
     tasks: Option<Tasks>,
+    /// The published skills. `Some` when the host has enabled skills.
+    skills: Option<Skills<Arc<Entry<Resource, ReadHandler>>>>,
+    /// The handlers of the methods of skills. They are set when the host enables skills.
+    skill_methods: Vec<Row>,
     /// The validator that checks the arguments and structured results of tools.
     validator: Option<Validator>,
     /// Whether the host was warned that a tool embeds resources but the server does not declare
@@ -226,8 +234,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when another resource has the URI, or when the URI (RFC 3986) or the
-    /// annotations are not valid.
+    /// [`ErrorKind::Invalid`] when another resource or a file of a skill has the URI, or when the
+    /// URI (RFC 3986) or the annotations are not valid.
     pub fn add_resource<R: ResourceOutput>(
         &self,
         resource: Resource,
@@ -237,6 +245,11 @@ impl Server {
     }
 
     fn add_reading(&self, resource: Resource, handler: ReadHandler) -> Result<()> {
+        let of_skills = self.0.skills.as_ref();
+        if of_skills.is_some_and(|skills| skills.find(&resource.uri).is_some()) {
+            let text = "a skill has a file with the URI of the resource";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         resources::add(&self.0.resources, resource, handler)?;
         self.0.hub.publish(Event::ResourcesChanged);
         Ok(())

@@ -1,8 +1,5 @@
 //! The types that tool handlers may return: texts, content, structured values, failures.
 
-use std::any::Any;
-use std::error::Error as StdError;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -10,17 +7,26 @@ use serde::de::DeserializeOwned;
 #[cfg(feature = "schemars")]
 use serde_json::json;
 
-use super::asking::AskError;
 use super::call::ToolCall;
 use super::context::Context;
+use super::error_map::{Failure, HandlerError};
 use super::tools::ToolHandler;
-use crate::error::{Error, RpcError};
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 
 /// The types that the handler of a tool may return.
 ///
-/// These types are texts, content blocks, whole results, [`Json`] for structured values, `()`, and
-/// a `Result` of any of these types with a [`ToolError`].
+/// These types are texts, numbers, `bool`, content blocks, whole results, [`Json`] for structured
+/// values, `()`, an `Option` of any of these types, and a `Result` of any of these types with a
+/// [`HandlerError`]. A number or a `bool` is sent as text. `None` is a result without content.
+///
+/// For a function with another error type, convert the error with `?`:
+/// `|arguments: Query, _: &Context| Ok(run(arguments)?)`.
+#[diagnostic::on_unimplemented(
+    message = "a tool can't return `{Self}`",
+    label = "the handler of this tool returns `{Self}`",
+    note = "wrap a structured value in `Json`, or return a text, content or a `CallToolResult`",
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+)]
 pub trait ToolOutput {
     /// Returns the JSON Schema of the structured value. Returns `None` if the type has no
     /// structured value.
@@ -35,52 +41,77 @@ pub trait ToolOutput {
     ///
     /// # Errors
     ///
-    /// The failure of the tool. [`ToolError`] describes how the client gets each kind of failure.
-    fn into_result(self) -> Result<CallToolResult, ToolError>;
+    /// The failure of the tool. [`HandlerError`] describes how the client gets each kind of
+    /// failure.
+    fn into_result(self) -> Result<CallToolResult, HandlerError>;
 }
 
 impl ToolOutput for CallToolResult {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         Ok(self)
     }
 }
 
 impl ToolOutput for String {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         Ok(CallToolResult::text(self))
     }
 }
 
 impl ToolOutput for &str {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         Ok(CallToolResult::text(self))
     }
 }
 
 impl ToolOutput for () {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         Ok(CallToolResult::default())
     }
 }
 
+macro_rules! text_outputs {
+    ($($type:ty),+) => {
+        $(impl ToolOutput for $type {
+            fn into_result(self) -> Result<CallToolResult, HandlerError> {
+                Ok(CallToolResult::text(self.to_string()))
+            }
+        })+
+    };
+}
+
+text_outputs!(
+    bool, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64
+);
+
+impl<T: ToolOutput> ToolOutput for Option<T> {
+    fn output_schema() -> Option<JsonSchema> {
+        None
+    }
+
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
+        self.map_or_else(|| Ok(CallToolResult::default()), T::into_result)
+    }
+}
+
 impl ToolOutput for ContentBlock {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         Ok(CallToolResult::new([self]))
     }
 }
 
 impl ToolOutput for Vec<ContentBlock> {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         Ok(CallToolResult::new(self))
     }
 }
 
-impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
+impl<T: ToolOutput> ToolOutput for Result<T, HandlerError> {
     fn output_schema() -> Option<JsonSchema> {
         T::output_schema()
     }
 
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         self?.into_result()
     }
 }
@@ -101,22 +132,22 @@ impl<T: Serialize + schemars::JsonSchema> ToolOutput for Json<T> {
         schema_of::<T>().ok()
     }
 
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         structured(&self.0)
     }
 }
 
 #[cfg(not(feature = "schemars"))]
 impl<T: Serialize> ToolOutput for Json<T> {
-    fn into_result(self) -> Result<CallToolResult, ToolError> {
+    fn into_result(self) -> Result<CallToolResult, HandlerError> {
         structured(&self.0)
     }
 }
 
-fn structured(value: &impl Serialize) -> Result<CallToolResult, ToolError> {
+fn structured(value: &impl Serialize) -> Result<CallToolResult, HandlerError> {
     CallToolResult::default()
         .structured(value)
-        .map_err(|error| ToolError(Failure::Unwritable(error)))
+        .map_err(|error| HandlerError(Failure::Unwritable(error)))
 }
 
 /// Returns the JSON Schema (2020-12) of a type.
@@ -136,72 +167,6 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
         return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
     }
     JsonSchema::new(&schema)
-}
-
-/// The reason why a tool failed.
-///
-/// A failure *of the tool* becomes a result with `isError`, for the model to read and react to. A
-/// `ToolError` that is made from a text, or from most errors with `?`, is a failure of the tool.
-/// Three kinds of errors are different:
-///
-/// - An [`RpcError`] that is converted with `?` stays an error *of the protocol*.
-/// - An [`Error`] of this library becomes an internal error. Its text is for the host only.
-/// - An [`AskError`] for which [`is_failure`](AskError::is_failure) returns true becomes an
-///   internal error too.
-#[derive(Debug)]
-pub struct ToolError(pub(super) Failure);
-
-#[derive(Debug)]
-pub(super) enum Failure {
-    Tool(Box<CallToolResult>),
-    Protocol(RpcError),
-    /// A failure of the server. The text is logged for the host only.
-    Inner(String),
-    /// The handler returned a value that can't be written as JSON. `respond` returns this error to
-    /// the handler.
-    Unwritable(Error),
-}
-
-impl ToolError {
-    /// Creates a failure of the tool with a text for the model.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(Failure::Tool(Box::new(CallToolResult::error(text))))
-    }
-}
-
-impl<E: StdError + 'static> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        let any: &dyn Any = &error;
-        if let Some(error) = any.downcast_ref::<RpcError>() {
-            Self(Failure::Protocol(error.clone()))
-        } else if let Some(error) = any.downcast_ref::<Error>() {
-            Self(Failure::Inner(error.to_string()))
-        } else if any
-            .downcast_ref::<AskError>()
-            .is_some_and(AskError::is_failure)
-        {
-            // The error was logged when the handler made the input request.
-            Self(Failure::Protocol(RpcError::internal("internal error")))
-        } else {
-            Self::new(error.to_string())
-        }
-    }
-}
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Failure::Tool(result) => f.write_str(
-                result
-                    .content
-                    .iter()
-                    .find_map(ContentBlock::as_text)
-                    .unwrap_or("the tool failed"),
-            ),
-            Failure::Protocol(error) => write!(f, "{error}"),
-            Failure::Inner(_) | Failure::Unwritable(_) => f.write_str("internal error"),
-        }
-    }
 }
 
 /// Returns a tool handler that runs `handler` and answers the call before it returns. Invalid

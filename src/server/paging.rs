@@ -27,6 +27,9 @@ pub enum List {
     Resources,
     /// The list of resource templates (`resources/templates/list`).
     ResourceTemplates,
+    /// The list of skills (`skills/list`). A cache hint for this list also applies to `skills/get`
+    /// and `resources/directory/read`.
+    Skills,
 }
 
 /// The cache hint of a list for which the host has set no hint: no caching.
@@ -47,6 +50,7 @@ pub(super) enum Paged {
     Resources = 3,
     ResourceTemplates = 4,
     Tasks = 5,
+    Skills = 6,
 }
 
 impl From<List> for Paged {
@@ -56,6 +60,7 @@ impl From<List> for Paged {
             List::Prompts => Self::Prompts,
             List::Resources => Self::Resources,
             List::ResourceTemplates => Self::ResourceTemplates,
+            List::Skills => Self::Skills,
         }
     }
 }
@@ -125,8 +130,8 @@ mod tests {
     // M-PAGE-S-03, L-PAGE-S-05
     #[test]
     fn a_cursor_of_another_list_is_refused() {
-        use Paged::{Prompts, ResourceTemplates, Resources, Tasks, Tools};
-        let all = [Tools, Prompts, Resources, ResourceTemplates, Tasks];
+        use Paged::{Prompts, ResourceTemplates, Resources, Skills, Tasks, Tools};
+        let all = [Tools, Prompts, Resources, ResourceTemplates, Tasks, Skills];
         for given in all {
             let text = Cursor::after(given, 1).to_string();
             for asked in all {

@@ -67,6 +67,12 @@ fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgum
 /// A result without a description gets the description of the prompt. An embedded resource without
 /// a MIME type gets a general MIME type. A result with an invalid MIME type or URI is not sent; the
 /// client gets an internal error instead.
+#[diagnostic::on_unimplemented(
+    message = "a prompt can't return `{Self}`",
+    label = "the handler of this prompt returns `{Self}`",
+    note = "return a text, a `PromptMessage`, several of them, or a `GetPromptResult`",
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+)]
 pub trait PromptOutput {
     /// Converts the value into the result of `prompts/get`.
     ///
@@ -106,9 +112,9 @@ impl PromptOutput for Vec<PromptMessage> {
     }
 }
 
-impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
+impl<T: PromptOutput> PromptOutput for Result<T, HandlerError> {
     fn into_result(self) -> Result<GetPromptResult, HandlerError> {
-        self.map_err(Into::into)?.into_result()
+        self?.into_result()
     }
 }
 

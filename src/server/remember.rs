@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::asking::AskError;
+use super::ask_error::AskError;
 use super::context::Context;
 
 /// Values that a call remembers between the runs of its handler.

@@ -135,6 +135,12 @@ impl ResourceRead {
 ///
 /// `None` means that the resource does not exist. [`Cached`] lets clients cache the wrapped value.
 /// A `Result` may hold a [`HandlerError`].
+#[diagnostic::on_unimplemented(
+    message = "a resource can't return `{Self}`",
+    label = "the handler of this resource returns `{Self}`",
+    note = "return a `String`, a `Vec<u8>`, `ResourceContents` or a `ReadResourceResult`",
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+)]
 pub trait ResourceOutput {
     /// Converts the value into the result of `resources/read`.
     ///
@@ -186,9 +192,9 @@ impl<T: ResourceOutput> ResourceOutput for Option<T> {
     }
 }
 
-impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
+impl<T: ResourceOutput> ResourceOutput for Result<T, HandlerError> {
     fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
-        self.map_err(Into::into)?.into_result(read)
+        self?.into_result(read)
     }
 }
 
@@ -387,7 +393,8 @@ impl Conversation {
 impl Inner {
     /// Returns the resource with this URI or with another spelling of this URI.
     pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
-        self.resources.find_alike(uri, normalized)
+        let of_skills = self.skills.as_ref().and_then(|skills| skills.find(uri));
+        of_skills.or_else(|| self.resources.find_alike(uri, normalized))
     }
 
     /// Returns the first template that matches a URI, with the values of its variables. A match of

@@ -45,7 +45,7 @@ use self::connection_subscribers::{Lists, Reserved, State};
 use self::fanout::Fanout;
 #[cfg(feature = "http-server")]
 pub(super) use self::subscriber::Offered;
-pub(super) use self::subscriber::StandingStream;
+pub(super) use self::subscriber::SessionStream;
 use self::subscriber::{Subscriber, Way};
 use self::topics::Topic;
 use super::Inner;
@@ -361,7 +361,7 @@ impl Conversation {
         let client = Subscriber::new(self.server.hub.number(), 0, topics);
         client.begin(Way::Client {
             peer: peer.clone(),
-            session_stream: self.standing(),
+            session_stream: self.session_stream(),
         });
         self.join_hub(state);
         state.legacy = Some(Arc::clone(&client));

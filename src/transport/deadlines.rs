@@ -51,7 +51,7 @@ struct Table {
 /// An exchange that the deadline thread watches.
 #[derive(Debug)]
 struct Entry {
-    ticket: Arc<CancelHandle>,
+    cancel_handle: Arc<CancelHandle>,
     /// Whether [`Deadlines::end_calls`] ends the exchange.
     is_call: bool,
     /// The time when the exchange's stream stalls, in milliseconds since `started`. The value is 0
@@ -89,14 +89,14 @@ impl Deadlines {
     /// # Errors
     ///
     /// Fails when the deadline thread can't be started.
-    pub(crate) fn add(&self, ticket: &Arc<CancelHandle>, is_call: bool) -> Result<Watched> {
+    pub(crate) fn add(&self, cancel_handle: &Arc<CancelHandle>, is_call: bool) -> Result<Watched> {
         let entry = Arc::new(Entry {
-            ticket: Arc::clone(ticket),
+            cancel_handle: Arc::clone(cancel_handle),
             is_call,
             stalls_at: AtomicU64::new(0),
             has_stalled: AtomicBool::new(false),
         });
-        let look = ticket.look(Instant::now());
+        let look = cancel_handle.look(Instant::now());
         let mut table = self.0.table.lock();
         let at = match table.free.pop() {
             Some(at) => at,
@@ -114,7 +114,7 @@ impl Deadlines {
             at,
         };
         if stopped {
-            ticket.end();
+            cancel_handle.end();
         } else if let NextCheck::At(at) = look {
             self.0.wake_at(at)?;
         }
@@ -125,7 +125,7 @@ impl Deadlines {
     pub(crate) fn end_calls(&self) {
         let entries = self.0.table.lock().entries.clone();
         for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
-            entry.ticket.end();
+            entry.cancel_handle.end();
         }
     }
 
@@ -137,7 +137,7 @@ impl Deadlines {
         let (entries, thread) = (table.entries.clone(), table.thread.take());
         drop(table);
         for entry in entries.into_iter().flatten() {
-            entry.ticket.end();
+            entry.cancel_handle.end();
         }
         self.0.changed.notify_all();
         if let Some(thread) = thread
@@ -216,10 +216,10 @@ impl Shared {
         };
         if stalls_at.is_some_and(|at| at <= now) && !entry.has_stalled.swap(true, Ordering::AcqRel)
         {
-            entry.ticket.pull();
+            entry.cancel_handle.pull();
         }
         let stalls_at = stalls_at.filter(|at| *at > now);
-        match entry.ticket.look(now) {
+        match entry.cancel_handle.look(now) {
             NextCheck::At(at) => Some(stalls_at.map_or(at, |stalls_at| stalls_at.min(at))),
             NextCheck::Never => stalls_at,
             NextCheck::Over => None,

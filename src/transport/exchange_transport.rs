@@ -55,11 +55,11 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// An error that tells whether the request was sent. When the wait for the exchange was ended
-    /// through `ticket`, the error has no meaning.
+    /// through `cancel_handle`, the error has no meaning.
     fn exchange(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome>;
 
@@ -74,14 +74,14 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// header contains no revision.
     fn agree(&self, revision: Option<&str>);
 
-    /// Opens the listening stream, and passes its messages to `deliver` and its events to `news`.
+    /// Opens the listening stream. Passes its messages to `deliver`, and its events to `on_event`.
     /// The messages on this stream belong to no request. Blocks until the peer offers no such
     /// stream, the session changes, or the transport stops.
     ///
     /// # Errors
     ///
     /// An error when the peer refused the stream for a permanent reason.
-    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()>;
+    fn listen(&self, on_event: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()>;
 
     /// Falls back to the transport of the oldest revision (HTTP+SSE), in which all messages of the
     /// peer arrive on one stream. Opens the stream, calls `settled` when the peer has sent the
@@ -92,7 +92,7 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// An error when the peer does not support this transport, and when the stream has ended.
     fn fall_back(
         &self,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()>;
@@ -114,7 +114,7 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// Returns the total time during which requests waited for a user, for example for a login. If
     /// the caller sends several requests with one timeout, this time must not count against the
     /// timeout.
-    fn people_took(&self) -> Duration;
+    fn user_time(&self) -> Duration;
 }
 
 /// The time of the next check of an exchange.
@@ -276,7 +276,7 @@ impl CancelHandle {
 
 impl fmt::Debug for CancelHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket")
+        f.debug_struct("CancelHandle")
             .field("is_over", &self.is_over())
             .finish_non_exhaustive()
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::clock::about_now;
-use super::{Limits, Received, Receiver, Sender, SessionMessage};
+use super::{Allowance, Limits, Received, Receiver, Sender, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallible::no_memory;
 use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
@@ -59,6 +59,8 @@ pub(super) trait Output: Send + Debug {
 pub(super) struct LineReceiver<I> {
     input: I,
     lines: LineBuffer,
+    max_message_bytes: usize,
+    allowance: Allowance,
     /// The reason why the stream ended. The receiver returns the rest of the buffer before this
     /// error.
     end: Option<Error>,
@@ -69,6 +71,8 @@ impl<I: Input> LineReceiver<I> {
         Self {
             input,
             lines: LineBuffer::new(limits.max_message_bytes),
+            max_message_bytes: limits.max_message_bytes,
+            allowance: limits.allowance.clone(),
             end: None,
         }
     }
@@ -87,6 +91,8 @@ impl<I: Input> Receiver for LineReceiver<I> {
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
         let mut deadline: Option<Instant> = None;
         loop {
+            let longest = self.allowance.above(self.max_message_bytes);
+            self.lines.set_max_bytes(longest);
             match self.lines.next_line() {
                 Some(Line::Message(text)) => {
                     return Ok(Received::Message(SessionMessage::new(text)));

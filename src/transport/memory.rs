@@ -52,7 +52,7 @@ impl Transport for Memory {
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let receiver = MemoryReceiver {
             ends: Arc::clone(&self.ends),
-            max_message_bytes: limits.max_message_bytes,
+            limits: limits.clone(),
         };
         let sender = MemorySender {
             ends: Arc::clone(&self.ends),
@@ -181,13 +181,13 @@ fn closed(by_us: bool) -> Error {
 #[derive(Debug)]
 struct MemoryReceiver {
     ends: Arc<Ends>,
-    max_message_bytes: usize,
+    limits: Limits,
 }
 
 impl Receiver for MemoryReceiver {
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
         Ok(match self.ends.incoming.pop(patience)? {
-            Some(message) if message.text.len() > self.max_message_bytes => {
+            Some(message) if message.text.len() > self.limits.longest_message() => {
                 Received::TooLong(TooLong::of(&message.text))
             }
             Some(message) => Received::Message(message),

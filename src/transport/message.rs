@@ -31,7 +31,7 @@ pub struct SessionMessage {
     pub related: Option<RequestId>,
     /// The message's relation to a session, and its header fields. Only exchange transports use
     /// this value.
-    pub(crate) manner: RequestKind,
+    pub(crate) kind: RequestKind,
 }
 
 impl SessionMessage {
@@ -40,7 +40,7 @@ impl SessionMessage {
         Self {
             text,
             related: None,
-            manner: RequestKind::default(),
+            kind: RequestKind::default(),
         }
     }
 

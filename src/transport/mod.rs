@@ -18,6 +18,7 @@
 //! Spec: Transports, "Custom Transports" (every revision).
 // M-TRAN-X-03, M-TRAN-X-04, L-STDIO-X-08
 
+mod allowance;
 mod child;
 pub(crate) mod clock;
 #[cfg_attr(
@@ -56,6 +57,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub(crate) use allowance::Allowance;
 pub use child::{Child, Stderr, StderrLines, StderrTail};
 pub use faults::{Fault, Faults};
 pub use stdio::Stdio;
@@ -117,7 +119,7 @@ pub struct TransportParts {
     pub control: Arc<dyn Control>,
     /// The exchange transport, if each request has its own exchange. With an exchange transport the
     /// receiver returns no messages.
-    pub(crate) carrier: Option<Arc<dyn ExchangeTransport>>,
+    pub(crate) exchange_transport: Option<Arc<dyn ExchangeTransport>>,
 }
 
 impl TransportParts {
@@ -131,7 +133,7 @@ impl TransportParts {
             receiver,
             sender,
             control,
-            carrier: None,
+            exchange_transport: None,
         }
     }
 }
@@ -332,6 +334,8 @@ pub struct Limits {
     pub reserve_percent: usize,
     /// The settings of the threads that an opened transport starts. They are not a limit.
     pub(crate) threads: Threads,
+    /// The present increase of `max_message_bytes`. Each client has its own.
+    pub(crate) allowance: Allowance,
 }
 
 impl Default for Limits {
@@ -353,11 +357,17 @@ impl Default for Limits {
             part_percent: 50,
             reserve_percent: 12,
             threads: Threads::default(),
+            allowance: Allowance::default(),
         }
     }
 }
 
 impl Limits {
+    /// Returns the maximum length of a message that is accepted at the moment, in bytes.
+    pub(crate) fn longest_message(&self) -> usize {
+        self.allowance.above(self.max_message_bytes)
+    }
+
     /// Returns the share of the limit `bound` that one client may use while other clients need
     /// space.
     pub(crate) fn part_of(&self, bound: usize) -> usize {

@@ -11,14 +11,14 @@ use crate::error::{Error, ErrorKind, Result};
 impl TransportParts {
     /// Combines the parts of an exchange transport. Its receiver and its sender are placeholders.
     pub(crate) fn over_exchanges(
-        carrier: Arc<dyn ExchangeTransport>,
+        exchange_transport: Arc<dyn ExchangeTransport>,
         control: Arc<dyn Control>,
     ) -> Self {
         Self {
             receiver: Box::new(NoStream),
             sender: Box::new(NoStream),
             control,
-            carrier: Some(carrier),
+            exchange_transport: Some(exchange_transport),
         }
     }
 }

@@ -149,9 +149,9 @@ impl Transport for Tap {
             receiver,
             sender,
             control,
-            carrier,
+            exchange_transport,
         } = self.inner.open(limits)?;
-        let carrier = carrier.map(|inner| -> Arc<dyn ExchangeTransport> {
+        let exchange_transport = exchange_transport.map(|inner| -> Arc<dyn ExchangeTransport> {
             Arc::new(TapCarrier {
                 inner,
                 hook: Arc::clone(&self.hook),
@@ -171,7 +171,10 @@ impl Transport for Tap {
             shown: 0,
         };
         let halves = TransportParts::new(Box::new(receiver), Box::new(sender), control);
-        Ok(TransportParts { carrier, ..halves })
+        Ok(TransportParts {
+            exchange_transport,
+            ..halves
+        })
     }
 
     fn again(&self) -> Option<Box<dyn Transport>> {
@@ -282,14 +285,15 @@ impl ExchangeTransport for TapCarrier {
     fn exchange(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
         self.show_sent(request);
-        self.inner.exchange(request, ticket, &mut |received| {
-            self.show_received(&received);
-            deliver(received)
-        })
+        self.inner
+            .exchange(request, cancel_handle, &mut |received| {
+                self.show_received(&received);
+                deliver(received)
+            })
     }
 
     fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
@@ -301,8 +305,8 @@ impl ExchangeTransport for TapCarrier {
         self.inner.agree(revision);
     }
 
-    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
-        self.inner.listen(news, &mut |received| {
+    fn listen(&self, on_event: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
+        self.inner.listen(on_event, &mut |received| {
             self.show_received(&received);
             deliver(received)
         })
@@ -310,14 +314,15 @@ impl ExchangeTransport for TapCarrier {
 
     fn fall_back(
         &self,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {
-        self.inner.fall_back(ticket, settled, &mut |received| {
-            self.show_received(&received);
-            deliver(received)
-        })
+        self.inner
+            .fall_back(cancel_handle, settled, &mut |received| {
+                self.show_received(&received);
+                deliver(received)
+            })
     }
 
     fn session(&self) -> Option<u64> {
@@ -336,8 +341,8 @@ impl ExchangeTransport for TapCarrier {
         self.inner.authorization()
     }
 
-    fn people_took(&self) -> Duration {
-        self.inner.people_took()
+    fn user_time(&self) -> Duration {
+        self.inner.user_time()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Clients over HTTP: bodies, and events of streams.
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::transport::http::Http;
 use serde_json::{Value, json};
 

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Connection};
+use mcplink::protocol::Connection;
 use mcplink::schema::Tool;
 use mcplink::server::{Server, ToolCall};
 use mcplink::transport::{Child, Limits, Received, Stderr, Stream, Transport as _, memory};

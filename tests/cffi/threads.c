@@ -104,7 +104,7 @@ static void of_a_server(void)
     CHECK(seen.ended == 0);
     mcplink_server_free(server);
     talk_end(&talk);
-    CHECK(has(&seen, "crew") && has(&seen, "stop"));
+    CHECK(has(&seen, "worker") && has(&seen, "stop"));
     check_over(&seen);
 }
 
@@ -158,7 +158,7 @@ static void of_a_client(void)
     CHECK(seen.ended == 0);
     freeing = 1;
     mcplink_client_free(c);
-    CHECK(has(&seen, "call") && has(&seen, "stderr") && has(&seen, "dispatch") && has(&seen, "crew") && has(&seen, "close"));
+    CHECK(has(&seen, "call") && has(&seen, "stderr") && has(&seen, "dispatch") && has(&seen, "worker") && has(&seen, "close"));
     check_over(&seen);
 }
 

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, Era};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::CallToolResult;
 use mcplink::transport::http::Http;
 use mcplink::transport::{Child, Transport};

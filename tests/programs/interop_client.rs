@@ -26,8 +26,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event, Subscription};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     CompleteRequestParams, ContentBlock, CreateMessageResult, ElicitResult, LoggingLevel,
     ProtocolVersion, Root, SubscriptionFilter,

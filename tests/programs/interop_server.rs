@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcplink::server::{Context, Json, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Json, Server};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +41,8 @@ fn add(args: Summands, _: &Context) -> Json<Sum> {
     })
 }
 
-fn fail((): (), _: &Context) -> Result<(), ToolError> {
-    Err(ToolError::new("it failed on purpose"))
+fn fail((): (), _: &Context) -> Result<(), HandlerError> {
+    Err(HandlerError::new("it failed on purpose"))
 }
 
 fn slow(args: Steps, context: &Context) -> String {

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{Activity, CallOptions, Connection, Handlers, LogRecord, Responder};
+use mcplink::protocol::{Activity, Connection, Handlers, LogRecord, Responder};
 use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use serde_json::{Value, json};
 
 use crate::common::{Gate, LONG, handlers, play, wait_until};
@@ -76,7 +77,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
             keeping.lock().unwrap().push(responder)
         })
         .request("ask", |_, responder| {
-            let options = CallOptions::new().timeout(LONG);
+            let options = mcplink::protocol::RequestOptions::new().timeout(LONG);
             let answer = responder.peer().request("question", &json!({}), options);
             _ = responder.respond(&json!({ "answered": answer.is_ok() }));
         })
@@ -94,7 +95,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
         assert!(
             running_on(&shown, method)
                 .unwrap()
-                .starts_with("mcplink-crew"),
+                .starts_with("mcplink-worker"),
             "{shown}"
         );
     }
@@ -110,7 +111,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
         "the peer has been waiting for block (request 1)",
         "keep (request 2) for",
         "no handler runs",
-        "its handler has been running on mcplink-crew",
+        "its handler has been running on mcplink-worker",
         "the notification tests/notified came",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -128,7 +129,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
 // Must not happen: nobody can see which call or handler a hung program waits for.
 #[test]
 fn a_call_that_waits_for_an_answer_of_a_person_is_shown_as_such() {
-    fn ask(_: Value, context: &Context) -> Result<String, ToolError> {
+    fn ask(_: Value, context: &Context) -> Result<String, HandlerError> {
         let form = ElicitSchema::default().to_schema()?;
         context.elicit("name", ElicitRequestParams::form("Name?", form))?;
         Ok("asked".to_owned())

@@ -4,16 +4,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     CallToolResult, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, ElicitSchema, JsonSchema, Prompt, ProtocolVersion, Resource, Root,
     SamplingMessage, Tool,
 };
-use mcplink::server::{
-    AskError, Context, HandlerError, Server, ServerBuilder, StateKey, ToolError,
-};
+use mcplink::server::{AskError, Context, HandlerError, Server, ServerBuilder, StateKey};
 use mcplink::transport::{Limits, memory};
 use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
@@ -91,7 +90,7 @@ fn two_dependent_questions_give_the_same_conversation_in_every_revision() {
     let server = server()
         .tool_with(
             Tool::new("book"),
-            move |_: Value, context: &Context| -> Result<String, ToolError> {
+            move |_: Value, context: &Context| -> Result<String, HandlerError> {
                 ran.fetch_add(1, Ordering::SeqCst);
                 let receipt = context.once("pay", || paid.fetch_add(1, Ordering::SeqCst))?;
                 let name = text_of(context, "name", "name?")?;
@@ -125,7 +124,7 @@ fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
     let server = server()
         .tool_with(
             Tool::new("look"),
-            move |_: Value, context: &Context| -> Result<String, ToolError> {
+            move |_: Value, context: &Context| -> Result<String, HandlerError> {
                 ran.fetch_add(1, Ordering::SeqCst);
                 let question =
                     CreateMessageRequestParams::new([SamplingMessage::user("Which one?")], 10);
@@ -166,7 +165,7 @@ fn dependent_questions_of_every_kind_give_the_same_conversation_in_every_revisio
     let server = server()
         .tool_with(
             Tool::new("look"),
-            move |_: Value, context: &Context| -> Result<String, ToolError> {
+            move |_: Value, context: &Context| -> Result<String, HandlerError> {
                 let number = context.once("effect", || ran.fetch_add(1, Ordering::SeqCst))?;
                 let root = context.list_roots("roots")?.roots.remove(0).uri;
                 let question = format!("What is in {root}?");
@@ -212,7 +211,7 @@ fn what_an_answer_answers_is_the_question_as_the_handler_asked_it() {
     let server = server()
         .tool_with(
             Tool::new("ask"),
-            |_: Value, context: &Context| -> Result<String, ToolError> {
+            |_: Value, context: &Context| -> Result<String, HandlerError> {
                 let page = ElicitRequestParams::url("sign in", "https://example.com/");
                 let options = [mcplink::schema::EnumOption::new("r", "Red")];
                 let options = mcplink::schema::TitledSingleSelectEnumSchema::new(options);
@@ -319,7 +318,7 @@ fn nothing_is_asked_of_a_client_that_did_not_declare_it() {
     let server = server()
         .tool_with(
             Tool::new("ask"),
-            |_: Value, context: &Context| -> Result<String, ToolError> {
+            |_: Value, context: &Context| -> Result<String, HandlerError> {
                 let (name, roots) = (
                     text_of(context, "name", "name?"),
                     context.list_roots("roots"),
@@ -360,7 +359,7 @@ fn calls_that_wait_for_people_occupy_no_worker() {
             limits
         })
         .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
-            text_of(context, "name", "name?").map_err(ToolError::from)
+            text_of(context, "name", "name?").map_err(HandlerError::from)
         })
         .tool_with(Tool::new("quick"), |_: Value, _: &Context| "quick")
         .build()
@@ -402,7 +401,7 @@ fn a_handler_that_asks_for_ever_is_stopped() {
     let server = server()
         .tool_with(
             Tool::new("endless"),
-            |_: Value, context: &Context| -> Result<String, ToolError> {
+            |_: Value, context: &Context| -> Result<String, HandlerError> {
                 for number in 0.. {
                     text_of(context, &number.to_string(), "more?")?;
                 }
@@ -435,10 +434,10 @@ fn asking_server(key: u8) -> Server {
     server()
         .state_keys(&[StateKey::new([key; 32])])
         .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
-            text_of(context, "name", "name?").map_err(ToolError::from)
+            text_of(context, "name", "name?").map_err(HandlerError::from)
         })
         .tool_with(Tool::new("other"), |_: Value, context: &Context| {
-            text_of(context, "name", "name?").map_err(ToolError::from)
+            text_of(context, "name", "name?").map_err(HandlerError::from)
         })
         .build()
         .unwrap()
@@ -509,7 +508,7 @@ fn a_page_is_asked_for_by_a_result_and_not_by_an_error() {
             context
                 .elicit("page", page)
                 .map(|answer| format!("{:?}", answer.action))
-                .map_err(ToolError::from)
+                .map_err(HandlerError::from)
         })
         .build()
         .unwrap();

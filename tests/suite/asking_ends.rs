@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken, Connection, Peer};
+use mcplink::protocol::{CancelToken, Connection, Peer};
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult,
     ElicitSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
 };
 use mcplink::server::{
-    AskError, CompletionRequest, Context, Server, ServerBuilder, ToolCall, ToolError,
+    AskError, CompletionRequest, Context, HandlerError, Server, ServerBuilder, ToolCall,
 };
 use mcplink::transport::memory;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ fn asking() -> Server {
     server()
         .tool_with(
             Tool::new("ask"),
-            |_: Value, context: &Context| -> Result<String, ToolError> {
+            |_: Value, context: &Context| -> Result<String, HandlerError> {
                 Ok(format!("{:?}", ask(context)?.action))
             },
         )
@@ -105,7 +106,7 @@ fn the_last_of_a_handler_may_go_with_a_withdrawn_question() {
         let owned = LastLook::default();
         let tool = move |_: Value, context: &Context| {
             owned.0.get_or_init(|| context.peer());
-            ask(context).map_err(ToolError::from).map(|_| "answered")
+            ask(context).map_err(HandlerError::from).map(|_| "answered")
         };
         server.add_tool(Tool::new("ask"), tool).unwrap();
         let (_serving, mut script) = play(&server);
@@ -295,7 +296,7 @@ fn an_unanswered_question_keeps_nothing_alive_after_the_end() {
         let server = server()
             .tool_with(Tool::new("ask"), move |_: Value, context: &Context| {
                 let _owned = &owned;
-                ask(context).map_err(ToolError::from).map(|_| "answered")
+                ask(context).map_err(HandlerError::from).map(|_| "answered")
             })
             .build()
             .unwrap();
@@ -327,7 +328,7 @@ fn a_cancelled_call_asks_nobody() {
     let server = server()
         .tool_with(Tool::new("ask"), move |_: Value, context: &Context| {
             waiting.pass();
-            ask(context).map_err(ToolError::from).map(|_| "answered")
+            ask(context).map_err(HandlerError::from).map(|_| "answered")
         })
         .build()
         .unwrap();

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, mpsc};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     ElicitRequestURLParams, ElicitResult, ProtocolVersion, Tool, URLElicitationRequiredError,
 };
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use mcplink::transport::{Tap, memory};
 use mcplink::{ErrorCode, RpcError};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn page(url: &str) -> ElicitRequestURLParams {
 
 /// A server whose tool `sign_in` asks for a page, under an id of its own or none.
 fn signing_in(id: Option<&'static str>) -> Server {
-    let tool = move |_: Value, context: &Context| -> Result<String, ToolError> {
+    let tool = move |_: Value, context: &Context| -> Result<String, HandlerError> {
         let mut page = page("https://example.com/");
         page.elicitation_id = id.map(str::to_owned);
         Ok(format!("{:?}", context.elicit("page", page.into())?.action))
@@ -104,7 +104,7 @@ fn only_the_client_that_was_sent_to_a_page_is_told_that_it_is_done() {
 
 /// A server whose tool ends the call with an error.
 fn demanding(error: impl Fn() -> RpcError + Send + Sync + 'static) -> Server {
-    let tool = move |_: Value, _: &Context| -> Result<String, ToolError> { Err(error().into()) };
+    let tool = move |_: Value, _: &Context| -> Result<String, HandlerError> { Err(error().into()) };
     let server = Server::builder("pages", "1.0").tool_with(Tool::new("sign_in"), tool);
     server.build().unwrap()
 }
@@ -217,7 +217,7 @@ fn nobody_visits_a_page_for_the_user() {
     web.set_nonblocking(true).unwrap();
     let url = format!("http://{}/sign-in", web.local_addr().unwrap());
     let asked = url.clone();
-    let tool = move |_: Value, context: &Context| -> Result<String, ToolError> {
+    let tool = move |_: Value, context: &Context| -> Result<String, HandlerError> {
         let page = page(&asked).elicitation_id("1");
         Ok(format!("{:?}", context.elicit("page", page.into())?.action))
     };
@@ -281,7 +281,7 @@ fn a_sign_in_is_finished_by_who_began_it_and_the_client_learns_nothing() {
     for revision in [LEGACY, MODERN] {
         let sign_in = Arc::new(Mutex::new(SignIn::default()));
         let service = Arc::clone(&sign_in);
-        let tool = move |_: Value, context: &Context| -> Result<String, ToolError> {
+        let tool = move |_: Value, context: &Context| -> Result<String, HandlerError> {
             let user = context.principal().expect("served for a user");
             if service.lock().unwrap().tokens.contains_key(user) {
                 return Ok(format!("the files of {user}"));
@@ -393,7 +393,7 @@ fn a_sign_in_is_finished_by_who_began_it_and_the_client_learns_nothing() {
 fn nothing_that_was_typed_on_a_page_goes_through_the_client() {
     for revision in [LEGACY, MODERN] {
         let (saw, seen) = mpsc::channel();
-        let tool = move |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+        let tool = move |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
             let answer = context.elicit("page", page("https://example.com/").into())?;
             saw.send(answer.content.is_some()).unwrap();
             Ok("done")

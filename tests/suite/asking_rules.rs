@@ -8,7 +8,7 @@ use mcplink::schema::{
     SamplingMessage, StringSchema, TitledSingleSelectEnumSchema, Tool, ToolChoice, ToolUseContent,
     UntitledMultiSelectEnumSchema,
 };
-use mcplink::server::{AskError, Context, Server, ServerBuilder, ToolError};
+use mcplink::server::{AskError, Context, HandlerError, Server, ServerBuilder};
 use serde_json::{Value, json};
 
 use crate::played::play_client;
@@ -37,7 +37,7 @@ fn builder(
 ) -> ServerBuilder {
     Server::builder("asking", "1.0").tool_with(
         Tool::new("ask"),
-        move |_: Value, context: &Context| -> Result<String, ToolError> { Ok(tool(context)?) },
+        move |_: Value, context: &Context| -> Result<String, HandlerError> { Ok(tool(context)?) },
     )
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
 use mcplink::server::{
-    Context, MemoryStateStore, Server, ServerBuilder, StateStore, ToolCall, ToolError,
+    Context, HandlerError, MemoryStateStore, Server, ServerBuilder, StateStore, ToolCall,
 };
 use mcplink::transport::Limits;
 use mcplink::{Error, ErrorKind};
@@ -31,7 +31,7 @@ fn forms() -> Value {
 fn paying() -> (ServerBuilder, Arc<AtomicUsize>) {
     let payments = Arc::new(AtomicUsize::new(0));
     let paid = Arc::clone(&payments);
-    let tool = move |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+    let tool = move |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
         if context.elicit("pay", form())?.is_accepted() {
             paid.fetch_add(1, Ordering::SeqCst);
         }
@@ -145,7 +145,7 @@ fn a_store_that_can_not_tell_lets_nothing_through() {
 #[test]
 fn an_answer_is_not_used_for_a_question_that_has_changed_meanwhile() {
     let runs = AtomicUsize::new(0);
-    let tool = move |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+    let tool = move |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
         let what = match runs.fetch_add(1, Ordering::SeqCst) {
             0 => "Delete the file?",
             _ => "Delete the disk?",
@@ -170,7 +170,7 @@ fn an_answer_is_not_used_for_a_question_that_has_changed_meanwhile() {
 fn a_state_that_is_too_large_is_not_sent_and_the_host_is_told_why() {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&notes);
-    let tool = |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+    let tool = |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
         context.remember("all of it", &"x".repeat(64 << 10))?;
         context.elicit("pay", form())?;
         Ok("done")
@@ -208,7 +208,7 @@ fn two_threads_that_want_one_effect_get_the_same() {
     let effects = Arc::new(AtomicUsize::new(0));
     let (ran, gate) = (Arc::clone(&effects), Gate::default());
     let inside = gate.clone();
-    let tool = move |_: Value, context: &Context| -> Result<String, ToolError> {
+    let tool = move |_: Value, context: &Context| -> Result<String, HandlerError> {
         let effect = || {
             context.once("effect", || {
                 inside.pass();
@@ -238,7 +238,7 @@ fn two_threads_that_want_one_effect_get_the_same() {
 
 #[test]
 fn an_effect_that_asks_for_itself_is_told_so_and_one_that_panics_keeps_nobody_waiting() {
-    let tool = |_: Value, context: &Context| -> Result<String, ToolError> {
+    let tool = |_: Value, context: &Context| -> Result<String, HandlerError> {
         let inner = context.once("a", || context.once("a", || 1).is_err())?;
         let panicking = || {
             context.once("b", || -> u32 {
@@ -260,7 +260,7 @@ fn an_effect_that_asks_for_itself_is_told_so_and_one_that_panics_keeps_nobody_wa
 // M-ELIC-S-21, L-ELIC-S-23
 #[test]
 fn what_is_remembered_can_not_be_read_by_the_client() {
-    let tool = |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+    let tool = |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
         context.remember("secret", &"hunter2")?;
         context.elicit("pay", form())?;
         Ok("done")

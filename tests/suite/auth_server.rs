@@ -8,7 +8,7 @@ use mcplink::ErrorKind;
 use mcplink::schema::{GetPromptResult, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool};
 use mcplink::server::http::{Denied, Grant, HttpOptions, ResourceServer};
 use mcplink::server::{
-    Context, GuardedRequest, HandlerError, Primitive, Principal, Server, ServerBuilder, ToolError,
+    Context, GuardedRequest, HandlerError, Primitive, Principal, Server, ServerBuilder,
 };
 use mcplink::transport::http::HttpRequest;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ fn files(ran: &Arc<AtomicUsize>) -> ServerBuilder {
             }
             context.require_scopes(&["files:any"])?;
             run_time();
-            Ok::<_, ToolError>("did it")
+            Ok::<_, HandlerError>("did it")
         })
         .prompt(Prompt::new("p"), move |_: Value, _: &Context| {
             prompt();
@@ -653,7 +653,7 @@ fn scopes_can_be_required_of_what_a_server_has_by_then() {
 #[test]
 fn sealed_states_are_bound_to_the_user() {
     use mcplink::schema::{ElicitRequestParams, ElicitSchema};
-    let ask = |_: Value, context: &Context| -> Result<String, ToolError> {
+    let ask = |_: Value, context: &Context| -> Result<String, HandlerError> {
         let form = ElicitRequestParams::form("Sure?", ElicitSchema::default().to_schema()?);
         Ok(format!("{:?}", context.elicit("sure", form)?.action))
     };

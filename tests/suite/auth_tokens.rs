@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use mcplink::auth::{
     CallbackUserAgent, FileStore, Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store,
 };
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::client::CallOptions;
+use mcplink::protocol::CancelToken;
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 

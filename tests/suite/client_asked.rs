@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     CreateMessageResult, ElicitResult, ElicitSchema, ModelOffer, ModelPreferences, ProtocolVersion,
     Root, SamplingMessage, ToolChoiceMode,

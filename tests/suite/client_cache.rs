@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, ResponseCache};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     ClientCapabilities, ElicitResult, ProtocolVersion, RootsCapability, SubscriptionFilter,
 };

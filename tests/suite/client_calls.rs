@@ -5,8 +5,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::{Context, RateLimit, Server};
 use mcplink::transport::{Limits, memory};

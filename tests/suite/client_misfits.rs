@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{ContentBlock, Misfit, ProtocolVersion, method};
 use mcplink::transport::memory;
 use mcplink::{ErrorKind, Result};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Era;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     ClientCapabilities, ElicitationCapability, ElicitationMode, ProtocolVersion,
 };

@@ -1,8 +1,8 @@
 //! Lists that come in pages.
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{ProtocolVersion, Tool};
 use serde_json::{Value, json};
 

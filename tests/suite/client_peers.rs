@@ -1,7 +1,7 @@
 //! What a client does with what it did not ask for, and does not ask for.
 
 use mcplink::ErrorKind;
-use mcplink::protocol::CallOptions;
+use mcplink::client::CallOptions;
 use mcplink::schema::ProtocolVersion;
 use serde_json::{Value, json};
 

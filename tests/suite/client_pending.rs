@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Select};
+use mcplink::client::CallOptions;
 use mcplink::client::{CallEvent, Client, ClientBuilder, Event, PendingCall};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{CallToolResult, ElicitResult, ProtocolVersion, SubscriptionFilter};
 use mcplink::transport::Limits;
 use mcplink::{ErrorKind, Result};

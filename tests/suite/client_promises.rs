@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event, ResponseCache, Restart};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, ProtocolVersion, SubscriptionFilter, Tool};
 use mcplink::server::{Context, Server};
 use mcplink::transport::trace::Replay;

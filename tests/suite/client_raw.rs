@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::jsonrpc::RawResult;
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     BooleanSchema, CacheHint, CacheScope, CompleteRequestParams, CompletionReference,
     ElicitRequestParams, ElicitResult, ElicitSchema, JsonSchema, ProtocolVersion, Resource,
     TaskSupport, Tool, ToolExecution,
 };
-use mcplink::server::{Cached, Context, ResourceRead, Server, TaskOptions, ToolError};
+use mcplink::server::{Cached, Context, HandlerError, ResourceRead, Server, TaskOptions};
 use mcplink::transport::memory;
 use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind, Result};
@@ -133,7 +134,7 @@ fn questions_are_answered_and_tasks_followed_up_before() {
         let form = ElicitSchema::default().required("ok", BooleanSchema::new());
         let form = ElicitRequestParams::form("sure?", form.to_schema()?);
         let answer = context.elicit("sure", form)?;
-        Ok::<_, ToolError>(format!("{:?}", answer.action))
+        Ok::<_, HandlerError>(format!("{:?}", answer.action))
     };
     let task = ToolExecution::default().task_support(TaskSupport::Required);
     let server = Server::builder("s", "1")

@@ -6,10 +6,11 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{
     Client, ClientBuilder, ConnectionEvent, Era, EraMemory, Event, ResponseCache, Restart,
 };
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{LoggingLevel, ProtocolVersion, SubscriptionFilter};
 use mcplink::transport::{Child, Limits, Transport, TransportParts, memory};
 use mcplink::validation::Validator;

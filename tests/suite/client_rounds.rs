@@ -1,8 +1,9 @@
 //! What a client sends when a server of the modern era asks, message by message.
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, ProtocolVersion};
 use serde_json::{Value, json};
 

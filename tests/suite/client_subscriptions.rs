@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event, Subscription};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ProtocolVersion, SubscriptionFilter, TaskStatus};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::sync::mpsc;
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, LoggingLevel, ProtocolVersion, method,
 };

@@ -5,14 +5,15 @@ use std::thread;
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken, KeepAlive};
+use mcplink::protocol::{CancelToken, KeepAlive};
 use mcplink::schema::{
     BooleanSchema, CacheHint, CacheScope, ElicitRequestParams, ElicitResult, ElicitSchema,
     ProtocolVersion, Tool,
 };
 use mcplink::server::{
-    Context, List, MemoryStateStore, RateLimit, Server, ServerBuilder, TaskOptions, ToolError,
+    Context, HandlerError, List, MemoryStateStore, RateLimit, Server, ServerBuilder, TaskOptions,
 };
 use mcplink::transport::memory;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ fn server_with(span: Duration) -> ServerBuilder {
         .lifetime(span)
         .max_lifetime(span)
         .poll_interval(span);
-    let ask = |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+    let ask = |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
         let schema = ElicitSchema::default().required("sure", BooleanSchema::new());
         let form = ElicitRequestParams::form("Sure?", schema.to_schema()?);
         let answer = context.elicit("sure", form)?;

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::protocol::{CallOptions, CancelToken, Connection, Peer};
+use mcplink::protocol::{CancelToken, Connection, Peer, RequestOptions};
 use mcplink::transport::{Limits, Stream, Transport, memory};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const SHORT: Duration = Duration::from_millis(100);
 fn timed_out_call(peer: &Peer, params: &Value) -> Error {
     let started = Instant::now();
     let error = peer
-        .request("tools/call", params, CallOptions::new().timeout(SHORT))
+        .request("tools/call", params, RequestOptions::new().timeout(SHORT))
         .unwrap_err();
     let took = started.elapsed();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -102,7 +102,7 @@ fn never_read(transport: impl Transport + 'static, large: &Value) {
     let building = started.elapsed();
     for params in [Some(&text), None, Some(&text)] {
         let started = Instant::now();
-        let options = CallOptions::new().timeout(SHORT);
+        let options = RequestOptions::new().timeout(SHORT);
         let error = peer.request("upload", &params, options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
         assert!(started.elapsed() < SHORT + LATE + 4 * building, "{error}");
@@ -141,7 +141,7 @@ fn the_peer_is_told_why_a_call_was_cancelled() {
     let calling = {
         let (peer, token) = (connection.peer(), token.clone());
         thread::spawn(move || {
-            let options = CallOptions::new().cancel_with(&token);
+            let options = RequestOptions::new().cancel_with(&token);
             peer.request("tools/call", &json!({}), options).unwrap_err()
         })
     };
@@ -161,7 +161,7 @@ fn a_cancelled_call_returns_at_once_and_the_peer_is_told() {
     let calling = {
         let (peer, token) = (connection.peer(), token.clone());
         thread::spawn(move || {
-            let options = CallOptions::new().cancel_with(&token);
+            let options = RequestOptions::new().cancel_with(&token);
             peer.request("tools/call", &json!({}), options).unwrap_err()
         })
     };
@@ -171,7 +171,7 @@ fn a_cancelled_call_returns_at_once_and_the_peer_is_told() {
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     let cancelled = script.receive_request("notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], request["id"]);
-    let options = CallOptions::new().cancel_with(&token);
+    let options = RequestOptions::new().cancel_with(&token);
     let again = connection.peer().request("again", &json!({}), options);
     assert!(!again.unwrap_err().was_sent());
     script.expect_silence();
@@ -193,7 +193,7 @@ fn a_call_that_waits_for_a_peer_that_does_not_read_can_be_cancelled() {
                 let (peer, token) = (connection.peer(), token.clone());
                 thread::spawn(move || {
                     let params = json!({"text": "x".repeat(1 << 20)});
-                    let options = CallOptions::new().cancel_with(&token);
+                    let options = RequestOptions::new().cancel_with(&token);
                     peer.request("upload", &params, options).unwrap_err().kind()
                 })
             })
@@ -221,7 +221,7 @@ fn one_call_too_many_fails_at_once() {
     let request = script.receive_request("first");
     let second = connection
         .peer()
-        .request("second", &json!({}), CallOptions::new());
+        .request("second", &json!({}), RequestOptions::new());
     let error = second.unwrap_err();
     assert!(
         error.kind() == ErrorKind::Busy && !error.was_sent(),

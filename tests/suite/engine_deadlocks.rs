@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use mcplink::protocol::{CallOptions, CancelToken, Connection, Handlers, Peer};
+use mcplink::protocol::{CancelToken, Connection, Handlers, Peer, RequestOptions};
 use mcplink::transport::{Limits, Stream, memory};
 use mcplink::{ErrorKind, RpcError};
 use serde_json::{Value, json};
@@ -65,7 +65,9 @@ fn both_peers_write_ten_megabytes_at_once() {
             .map(|peer| {
                 thread::spawn(move || {
                     let params = json!({"text": "x".repeat(5 << 20)});
-                    let answer = peer.request("echo", &params, CallOptions::new()).unwrap();
+                    let answer = peer
+                        .request("echo", &params, RequestOptions::new())
+                        .unwrap();
                     assert_eq!(answer.as_str().len(), params.to_string().len());
                 })
             })
@@ -84,7 +86,7 @@ fn use_everything(peer: &Peer, connection: Option<&Connection>) {
     peer.stats();
     peer.is_closed();
     peer.notify("notifications/none", &json!({})).unwrap();
-    let options = CallOptions::new()
+    let options = RequestOptions::new()
         .timeout(LONG)
         .on_progress(|_| _ = peer.stats());
     peer.request("echo", &json!({}), options).unwrap();
@@ -93,7 +95,7 @@ fn use_everything(peer: &Peer, connection: Option<&Connection>) {
         _ = format!("{connection:?}");
         connection
             .peer()
-            .request("echo", &json!({}), CallOptions::new())
+            .request("echo", &json!({}), RequestOptions::new())
             .unwrap();
     }
 }
@@ -170,11 +172,11 @@ fn callbacks_may_use_the_connection_that_calls_them() {
         let peer = connection.peer();
         within(LONG, move || {
             // The first message of all asks back, reports progress and refuses.
-            let refused = peer.request("everything", &json!({}), CallOptions::new());
+            let refused = peer.request("everything", &json!({}), RequestOptions::new());
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::Peer);
             let (inner, token) = (peer.clone(), CancelToken::new());
             let mut depth = 0;
-            let options = CallOptions::new().cancel_with(&token).on_progress(|_| {
+            let options = RequestOptions::new().cancel_with(&token).on_progress(|_| {
                 use_everything(&inner, None);
                 depth += 1;
             });
@@ -228,7 +230,7 @@ fn end_inside(place: &'static str, end: fn(Connection)) {
         .request("nested", {
             let inside = inside.clone();
             move |_, responder| {
-                let options = CallOptions::new().on_progress(|_| inside("nested"));
+                let options = RequestOptions::new().on_progress(|_| inside("nested"));
                 let answer = responder.peer().request("question", &json!({}), options);
                 assert!(answer.is_err());
             }
@@ -248,7 +250,7 @@ fn end_inside(place: &'static str, end: fn(Connection)) {
         let calling = (place == "progress").then(|| {
             let (peer, inside) = (peer.clone(), inside.clone());
             thread::spawn(move || {
-                let options = CallOptions::new().on_progress(|_| inside("progress"));
+                let options = RequestOptions::new().on_progress(|_| inside("progress"));
                 peer.request("work", &json!({}), options)
                     .unwrap_err()
                     .kind()

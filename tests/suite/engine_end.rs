@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::protocol::{CallOptions, Connection, Handlers};
+use mcplink::protocol::{Connection, Handlers, RequestOptions};
 use mcplink::transport::{Limits, Stream};
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
         let (peer, sender) = (connection.peer(), sender.clone());
         let call = move || {
             let error = peer
-                .request("wait", &json!({}), CallOptions::new())
+                .request("wait", &json!({}), RequestOptions::new())
                 .unwrap_err();
             sender
                 .send((error.kind(), error.was_sent(), Instant::now()))
@@ -58,7 +58,7 @@ fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
 fn closing_fails_the_question_of_a_handler_before_it_waits_for_the_handler() {
     let (sender, outcome) = mpsc::channel();
     let handlers = Handlers::new().request("ask", move |_, responder| {
-        let options = CallOptions::new().no_timeout();
+        let options = RequestOptions::new().no_timeout();
         let answer = responder.peer().request("question", &json!({}), options);
         sender.send(answer.unwrap_err().kind()).unwrap();
     });
@@ -73,7 +73,7 @@ fn closing_fails_the_question_of_a_handler_before_it_waits_for_the_handler() {
 #[test]
 fn the_end_of_the_peer_fails_the_question_of_a_handler() {
     let handlers = Handlers::new().request("ask", move |_, responder| {
-        let options = CallOptions::new().no_timeout();
+        let options = RequestOptions::new().no_timeout();
         let answer = responder.peer().request("question", &json!({}), options);
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
     });
@@ -222,7 +222,7 @@ fn a_peer_that_no_longer_reads_ends_calls_whatever_handlers_are_doing() {
     theirs.shutdown(std::net::Shutdown::Read).unwrap();
     let peer = connection.peer();
     let error = within(Duration::from_secs(2), move || {
-        peer.request("wait", &json!({}), CallOptions::new())
+        peer.request("wait", &json!({}), RequestOptions::new())
             .unwrap_err()
     });
     assert_eq!(error.kind(), ErrorKind::Closed, "{error}");

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::protocol::{CallOptions, CancelToken, Connection, Handlers};
+use mcplink::protocol::{CancelToken, Connection, Handlers, RequestOptions};
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn progress_is_delivered_in_order_on_the_calling_thread_before_the_call_returns(
     // A value that is not `Sync`: the callback runs here or the test does not compile.
     let seen = RefCell::new(Vec::new());
     let options =
-        CallOptions::new().on_progress(|progress| seen.borrow_mut().push(progress.progress));
+        RequestOptions::new().on_progress(|progress| seen.borrow_mut().push(progress.progress));
     connection
         .peer()
         .request("work", &json!({}), options)
@@ -82,7 +82,7 @@ fn progress_keeps_its_total_and_its_message() {
         script.answer(&request, &json!({}));
     });
     let mut seen = Vec::new();
-    let options = CallOptions::new().on_progress(|progress| seen.push(progress));
+    let options = RequestOptions::new().on_progress(|progress| seen.push(progress));
     connection
         .peer()
         .request("work", &json!({}), options)
@@ -113,7 +113,7 @@ fn progress_that_is_faster_than_its_callback_is_merged_and_counted() {
         sent.send(()).unwrap();
     });
     let mut seen = Vec::new();
-    let options = CallOptions::new().on_progress(|progress| {
+    let options = RequestOptions::new().on_progress(|progress| {
         if seen.is_empty() {
             all_sent.recv_timeout(LONG).unwrap();
         }
@@ -147,7 +147,7 @@ fn progress_extends_a_timeout_but_not_for_ever() {
     });
     let started = Instant::now();
     let cap = Duration::from_millis(600);
-    let options = CallOptions::new().timeout(SHORT * 3).max_timeout(cap);
+    let options = RequestOptions::new().timeout(SHORT * 3).max_timeout(cap);
     let error = connection
         .peer()
         .request("work", &json!({}), options)
@@ -187,7 +187,7 @@ fn progress_faster_than_its_callback_holds_up_neither_the_cap_nor_a_cancel() {
         let (token, trigger) = (CancelToken::new(), CancelToken::new());
         let cap = if cancels { LONG } else { SHORT };
         let mut count = 0;
-        let options = CallOptions::new()
+        let options = RequestOptions::new()
             .max_timeout(cap)
             .cancel_with(&token)
             .on_progress(|_| {
@@ -236,7 +236,9 @@ fn calls_with_progress_do_not_keep_each_other_from_reading() {
             thread::spawn(move || {
                 for _ in 0..CALLS {
                     let mut steps = 0;
-                    let options = CallOptions::new().timeout(LONG).on_progress(|_| steps += 1);
+                    let options = RequestOptions::new()
+                        .timeout(LONG)
+                        .on_progress(|_| steps += 1);
                     peer.request("work", &json!({}), options).unwrap();
                     assert_eq!(steps, 3);
                 }
@@ -284,7 +286,7 @@ fn notifications_come_in_order_one_at_a_time_while_reading_goes_on() {
         for number in 0..=LIMIT {
             let (seen, thread) = seen.recv_timeout(LONG).unwrap();
             assert_eq!(seen, json!(number));
-            assert_eq!(thread.as_deref(), Some("mcplink-crew"));
+            assert_eq!(thread.as_deref(), Some("mcplink-worker"));
         }
         script.expect_service("y");
         assert!(seen.try_recv().is_err(), "a dropped one came");

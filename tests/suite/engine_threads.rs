@@ -1,6 +1,6 @@
 //! Threads: few, on demand, and none is left. Each test counts in a process of its own.
 
-use mcplink::protocol::{CallOptions, Connection};
+use mcplink::protocol::{Connection, RequestOptions};
 use mcplink::transport::memory;
 use serde_json::json;
 
@@ -64,7 +64,7 @@ fn ends() {
             gate.wait_for(5);
             let calling = connection.peer();
             let call = std::thread::spawn(move || {
-                let options = CallOptions::new().no_timeout();
+                let options = RequestOptions::new().no_timeout();
                 calling
                     .request("question", &json!({}), options)
                     .unwrap_err()

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::protocol::{CallOptions, Connection, Handlers};
+use mcplink::protocol::{Connection, Handlers, RequestOptions};
 use mcplink::server::Server;
 use mcplink::transport::{Limits, memory};
 use serde_json::json;
@@ -133,7 +133,7 @@ fn nested_handlers_need_no_more_workers_than_there_are() {
                 let params = json!({"depth": depth - 1});
                 let below = responder
                     .peer()
-                    .request("nest", &params, CallOptions::new())
+                    .request("nest", &params, RequestOptions::new())
                     .unwrap();
                 json!(below.as_str().parse::<u64>().unwrap() + 1)
             };
@@ -155,7 +155,7 @@ fn nested_handlers_need_no_more_workers_than_there_are() {
     let depth = 20;
     let peer = client.peer();
     let found = within(LONG, move || {
-        peer.request("nest", &json!({"depth": depth}), CallOptions::new())
+        peer.request("nest", &json!({"depth": depth}), RequestOptions::new())
             .unwrap()
     });
     assert_eq!(found.as_str(), depth.to_string());
@@ -164,7 +164,7 @@ fn nested_handlers_need_no_more_workers_than_there_are() {
             let peer = client.peer();
             thread::spawn(move || {
                 for _ in 0..20 {
-                    peer.request("nest", &json!({"depth": 5}), CallOptions::new())
+                    peer.request("nest", &json!({"depth": 5}), RequestOptions::new())
                         .unwrap();
                 }
             })
@@ -186,7 +186,7 @@ fn a_handler_that_waits_for_the_peer_leaves_its_place_to_the_one_it_waits_for() 
         let handlers = handlers(&Gate::default()).request("ask", |_, responder| {
             responder
                 .peer()
-                .request("question", &json!({}), CallOptions::new())
+                .request("question", &json!({}), RequestOptions::new())
                 .unwrap();
             responder.respond(&json!({})).unwrap();
         });

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ContentBlock, CreateMessageResult,
     ElicitResult, LoggingLevel, LoggingMessageNotificationParams, ProtocolVersion,

@@ -1,12 +1,12 @@
 //! Extensions of the protocol that one side has, or both.
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     APP_MIME_TYPE, APPS_EXTENSION, JsonObject, ProtocolVersion, Resource, ResourceContents,
     ResourceTemplate, TextResourceContents, Tool,
 };
-use mcplink::server::{Context, HandlerError, ResourceRead, Server, ToolError};
+use mcplink::server::{Context, HandlerError, ResourceRead, Server};
 use mcplink::transport::memory;
 use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn server(knows: bool) -> Server {
         )
         .tool_with(
             Tool::new("drawing"),
-            |_: Value, context: &Context| -> Result<&str, ToolError> {
+            |_: Value, context: &Context| -> Result<&str, HandlerError> {
                 context.require_extension(ID)?;
                 Ok("drawn")
             },

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Connection};
+use mcplink::protocol::Connection;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::Server;
 use mcplink::transport::Direction::{self, Incoming, Outgoing};

@@ -6,7 +6,7 @@ use mcplink::protocol::Connection;
 use mcplink::schema::{
     ElicitRequestParams, ElicitSchema, ProtocolVersion, Resource, TaskSupport, Tool, ToolExecution,
 };
-use mcplink::server::{Context, Server, ServerBuilder, TaskOptions, ToolCall, ToolError};
+use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions, ToolCall};
 use mcplink::transport::{Limits, memory};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 /// So much may be kept where the limits say nothing more.
 const LEAST: usize = 16 << 20;
 
-fn ask(_: Value, context: &Context) -> Result<String, ToolError> {
+fn ask(_: Value, context: &Context) -> Result<String, HandlerError> {
     let form = ElicitRequestParams::form("name?", ElicitSchema::default().to_schema()?);
     Ok(format!("{:?}", context.elicit("name", form)?.action))
 }
@@ -107,7 +107,7 @@ fn what_calls_keep_of_their_meta_counts_as_what_it_takes() {
 #[test]
 fn answers_count_for_the_calls_that_wait_for_others_still() {
     within(LONG, || {
-        let both = |_: Value, context: &Context| -> Result<String, ToolError> {
+        let both = |_: Value, context: &Context| -> Result<String, HandlerError> {
             let answers = ["a", "b"].map(|key| {
                 let form = ElicitSchema::default().to_schema()?;
                 context.elicit(key, ElicitRequestParams::form(key, form))
@@ -119,7 +119,7 @@ fn answers_count_for_the_calls_that_wait_for_others_still() {
             let told = answers.iter().find_map(failed);
             let [first, second] = answers;
             if let Some(told) = told {
-                return Err(ToolError::new(told));
+                return Err(HandlerError::new(told));
             }
             first?;
             second?;

@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Instant;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, Server};

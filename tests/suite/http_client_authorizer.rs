@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcplink::protocol::CallOptions;
+use mcplink::client::CallOptions;
 use mcplink::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, MAX_ATTEMPTS, OutgoingRequest,
     ResponseFields,

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Event;
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, SubscriptionFilter};
 use mcplink::transport::{Direction, Faults, Limits, Tap};
 use serde_json::{Value, json};

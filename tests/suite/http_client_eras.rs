@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Era, EraMemory};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::ProtocolVersion;
 use mcplink::transport::http::Http;
 use serde_json::{Value, json};

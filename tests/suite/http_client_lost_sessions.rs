@@ -6,8 +6,9 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::SubscriptionFilter;
 use serde_json::{Value, json};
 

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, JsonSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };
 use mcplink::server::http::{HttpOptions, HttpServer};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use mcplink::transport::http::Http;
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ struct Pair {
     waits: mpsc::Receiver<&'static str>,
 }
 
-fn ask(_: Value, context: &Context) -> Result<String, ToolError> {
+fn ask(_: Value, context: &Context) -> Result<String, HandlerError> {
     let form = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
     let form = JsonSchema::parse(form)?;
     let first = context.elicit("first", ElicitRequestParams::form("1?", form.clone()))?;

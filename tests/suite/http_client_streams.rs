@@ -6,8 +6,9 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Event;
-use mcplink::protocol::{CallOptions, LogLevel};
+use mcplink::protocol::LogLevel;
 use mcplink::schema::SubscriptionFilter;
 use serde_json::json;
 

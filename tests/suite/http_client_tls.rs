@@ -4,8 +4,9 @@ use std::net::TcpListener;
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::Event;
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{ProtocolVersion, SubscriptionFilter, Tool};
 use mcplink::server::http::{HttpOptions, HttpServer};
 use mcplink::server::{Context, Server};

@@ -9,7 +9,7 @@ use mcplink::schema::{
     ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool, ToolExecution,
 };
 use mcplink::server::http::{Denied, HttpOptions};
-use mcplink::server::{Context, Principal, Server, TaskOptions, ToolError};
+use mcplink::server::{Context, HandlerError, Principal, Server, TaskOptions};
 use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn server() -> Server {
         .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
             let question = ElicitRequestParams::form("Name?", ElicitSchema::default().to_schema()?);
             let answer = context.elicit("name", question)?;
-            Ok::<_, ToolError>(format!("{:?}", answer.action))
+            Ok::<_, HandlerError>(format!("{:?}", answer.action))
         })
         .build()
         .unwrap()

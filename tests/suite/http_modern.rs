@@ -7,7 +7,7 @@ use mcplink::schema::{
     Tool, ToolExecution,
 };
 use mcplink::server::http::HttpOptions;
-use mcplink::server::{Context, Server, TaskOptions, ToolError};
+use mcplink::server::{Context, HandlerError, Server, TaskOptions};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -491,7 +491,7 @@ fn what_a_call_knows_is_good_for_its_principal_only() {
         let user = String::from_utf8_lossy(token).into_owned();
         Ok(mcplink::server::Principal::new(user))
     });
-    let ask = |_: Value, context: &Context| -> Result<String, ToolError> {
+    let ask = |_: Value, context: &Context| -> Result<String, HandlerError> {
         let form = ElicitRequestParams::form("Sure?", ElicitSchema::default().to_schema()?);
         let answer = context.elicit("sure", form)?;
         let user = context.principal().unwrap_or("nobody");

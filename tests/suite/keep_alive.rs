@@ -4,8 +4,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, KeepAlive};
+use mcplink::protocol::KeepAlive;
 use mcplink::schema::ProtocolVersion;
 use mcplink::server::Server;
 use mcplink::transport::Stream;

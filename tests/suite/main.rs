@@ -53,9 +53,14 @@ mod client_promises;
 mod client_raw;
 mod client_restart;
 mod client_rounds;
+mod client_skills;
+mod client_skills_cache;
+mod client_skills_host;
+mod client_skills_load;
 mod client_subscriptions;
 mod client_typed;
 mod common;
+mod dependencies;
 mod durations;
 mod engine_answers;
 mod engine_calls;
@@ -77,6 +82,7 @@ mod forms;
     allow(dead_code, reason = "only some of it is used")
 )]
 mod front;
+mod handler_errors;
 mod held;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_busy;
@@ -175,8 +181,13 @@ mod server_promises;
 mod server_prompts;
 mod server_resources;
 mod server_results;
+mod server_skills;
+mod server_skills_changes;
+mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod skillserver;
+mod skilltree;
 mod stress;
 #[cfg(feature = "http-client")]
 mod stub;

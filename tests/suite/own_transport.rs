@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Connection, Peer};
+use mcplink::protocol::{Connection, Peer, RequestOptions};
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use mcplink::transport::{
     Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts,
 };
@@ -120,7 +120,7 @@ impl Control for Ends {
     }
 }
 
-fn ask(_: Value, context: &Context) -> std::result::Result<String, ToolError> {
+fn ask(_: Value, context: &Context) -> std::result::Result<String, HandlerError> {
     let answer = context.elicit(
         "name",
         ElicitRequestParams::form("name?", ElicitSchema::default().to_schema().unwrap()),
@@ -145,7 +145,7 @@ fn a_call_a_question_and_a_subscription_complete_over_it() {
             .connect(here)
             .unwrap();
         let call = |tool: &str| {
-            let options = CallOptions::new().timeout(PATIENCE);
+            let options = mcplink::client::CallOptions::new().timeout(PATIENCE);
             client.call_tool_with(tool, &json!({}), options).unwrap()
         };
         assert_eq!(
@@ -328,7 +328,7 @@ fn it_is_closed_when_nothing_can_be_sent_any_more() {
         let (tell, told) = mpsc::channel();
         let (here, _there) = pair();
         let connection = Connection::client().open(Broken(here, kind, tell)).unwrap();
-        let (peer, options) = (connection.peer(), CallOptions::new());
+        let (peer, options) = (connection.peer(), RequestOptions::new());
         let call = peer.request("tests/anything", &json!({}), options);
         let error = call.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");

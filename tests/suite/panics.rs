@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Era};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     BooleanSchema, CallToolResult, CompleteRequestParams, CompletionReference,
     CreateMessageRequestParams, ElicitRequestParams, ElicitSchema, LoggingLevel, Prompt,
@@ -16,7 +16,7 @@ use mcplink::schema::{
 };
 use mcplink::server::{
     CompletionRequest, Context, Guard, GuardedRequest, GuardedResult, HandlerError, Primitive,
-    ResourceRead, Server, ServerBuilder, StateStore, ToolError, ToolOutput,
+    ResourceRead, Server, ServerBuilder, StateStore, ToolOutput,
 };
 use mcplink::transport::memory;
 use mcplink::validation::Validator;
@@ -169,7 +169,7 @@ fn prompts_resources_and_completers() {
 fn what_handlers_give() {
     struct Sudden;
     impl ToolOutput for Sudden {
-        fn into_result(self) -> Result<CallToolResult, ToolError> {
+        fn into_result(self) -> Result<CallToolResult, HandlerError> {
             on_purpose()
         }
     }
@@ -191,7 +191,7 @@ fn what_handlers_give() {
     });
 }
 
-fn asks(_: Value, context: &Context) -> Result<&'static str, ToolError> {
+fn asks(_: Value, context: &Context) -> Result<&'static str, HandlerError> {
     let schema = ElicitSchema::default().required("sure", BooleanSchema::new());
     let form = ElicitRequestParams::form("Sure?", schema.to_schema()?);
     let page = ElicitRequestParams::url("See", "https://example.com/");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Folders and files in which ids are looked for.
-const PLACES: [&str; 8] = [
+const PLACES: [&str; 11] = [
     "src",
     "tests",
     "docs",
@@ -15,6 +15,9 @@ const PLACES: [&str; 8] = [
     "benches",
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
+    "VERSIONING.md",
+    "ROADMAP.md",
 ];
 /// Folders with code of others, or with the output of builds.
 const FOREIGN: [&str; 4] = ["target", "node_modules", "venv", "__pycache__"];
@@ -371,6 +374,43 @@ fn the_architecture_names_what_exists() {
         &faults,
         "docs/ARCHITECTURE.md names missing files or functions",
     );
+}
+
+/// The files that the page names behind "shown by", and the tests of each, exist.
+#[test]
+fn the_threat_model_names_what_exists() {
+    let tree = tree();
+    let page = of(tree, "docs/threat-model.md");
+    let marked: Vec<&str> = page.split('`').collect();
+    let mut named = 0;
+    let mut faults = Vec::new();
+    let mut file = None;
+    for (at, word) in marked.iter().enumerate().skip(1).step_by(2) {
+        // The tests of a file follow it, with a comma between two.
+        let follows = matches!(marked[at - 1], " " | ", " | ",\n" | "\n");
+        let is_file = ["src/", "tests/", "examples/"]
+            .iter()
+            .any(|folder| word.starts_with(folder));
+        if is_file {
+            file = tree.iter().find(|(path, _)| path == word);
+            if file.is_none() {
+                faults.push(format!("{word} is missing"));
+            }
+        } else if let (true, Some((path, text))) = (follows, file) {
+            named += 1;
+            let is_there = match path.ends_with(".rs") {
+                true => defines(text, word),
+                false => text.contains(&format!(" {word}(")),
+            };
+            if !is_there {
+                faults.push(format!("{path} has no {word}"));
+            }
+        } else {
+            file = None;
+        }
+    }
+    assert!(named > 100, "the test no longer sees the page");
+    assert_none(&faults, "docs/threat-model.md names missing files or tests");
 }
 
 /// The last column of the glossary: names of code that differ from the term.

@@ -5,8 +5,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
 use mcplink::transport::{Child, StderrTail};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mcplink::schema::{TaskSupport, Tool};
 use mcplink::server::http::{Denied, HttpOptions};
-use mcplink::server::{Context, Principal, Server, TaskOptions, ToolCall, ToolError};
+use mcplink::server::{Context, HandlerError, Principal, Server, TaskOptions, ToolCall};
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn tasks_of_one_principal_delay_none_of_another() {
                 tool("ask", TaskSupport::Required),
                 |_: Value, context: &Context| {
                     let sure = confirmed(context, "sure")?;
-                    Ok::<_, ToolError>(sure.to_string())
+                    Ok::<_, HandlerError>(sure.to_string())
                 },
             )
             .tool_with(

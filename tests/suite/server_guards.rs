@@ -9,7 +9,7 @@ use mcplink::client::{Client, Event};
 use mcplink::schema::*;
 use mcplink::server::{
     Cached, CompletionRequest, Context, Guard, GuardedRequest, GuardedResult, HandlerError, List,
-    Primitive, RateLimit, ResourceRead, Server, ServerBuilder, ToolError,
+    Primitive, RateLimit, ResourceRead, Server, ServerBuilder,
 };
 use mcplink::transport::memory;
 use mcplink::{ErrorKind, RpcError};
@@ -231,7 +231,7 @@ fn a_guard_sees_who_asks_for_what_and_with_which_arguments() {
         assert!(error.to_string().contains("no scripts"), "{error}");
     }
     assert_eq!(ran.load(Ordering::SeqCst), 1);
-    let options = mcplink::protocol::CallOptions::new().meta("com.example/key", 1);
+    let options = mcplink::client::CallOptions::new().meta("com.example/key", 1);
     client.read_resource_with("open:one", options).unwrap();
     let last = seen.lock().unwrap().last().cloned().unwrap();
     assert_eq!(
@@ -477,7 +477,7 @@ fn spilling(builder: ServerBuilder) -> Server {
             "card 4111-1111"
         })
         .tool_with(Tool::new("fails"), |_: Value, _: &Context| {
-            Err::<(), _>(ToolError::new("card 4111-1111"))
+            Err::<(), _>(HandlerError::new("card 4111-1111"))
         })
         .prompt(
             Prompt::new("p").argument(PromptArgument::new("card")),
@@ -689,7 +689,7 @@ fn what_was_sealed_for_one_principal_is_worth_nothing_to_another() {
     let server = Server::builder("s", "1")
         .tool_with(
             Tool::new("t"),
-            |_: Value, context: &Context| -> Result<String, ToolError> {
+            |_: Value, context: &Context| -> Result<String, HandlerError> {
                 Ok(context.list_roots("roots")?.roots.len().to_string())
             },
         )

@@ -75,7 +75,7 @@ fn a_session_that_waits_for_a_person_lives_on_when_the_stream_breaks() {
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
             let answer = context.elicit("sure", form("Sure?"))?;
-            Ok::<_, ToolError>(format!("{:?}", answer.action))
+            Ok::<_, HandlerError>(format!("{:?}", answer.action))
         })
         .build()
         .unwrap();
@@ -201,7 +201,7 @@ fn the_text_of_an_error_of_a_tool_is_for_the_host() {
         })
         .tool_with(Tool::new("t"), |_: Value, _: &Context| {
             Err::<(), Error>(Error::new(ErrorKind::Io, "the disk is full"))?;
-            Ok::<&str, ToolError>("x")
+            Ok::<&str, HandlerError>("x")
         })
         .resource(
             Resource::new("a:b", "r"),

@@ -39,7 +39,7 @@ fn server() -> Server {
             },
         )
         .prompt(Prompt::new("broken"), |(): (), _: &Context| {
-            "x".parse::<i32>().map(|n| n.to_string())
+            Ok("x".parse::<i32>()?.to_string())
         })
         .prompt(
             Prompt::new("refused"),

@@ -53,7 +53,9 @@ fn server() -> Server {
         )
         .resource(
             Resource::new("lib:///refused", "refused"),
-            |_: &ResourceRead, _: &Context| Err::<String, _>(RpcError::invalid_params("not today")),
+            |_: &ResourceRead, _: &Context| -> Result<String, _> {
+                Err(RpcError::invalid_params("not today"))?
+            },
         )
         .resource(
             Resource::new("lib:///panic", "panic"),

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use mcplink::schema::{CallToolResult, ContentBlock, JsonSchema, ProtocolVersion, Tool};
-use mcplink::server::{Context, Json, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Json, Server};
 use mcplink::{ErrorCode, RpcError};
 use serde_json::{Value, json};
 
@@ -102,15 +102,15 @@ fn tools_and_content_are_fitted_to_older_revisions() {
 // M-TOOL-S-24, L-TOOL-S-17, M-BASE-S-18
 #[test]
 fn each_kind_of_failure_becomes_what_it_is() {
-    fn from_std() -> Result<(), ToolError> {
+    fn from_std() -> Result<(), HandlerError> {
         "x".parse::<i32>()?;
         Ok(())
     }
-    fn from_rpc() -> Result<(), ToolError> {
+    fn from_rpc() -> Result<(), HandlerError> {
         let code = ErrorCode::application(7).unwrap();
         Err(RpcError::new(code, "no such customer"))?
     }
-    fn from_library() -> Result<(), ToolError> {
+    fn from_library() -> Result<(), HandlerError> {
         Server::builder("s", "1").revisions(&[]).build()?;
         Ok(())
     }
@@ -120,7 +120,7 @@ fn each_kind_of_failure_becomes_what_it_is() {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     };
     let said = failed(one_tool(|| {
-        Err::<(), _>(ToolError::new("the disk is full"))
+        Err::<(), _>(HandlerError::new("the disk is full"))
     }));
     assert_eq!(said, "the disk is full");
     assert_eq!(failed(one_tool(from_std)), "invalid digit found in string");

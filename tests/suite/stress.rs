@@ -8,13 +8,14 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event};
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, Resource, SubscriptionFilter,
     Tool,
 };
-use mcplink::server::{Context, ResourceRead, Server, ToolCall, ToolError};
+use mcplink::server::{Context, HandlerError, ResourceRead, Server, ToolCall};
 use mcplink::transport::{Limits, memory};
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ const WANTED: &str = "wanted by the test";
 /// How long anything may take in the end.
 const BOUND: Duration = Duration::from_secs(20);
 
-fn ask(context: &Context) -> Result<String, ToolError> {
+fn ask(context: &Context) -> Result<String, HandlerError> {
     let question =
         |text: &str| ElicitRequestParams::form(text, ElicitSchema::default().to_schema().unwrap());
     let first = context.elicit("first", question("first?"));

@@ -5,13 +5,14 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event, ToolAnswer};
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     BooleanSchema, CallToolResult, DetailedTask, ElicitRequestParams, ElicitResult, ElicitSchema,
     ProtocolVersion, SubscriptionFilter, TaskStatus, TaskSupport, Tool, ToolExecution,
 };
-use mcplink::server::{Context, Server, TaskOptions, ToolError};
+use mcplink::server::{Context, HandlerError, Server, TaskOptions};
 use mcplink::transport::memory;
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ fn server() -> (Server, mpsc::Receiver<()>) {
         .tool_with(tool("plain", TaskSupport::Forbidden), |_: Value, _| "plain")
         .tool_with(tool("must", TaskSupport::Required), |_: Value, _| "done")
         .tool_with(tool("fail", TaskSupport::Optional), |_: Value, _| {
-            Err::<(), _>(ToolError::new("it can't be done"))
+            Err::<(), _>(HandlerError::new("it can't be done"))
         })
         .tool_with(
             tool("long", TaskSupport::Required),
@@ -50,7 +51,7 @@ fn server() -> (Server, mpsc::Receiver<()>) {
                 let form = ElicitSchema::default().required("ok", BooleanSchema::new());
                 let form = ElicitRequestParams::form("sure?", form.to_schema()?);
                 let answer = context.elicit("sure", form)?.read::<Value>()?;
-                Ok::<_, ToolError>(answer.unwrap_or_default()["ok"].to_string())
+                Ok::<_, HandlerError>(answer.unwrap_or_default()["ok"].to_string())
             },
         );
     (server.build().unwrap(), cancellations)

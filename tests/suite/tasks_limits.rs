@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mcplink::schema::{ProtocolVersion, TaskSupport, Tool};
-use mcplink::server::{Context, Server, ServerBuilder, TaskOptions, ToolError};
+use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions};
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn described(options: TaskOptions) -> (ServerBuilder, mpsc::Receiver<()>) {
         assert!(context.cancel_token().wait(LONG), "nobody cancels it");
         // Nobody may listen any more.
         _ = cancelled.send(());
-        Err::<(), _>(ToolError::new("cancelled"))
+        Err::<(), _>(HandlerError::new("cancelled"))
     };
     let server = Server::builder("limits", "1.0")
         .tasks(options)

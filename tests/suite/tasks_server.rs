@@ -8,7 +8,7 @@ use mcplink::schema::{
     BooleanSchema, ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool,
     ToolExecution,
 };
-use mcplink::server::{Context, Server, ServerBuilder, TaskOptions, ToolError};
+use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions};
 use mcplink::{ErrorCode, RpcError};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) fn confirmed(context: &Context, key: &str) -> Result<bool, mcplink::s
     Ok(content["confirm"] == true)
 }
 
-fn two_questions(_: Value, context: &Context) -> Result<String, ToolError> {
+fn two_questions(_: Value, context: &Context) -> Result<String, HandlerError> {
     let (first, second) = (confirmed(context, "first"), confirmed(context, "second"));
     let once = context.once("effect", || "once".to_owned())?;
     Ok(format!("{} {} {once}", first?, second?))
@@ -73,12 +73,12 @@ pub(crate) fn described() -> (ServerBuilder, Gate) {
             "through"
         })
         .tool_with(tool("fail", may()), |_: Value, _| {
-            Err::<(), _>(ToolError::new("it can't be done"))
+            Err::<(), _>(HandlerError::new("it can't be done"))
         })
         .tool_with(tool("refuse", may()), |_: Value, _| {
             let error = RpcError::new(ErrorCode::application(7).unwrap(), "not today")
                 .with_data(&json!({"why": 1}));
-            Err::<(), ToolError>(error.unwrap().into())
+            Err::<(), HandlerError>(error.unwrap().into())
         })
         .tool_with(tool("panic", may()), |_: Value, _| -> String {
             panic!("on purpose")
@@ -86,13 +86,13 @@ pub(crate) fn described() -> (ServerBuilder, Gate) {
         .tool_with(tool("ask", may()), |_: Value, context: &Context| {
             confirmed(context, "sure")
                 .map(|sure| sure.to_string())
-                .map_err(ToolError::from)
+                .map_err(HandlerError::from)
         })
         .tool_with(tool("two", may()), two_questions)
         .tool_with(Tool::new("later"), |_: Value, context: &Context| {
             let sure = confirmed(context, "sure")?;
             context.become_task()?;
-            Ok::<_, ToolError>(format!("{sure} in a task"))
+            Ok::<_, HandlerError>(format!("{sure} in a task"))
         });
     (server, Gate { open, ended })
 }

@@ -133,7 +133,7 @@ fn hooks_enclose_everything_on_each_thread_of_a_server_and_a_client() {
         work(&client);
     }
     #[cfg(target_os = "linux")]
-    assert_eq!(shown("ours-"), ["ours-crew"]);
+    assert_eq!(shown("ours-"), ["ours-worker"]);
     client.close();
     serving.close();
     let worked = |log: &Log| {
@@ -143,8 +143,8 @@ fn hooks_enclose_everything_on_each_thread_of_a_server_and_a_client() {
             .count()
     };
     assert_eq!((worked(&server_log), worked(&client_log)), (10, 0));
-    assert_eq!(server_log.finished(), ["ours-crew"]);
-    assert_eq!(client_log.finished(), ["theirs-connect", "theirs-crew"]);
+    assert_eq!(server_log.finished(), ["ours-worker"]);
+    assert_eq!(client_log.finished(), ["theirs-connect", "theirs-worker"]);
 }
 
 #[cfg(all(feature = "http-server", feature = "http-client"))]
@@ -207,7 +207,7 @@ fn the_thread_that_reads_standard_error_is_one_of_its_connection() {
     let connection = Connection::client().threads(&threads).open(child).unwrap();
     assert_eq!(lines.recv_timeout(LONG).unwrap(), "said");
     connection.close();
-    assert_eq!(log.finished(), ["host-crew", "host-stderr"]);
+    assert_eq!(log.finished(), ["host-stderr", "host-worker"]);
 }
 
 /// A server that is there anew each time.
@@ -256,7 +256,7 @@ fn the_thread_that_restarts_is_one_of_the_client() {
     }
     work(&client);
     client.close();
-    assert_eq!(log.finished(), ["keeper-crew", "keeper-restart"]);
+    assert_eq!(log.finished(), ["keeper-restart", "keeper-worker"]);
 }
 
 #[test]

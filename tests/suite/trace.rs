@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Connection};
+use mcplink::protocol::Connection;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::Server;
 use mcplink::transport::trace::{Recorder, Replay};

@@ -3,13 +3,13 @@
 use std::sync::mpsc;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
     TraceContext,
 };
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use mcplink::transport::memory;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn hook() -> TraceContext {
 }
 
 /// Tells the trace of the call; asks something first.
-fn trace(_: Value, context: &Context) -> Result<String, ToolError> {
+fn trace(_: Value, context: &Context) -> Result<String, HandlerError> {
     let form = ElicitSchema::default().to_schema()?;
     context.elicit("q", ElicitRequestParams::form("?", form))?;
     let trace = context.trace_context();

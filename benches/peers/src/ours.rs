@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use mcplink::client::Client as Connected;
-use mcplink::protocol::CallOptions;
+use mcplink::client::CallOptions;
 use mcplink::schema::{JsonSchema as Schema, Tool};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, Server};

@@ -16,7 +16,8 @@ use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
-use crate::protocol::{CallOptions, CancelToken, Progress};
+use crate::client::CallOptions;
+use crate::protocol::{CancelToken, Progress};
 use crate::schema::{JsonObject, LoggingLevel};
 
 /// Options of a call. NULL means the defaults. The call copies the options, which remain the

@@ -20,9 +20,10 @@ use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::missing;
 use crate::cffi::user::Hook;
+use crate::client::CallOptions;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{CallOptions, CancelToken, Progress};
+use crate::protocol::{CancelToken, Progress};
 use crate::sync::Mutex;
 
 /// A call that is ready to be made.

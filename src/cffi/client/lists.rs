@@ -13,10 +13,10 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::result::mcplink_result_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::user::mcplink_destroy_fn;
+use crate::client::CallOptions;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::CallOptions;
 use crate::schema::{Misfit, method};
 
 /// The entries of a list, and the invalid entries that were left out.

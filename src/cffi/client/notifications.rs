@@ -15,10 +15,10 @@ use crate::cffi::log::level_of;
 use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
+use crate::client::CallOptions;
 use crate::client::{Client, Event};
 use crate::error::Result;
 use crate::jsonrpc::RawResult;
-use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, method};
 
 /// Sends a notification of any method.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
 use super::super::peer::Peer;
-use super::{CREW_OF, Core, Ending, FAREWELL, Life};
+use super::{Core, Ending, FAREWELL, Life, POOL_OF};
 use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
@@ -28,7 +28,7 @@ impl Core {
         life.ended = Some(error.clone());
         drop(life);
         self.fail_calls(error);
-        self.engine().crew.end_reading();
+        self.engine().pool.end_reading();
         if self.settings.serving {
             self.cancel_requests_in_time();
         } else {
@@ -44,11 +44,11 @@ impl Core {
             return;
         }
         let core = Arc::clone(self);
-        let hands = self.engine().crew.push_own(Box::new(move || {
+        let spawn = self.engine().pool.push_own(Box::new(move || {
             drop(core.wait_for_requests(after(core.settings.drain)));
             core.cancel_requests();
         }));
-        self.spawn_if_needed(hands);
+        self.spawn_if_needed(spawn);
     }
 
     /// Whether any requests are active or deferred.
@@ -70,8 +70,8 @@ impl Core {
 
     pub(super) fn fail_calls(self: &Arc<Self>, error: &Error) {
         self.settle(self.engine().calls.close(error));
-        if let Some(carrier) = self.carrier() {
-            carrier.stop();
+        if let Some(exchange_transport) = self.exchange_transport() {
+            exchange_transport.stop();
         }
         self.handlers.say_farewell(&Peer::new(Arc::clone(self)));
     }
@@ -87,7 +87,7 @@ impl Core {
             self.end(&error);
         }
         let core = Arc::clone(self);
-        let hands = self.engine().crew.push_own(Box::new(move || {
+        let spawn = self.engine().pool.push_own(Box::new(move || {
             if has_gone {
                 let until = Instant::now() + FAREWELL;
                 let mut life = core.life.lock();
@@ -99,7 +99,7 @@ impl Core {
             }
             core.wait_and_close();
         }));
-        self.spawn_if_needed(hands);
+        self.spawn_if_needed(spawn);
     }
 
     pub(super) fn cancel_requests(self: &Arc<Self>) {
@@ -140,8 +140,8 @@ impl Core {
         }
         let core = Arc::clone(self);
         let close = Box::new(move || core.close(Ending::InOrder));
-        let hands = self.engine().crew.push_own(close);
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.push_own(close);
+        self.spawn_if_needed(spawn);
     }
 
     /// Wakes threads that wait for the last active request to end. Called after the number of
@@ -192,7 +192,7 @@ impl Core {
     /// Closes the connection and everything that belongs to it, in order; idempotent and bounded in
     /// time. See the [module](crate::protocol).
     pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
-        let own_thread = usize::from(CREW_OF.get() == self.address());
+        let own_thread = usize::from(POOL_OF.get() == self.address());
         let patience = self.settings.drain.saturating_add(Duration::from_secs(8));
         let mut life = self.life.lock();
         if life.is_closed_here() {
@@ -212,7 +212,7 @@ impl Core {
             if is_left
                 && self
                     .engine()
-                    .crew
+                    .pool
                     .wait_for_threads(0, Instant::now() + LAST)
             {
                 self.engine().threads.join();
@@ -230,7 +230,7 @@ impl Core {
         );
         self.fail_calls(&reason);
         self.cancel_requests();
-        self.engine().crew.wait_for_handlers(
+        self.engine().pool.wait_for_handlers(
             own_thread,
             Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
         );
@@ -243,12 +243,12 @@ impl Core {
         }
         self.end(&reason);
         self.engine().release(&reason);
-        for owed in self.engine().crew.stop() {
+        for owed in self.engine().pool.stop() {
             self.run_guarded(owed);
         }
         if self
             .engine()
-            .crew
+            .pool
             .wait_for_threads(own_thread, Instant::now() + LAST)
         {
             self.engine().threads.join();

@@ -18,7 +18,7 @@ use super::super::log::{LogHook, LogLevel, tell};
 use super::super::outgoing::Waiter;
 use super::super::peer::Peer;
 use super::routing::Routed;
-use super::{Core, STANDING, ThreadRole};
+use super::{Core, THREAD_ROLE, ThreadRole};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
 use crate::transport::clock::after;
@@ -27,7 +27,7 @@ use crate::transport::{Received, Sender, SessionMessage};
 
 /// The sender of the outbox on an exchange transport. The sender posts one message after the other.
 pub(super) struct Posting {
-    pub(super) carrier: Arc<dyn ExchangeTransport>,
+    pub(super) exchange_transport: Arc<dyn ExchangeTransport>,
     /// How long the peer may take to accept one posted message.
     pub(super) patience: Duration,
     pub(super) log: Option<LogHook>,
@@ -40,13 +40,13 @@ impl Sender for Posting {
         while let Some(message) = queue.pop_front() {
             // A message that is interrupted is lost, so each gets its full time. The deadline
             // applies only when the connection ends.
-            let until = if self.carrier.has_stopped() {
+            let until = if self.exchange_transport.has_stopped() {
                 deadline
             } else {
                 deadline.max(after(self.patience))
             };
             // Posting calls host code, which may panic.
-            let post = AssertUnwindSafe(|| self.carrier.post(&message, Some(until)));
+            let post = AssertUnwindSafe(|| self.exchange_transport.post(&message, Some(until)));
             let posted = catch_unwind(post).unwrap_or_else(|_| {
                 let text = "what the host does for each request panicked";
                 Err(Error::new(ErrorKind::Io, text))
@@ -67,14 +67,16 @@ impl Sender for Posting {
 
 impl std::fmt::Debug for Posting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Posting").field(&self.carrier).finish()
+        f.debug_tuple("Posting")
+            .field(&self.exchange_transport)
+            .finish()
     }
 }
 
 impl Core {
     /// Returns the exchange transport of the connection, if the connection has one.
-    pub(crate) fn carrier(&self) -> Option<&Arc<dyn ExchangeTransport>> {
-        self.carrier.as_ref()
+    pub(crate) fn exchange_transport(&self) -> Option<&Arc<dyn ExchangeTransport>> {
+        self.exchange_transport.as_ref()
     }
 
     /// Processes a message that arrived while this thread waits for an answer. If the message is
@@ -84,9 +86,9 @@ impl Core {
         received: Received,
         reader: Option<&mut Waiter>,
     ) {
-        let outer = STANDING.replace(ThreadRole::Reading(self.address()));
+        let outer = THREAD_ROLE.replace(ThreadRole::Reading(self.address()));
         let taken = self.take(received);
-        STANDING.set(outer);
+        THREAD_ROLE.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Routed::Progress(..));
         // Progress of one call may arrive on several streams at once. Progress in the channel is
@@ -97,8 +99,8 @@ impl Core {
             return;
         }
         if self.engine().outbox.is_due(false) {
-            let hands = self.engine().crew.want_flush();
-            self.spawn_if_needed(hands);
+            let spawn = self.engine().pool.want_flush();
+            self.spawn_if_needed(spawn);
         }
     }
 
@@ -107,16 +109,16 @@ impl Core {
     pub(in crate::protocol) fn start_exchange(
         self: &Arc<Self>,
         message: SessionMessage,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
     ) -> Result<()> {
         let number = message.related.as_ref().and_then(RequestId::as_i64);
-        let (Some(carrier), Some(id)) = (self.carrier.clone(), number) else {
+        let (Some(exchange_transport), Some(id)) = (self.exchange_transport.clone(), number) else {
             let text = "only a request of ours has a way of its own";
             return Err(Error::new(ErrorKind::State, text));
         };
-        let (core, ticket) = (Arc::clone(self), Arc::clone(ticket));
-        let hands = self.engine().crew.push_own(Box::new(move || {
-            let carried = carrier.exchange(&message, &ticket, &mut |received| {
+        let (core, cancel_handle) = (Arc::clone(self), Arc::clone(cancel_handle));
+        let spawn = self.engine().pool.push_own(Box::new(move || {
+            let carried = exchange_transport.exchange(&message, &cancel_handle, &mut |received| {
                 core.take_carried(received, None);
                 if core.engine().calls.is_owed(id) {
                     ControlFlow::Continue(())
@@ -129,7 +131,7 @@ impl Core {
                 _ = core.complete(&RequestId::from(id), Outcome::Failed(error));
             }
         }));
-        self.spawn_if_needed(hands);
+        self.spawn_if_needed(spawn);
         Ok(())
     }
 
@@ -138,15 +140,15 @@ impl Core {
     /// Blocks until this side knows whether the peer has a stream for these messages. Blocks at
     /// most for `patience`, or until `cancel` is cancelled.
     pub(crate) fn listen(self: &Arc<Self>, patience: Duration, cancel: Option<&CancelToken>) {
-        let Some(carrier) = self.carrier.clone() else {
+        let Some(exchange_transport) = self.exchange_transport.clone() else {
             return;
         };
         let (settled, wait) = mpsc::channel();
         let waker = settled.clone();
         let _nudge = cancel.map(|token| token.on_trigger(move || _ = waker.send(())));
         let core = Arc::clone(self);
-        let hands = self.engine().crew.push_own(Box::new(move || {
-            let mut news = |news| match news {
+        let spawn = self.engine().pool.push_own(Box::new(move || {
+            let mut on_event = |on_event| match on_event {
                 Listening::Settled => _ = settled.send(()),
                 Listening::Refused {
                     error,
@@ -172,7 +174,7 @@ impl Core {
                     core.handlers.say_heard_again(&Peer::new(Arc::clone(&core)));
                 }
             };
-            let listened = carrier.listen(&mut news, &mut |received| {
+            let listened = exchange_transport.listen(&mut on_event, &mut |received| {
                 core.take_carried(received, None);
                 ControlFlow::Continue(())
             });
@@ -182,7 +184,7 @@ impl Core {
                 });
             }
         }));
-        self.spawn_if_needed(hands);
+        self.spawn_if_needed(spawn);
         // A timeout is harmless: messages of this side wait for the stream, or are lost with the
         // stream.
         _ = wait.recv_timeout(patience);
@@ -197,11 +199,11 @@ impl Core {
         patience: Duration,
         cancel: Option<&CancelToken>,
     ) -> Result<()> {
-        let Some(carrier) = self.carrier.clone() else {
+        let Some(exchange_transport) = self.exchange_transport.clone() else {
             let text = "there is no older form of this transport";
             return Err(Error::new(ErrorKind::Unsupported, text));
         };
-        let ticket = CancelHandle::until(None);
+        let cancel_handle = CancelHandle::until(None);
         let (settled, wait) = mpsc::channel();
         let waker = settled.clone();
         let _nudge = cancel.map(|token| {
@@ -210,10 +212,10 @@ impl Core {
                 _ = waker.send(Err(Error::new(ErrorKind::Cancelled, text).sent(true)));
             })
         });
-        let (core, own) = (Arc::clone(self), Arc::clone(&ticket));
-        let hands = self.engine().crew.push_own(Box::new(move || {
+        let (core, own) = (Arc::clone(self), Arc::clone(&cancel_handle));
+        let spawn = self.engine().pool.push_own(Box::new(move || {
             let mut is_open = false;
-            let fell = carrier.fall_back(
+            let fell = exchange_transport.fall_back(
                 &own,
                 &mut || {
                     is_open = true;
@@ -230,7 +232,7 @@ impl Core {
                 Ok(()) => {}
             }
         }));
-        self.spawn_if_needed(hands);
+        self.spawn_if_needed(spawn);
         let outcome = wait.recv_timeout(patience).unwrap_or_else(|_| {
             let text = format!(
                 "'{}' did not say within {} where messages go",
@@ -240,6 +242,6 @@ impl Core {
             Err(Error::new(ErrorKind::Timeout, text).sent(true))
         });
         // After an error no thread waits for the stream any more.
-        outcome.inspect_err(|_| ticket.end())
+        outcome.inspect_err(|_| cancel_handle.end())
     }
 }

@@ -10,7 +10,7 @@ use super::super::log::LogLevel;
 use super::super::outgoing::{OutcomeBatch, Waiter};
 use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
 use super::routing::Routed;
-use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, PERMIT_OF, ReadTurn, STANDING, ThreadRole};
+use super::{Core, IN_HANDLER, OWN_CORE, PERMIT_OF, POOL_OF, ReadTurn, THREAD_ROLE, ThreadRole};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
@@ -37,8 +37,8 @@ struct FlushState {
 
 impl Core {
     /// Starts a thread if the pool requests one.
-    pub(in crate::protocol) fn spawn_if_needed(self: &Arc<Self>, hands: Spawn) {
-        if hands == Spawn::No {
+    pub(in crate::protocol) fn spawn_if_needed(self: &Arc<Self>, spawn: Spawn) {
+        if spawn == Spawn::No {
             return;
         }
         let core = Arc::clone(self);
@@ -46,25 +46,25 @@ impl Core {
         if let Err(error) = self
             .engine()
             .threads
-            .start(kind, "crew", Stack::Large, serve)
+            .start(kind, "worker", Stack::Large, serve)
         {
-            self.engine().crew.thread_failed();
+            self.engine().pool.thread_failed();
             self.log(LogLevel::Error, || {
                 format!("a thread could not be started: {error}")
             });
-            if self.engine().crew.threads() == 0 {
+            if self.engine().pool.threads() == 0 {
                 self.end(&error);
             }
         }
     }
 
     pub(super) fn serve_duties(self: Arc<Self>) {
-        CREW_OF.set(self.address());
+        POOL_OF.set(self.address());
         OWN_CORE.set(Some(Arc::clone(&self)));
         let mut has_come = true;
         loop {
-            let (duty, hands) = self.engine().crew.next_duty(std::mem::take(&mut has_come));
-            self.spawn_if_needed(hands);
+            let (duty, spawn) = self.engine().pool.next_duty(std::mem::take(&mut has_come));
+            self.spawn_if_needed(spawn);
             match duty {
                 PoolTask::Leave => break,
                 PoolTask::Lead(receiver) => self.lead(receiver),
@@ -78,16 +78,16 @@ impl Core {
                     }
                     self.run(work);
                     let (client, took) = (PERMIT_OF.take(), started.elapsed());
-                    self.engine().crew.work_done(client.as_ref(), took);
+                    self.engine().pool.work_done(client.as_ref(), took);
                 }
                 PoolTask::Serial(job) => {
                     self.run_guarded(job);
-                    self.engine().crew.serial_done();
+                    self.engine().pool.serial_done();
                 }
             }
         }
         OWN_CORE.set(None);
-        self.engine().crew.thread_left();
+        self.engine().pool.thread_left();
     }
 
     /// Runs a handler. The handler may release its worker permit while it waits for the peer.
@@ -113,8 +113,8 @@ impl Core {
         if let Some(key) = work.key {
             self.engine().in_hand.wait(key);
         }
-        let hands = self.engine().crew.push_work(work);
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.push_work(work);
+        self.spawn_if_needed(spawn);
     }
 
     pub(super) fn run_guarded(self: &Arc<Self>, job: impl FnOnce()) {
@@ -136,9 +136,9 @@ impl Core {
             .then(|| OWN_CORE.with_borrow(Clone::clone))
             .flatten();
         if let Some(core) = &core {
-            let crew = &core.engine().crew;
-            let hands = PERMIT_OF.with_borrow(|client| crew.blocked(client.as_ref()));
-            core.spawn_if_needed(hands);
+            let pool = &core.engine().pool;
+            let spawn = PERMIT_OF.with_borrow(|client| pool.blocked(client.as_ref()));
+            core.spawn_if_needed(spawn);
         }
         WorkerPlace(core)
     }
@@ -160,7 +160,7 @@ impl Core {
             let received = self.receive(&mut *receiver, patience);
             // Invariant: this thread does not block while wakeups are deferred. Otherwise completed
             // callers would stay asleep.
-            let gathering = (!self.settings.inline && self.engine().crew.is_crowded())
+            let gathering = (!self.settings.inline && self.engine().pool.is_crowded())
                 .then(|| self.engine().calls.gather());
             let work = match received.map(|received| self.take_received(received)) {
                 Ok(Some(Routed::Work(work))) => work,
@@ -168,8 +168,8 @@ impl Core {
                     let Some(gathering) = gathering else {
                         // The answered caller may send its next request at once, and then reads for
                         // itself.
-                        let hands = self.engine().crew.release_reader(receiver);
-                        return self.spawn_if_needed(hands);
+                        let spawn = self.engine().pool.release_reader(receiver);
+                        return self.spawn_if_needed(spawn);
                     };
                     if let Err(error) = self.read_for_crowd(&mut *receiver, gathering) {
                         drop(receiver);
@@ -193,17 +193,17 @@ impl Core {
                 continue;
             }
             let more = receiver.has_message();
-            match self.engine().crew.begin_inline(receiver) {
-                Ok((park, hands)) => {
-                    self.spawn_if_needed(hands);
+            match self.engine().pool.begin_inline(receiver) {
+                Ok((park, spawn)) => {
+                    self.spawn_if_needed(spawn);
                     self.run_inline(work, park);
                     // The receiver is parked, so a blocking write does not stop reading. The flush
                     // comes after the handler, when its messages are queued.
                     if !more || self.engine().outbox.is_due(more) {
                         self.flush_until(None);
                     }
-                    let (taken_back, hands) = self.engine().crew.end_inline(park);
-                    self.spawn_if_needed(hands);
+                    let (taken_back, spawn) = self.engine().pool.end_inline(park);
+                    self.spawn_if_needed(spawn);
                     match taken_back {
                         Some(taken_back) => {
                             receiver = taken_back;
@@ -272,9 +272,9 @@ impl Core {
     }
 
     pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {
-        let outer = STANDING.replace(ThreadRole::Inline(self.address(), park));
+        let outer = THREAD_ROLE.replace(ThreadRole::Inline(self.address(), park));
         self.run(work);
-        STANDING.set(outer);
+        THREAD_ROLE.set(outer);
     }
 
     /// Writes the queued messages while the receiver is parked. So another thread can read, even if
@@ -285,10 +285,10 @@ impl Core {
         self: &Arc<Self>,
         receiver: Box<dyn Receiver>,
     ) -> Option<Box<dyn Receiver>> {
-        let hands = self.engine().crew.park(receiver);
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.park(receiver);
+        self.spawn_if_needed(spawn);
         self.flush_until(None);
-        self.engine().crew.take()
+        self.engine().pool.take()
     }
 
     /// Reads messages for all callers, on the thread of the caller `reader`. Ends when an outcome
@@ -340,24 +340,24 @@ impl Core {
                 patience = until.saturating_duration_since(now);
             }
             if now >= until && !has_found {
-                let hands = self.engine().crew.hand_over(receiver);
-                self.spawn_if_needed(hands);
+                let spawn = self.engine().pool.hand_over(receiver);
+                self.spawn_if_needed(spawn);
                 return ReadTurn::Quiet;
             }
         }
         if unseen > 0 {
             self.have_written();
         }
-        let hands = self.engine().crew.release_reader(receiver);
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.release_reader(receiver);
+        self.spawn_if_needed(spawn);
         ReadTurn::Found
     }
 
     /// Makes a thread of the pool write the messages that the reading thread has queued.
     fn have_written(self: &Arc<Self>) {
         if self.engine().outbox.is_due(false) {
-            let hands = self.engine().crew.want_flush();
-            self.spawn_if_needed(hands);
+            let spawn = self.engine().pool.want_flush();
+            self.spawn_if_needed(spawn);
         }
     }
 }
@@ -375,8 +375,8 @@ pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
 impl Drop for WorkerPlace {
     fn drop(&mut self) {
         if let Some(core) = self.0.take() {
-            let crew = &core.engine().crew;
-            PERMIT_OF.with_borrow(|client| crew.unblocked(client.as_ref()));
+            let pool = &core.engine().pool;
+            PERMIT_OF.with_borrow(|client| pool.unblocked(client.as_ref()));
             IN_HANDLER.set(true);
         }
     }

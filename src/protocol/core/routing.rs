@@ -23,7 +23,7 @@ use super::super::stats::count;
 use super::super::worker_pool::{Job, Run, Work};
 use super::progress::ProgressParams;
 use super::reading::panic_text;
-use super::{CANCELLED, Core, PROGRESS, STANDING, Share, ThreadRole};
+use super::{CANCELLED, Core, PROGRESS, Share, THREAD_ROLE, ThreadRole};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
@@ -83,9 +83,9 @@ impl Core {
 
     /// Routes a received message. Returns `None` when no message was received.
     pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Routed> {
-        let outer = STANDING.replace(ThreadRole::Reading(self.address()));
+        let outer = THREAD_ROLE.replace(ThreadRole::Reading(self.address()));
         let taken = self.take(received);
-        STANDING.set(outer);
+        THREAD_ROLE.set(outer);
         taken
     }
 
@@ -325,7 +325,7 @@ impl Core {
                 return Routed::Done;
             }
             // On the connection's stream no peer waits for an answer any more.
-            Err(Refusal::Closed) if origin.outlet.is_none() => return Routed::Done,
+            Err(Refusal::Closed) if origin.sink.is_none() => return Routed::Done,
             Err(Refusal::Closed) => {
                 let error = RpcError::internal("the connection is closed");
                 self.reply(Some(request.id()), &error, origin);
@@ -333,8 +333,8 @@ impl Core {
             }
         };
         self.admitted.fetch_add(1, Ordering::AcqRel);
-        if let Some(outlet) = &origin.outlet {
-            outlet.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
+        if let Some(sink) = &origin.sink {
+            sink.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
         }
         // A quick request ends at once and is not listed in the activity.
         let key = (!quick).then(|| {
@@ -356,7 +356,7 @@ impl Core {
     /// Defers a request if the outbox is full, because the peer reads its answers too slowly. If
     /// the request cannot be deferred, returns the request, which the caller must refuse.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
-        let is_of_stream = origin.outlet.is_none() && origin.batch.is_none();
+        let is_of_stream = origin.sink.is_none() && origin.batch.is_none();
         if !is_of_stream || !self.engine().outbox.is_full() {
             return Err(request);
         }
@@ -481,27 +481,25 @@ impl Core {
     /// connection get the free threads in turn.
     pub(crate) fn run_later(self: &Arc<Self>, client: Option<Client>, key: Option<u64>, run: Job) {
         let run = Run::Job(run);
-        let hands = self.engine().crew.push_work(Work { run, key, client });
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.push_work(Work { run, key, client });
+        self.spawn_if_needed(spawn);
     }
 
     /// Queues the callbacks of cancelled requests. The callbacks run in order with notifications,
     /// even if the connection ends first.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
-            if let Ok(hands) = self.engine().crew.push_owed(callback) {
-                self.spawn_if_needed(hands);
-            }
+            self.push_owed(callback);
         }
     }
 
     pub(super) fn push_serial(self: &Arc<Self>, job: Job) {
         match self
             .engine()
-            .crew
+            .pool
             .push_serial(job, self.settings.limits.max_notifications)
         {
-            Ok(hands) => self.spawn_if_needed(hands),
+            Ok(spawn) => self.spawn_if_needed(spawn),
             Err(_) => count(&self.engine().counters.dropped_notifications),
         }
     }
@@ -509,8 +507,8 @@ impl Core {
     /// Queues a job that must run, even if the connection ends first. A call queues at most one of
     /// these jobs, so the number of jobs needs no limit.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
-        match self.engine().crew.push_owed(job) {
-            Ok(hands) => self.spawn_if_needed(hands),
+        match self.engine().pool.push_owed(job) {
+            Ok(spawn) => self.spawn_if_needed(spawn),
             // The pool has no thread left for the job, so the job runs here. The job has to report
             // that the connection has ended.
             Err(job) => self.run_guarded(job),
@@ -523,7 +521,7 @@ impl Core {
         let counters = &self.engine().counters;
         count(match form {
             _ if is_no_memory => &counters.too_long,
-            Form::Noise => &counters.noise,
+            Form::NotJson => &counters.noise,
             _ => &counters.malformed,
         });
         if let Some(excerpt) = &malformed.excerpt {
@@ -548,7 +546,7 @@ impl Core {
                 self.settings.serving
                     || (malformed.id.is_some() && self.answers.load(Ordering::Acquire))
             }
-            Form::Noise => self.settings.serving,
+            Form::NotJson => self.settings.serving,
             Form::Response => {
                 let delivered = malformed.id.clone().is_some_and(|id| {
                     let delivery = self.complete(&id, Outcome::Malformed(malformed.clone()));
@@ -606,13 +604,13 @@ impl Core {
     ) {
         let text = origin.completed_by(Some(jsonrpc::write_error(id, error)));
         let Some(text) = text else { return };
-        let sent = match &origin.outlet {
-            Some(outlet) => {
+        let sent = match &origin.sink {
+            Some(sink) => {
                 let answer = match origin.batch {
                     None => Answer::Refused(error.code),
                     Some(_) => Answer::Result,
                 };
-                outlet.respond(text, answer, self.write_deadline())
+                sink.respond(text, answer, self.write_deadline())
             }
             None => {
                 let mut message = SessionMessage::new(text);

@@ -13,7 +13,7 @@ use super::super::log::LogLevel;
 use super::super::outbox::{Flush, Source};
 use super::super::responder::response_of;
 use super::super::response_sink::{Answer, Origin};
-use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, ThreadRole, WRITE_TURN};
+use super::{CALL_TURN, CANCELLED, Core, Ending, THREAD_ROLE, ThreadRole, WRITE_TURN};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::clock::about_now;
@@ -32,14 +32,14 @@ impl Core {
         let Some(text) = exchange.origin.completed_by(Some(text)) else {
             return Ok(());
         };
-        match &exchange.origin.outlet {
-            Some(outlet) => {
+        match &exchange.origin.sink {
+            Some(sink) => {
                 // The answer of a batch combines several answers, so it counts as a result.
                 let answer = match exchange.origin.batch {
                     None => answer,
                     Some(_) => Answer::Result,
                 };
-                outlet.respond(text, answer, self.write_deadline())
+                sink.respond(text, answer, self.write_deadline())
             }
             None => self.queue(response_of(exchange, text)),
         }
@@ -51,8 +51,8 @@ impl Core {
         let Some(text) = origin.completed_by(None) else {
             return;
         };
-        let sent = match &origin.outlet {
-            Some(outlet) => outlet.respond(text, Answer::Result, self.write_deadline()),
+        let sent = match &origin.sink {
+            Some(sink) => sink.respond(text, Answer::Result, self.write_deadline()),
             None => self.queue(SessionMessage::new(text)),
         };
         match sent {
@@ -70,9 +70,9 @@ impl Core {
         exchange: &Exchange,
         text: Vec<u8>,
     ) -> Result<()> {
-        if let Some(outlet) = &exchange.origin.outlet {
+        if let Some(sink) = &exchange.origin.sink {
             exchange.while_open(|| Ok(()))?;
-            return outlet.send(&text, self.write_deadline()).map(drop);
+            return sink.send(&text, self.write_deadline()).map(drop);
         }
         let deadline = || self.write_deadline();
         // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for
@@ -91,9 +91,9 @@ impl Core {
     /// If so, the next thread that takes the receiver writes the messages. That is this thread when
     /// the handler returns, or the watchdog thread after a tick.
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
-        match STANDING.get() {
+        match THREAD_ROLE.get() {
             ThreadRole::Inline(address, park) if address == self.address() => {
-                self.engine().outbox.is_short() && self.engine().crew.is_parked(park)
+                self.engine().outbox.is_short() && self.engine().pool.is_parked(park)
             }
             _ => false,
         }
@@ -107,14 +107,14 @@ impl Core {
         during: Option<&Exchange>,
     ) -> Result<()> {
         if let Some(exchange) = during
-            && let Some(outlet) = &exchange.origin.outlet
+            && let Some(sink) = &exchange.origin.sink
         {
             exchange.while_open(|| Ok(()))?;
-            return outlet.ask(&message.text, self.write_deadline());
+            return sink.ask(&message.text, self.write_deadline());
         }
         self.engine().outbox.push_over(message)?;
-        let hands = self.engine().crew.want_flush();
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.want_flush();
+        self.spawn_if_needed(spawn);
         Ok(())
     }
 
@@ -179,8 +179,8 @@ impl Core {
         )?;
         if when == SendTime::Soon && outbox.is_short() {
             if !outbox.is_seen_to() {
-                let hands = self.engine().crew.want_flush_soon();
-                self.spawn_if_needed(hands);
+                let spawn = self.engine().pool.want_flush_soon();
+                self.spawn_if_needed(spawn);
             }
         } else if when == SendTime::Soon || !outbox.is_seen_to() {
             self.flush_until(turn_of_call(deadline));
@@ -229,8 +229,8 @@ impl Core {
             return Err(error);
         }
         let deadline = self.write_deadline().into_iter().chain(until).min();
-        if let Some(carrier) = self.carrier() {
-            return carrier.post(&SessionMessage::new(text), deadline);
+        if let Some(exchange_transport) = self.exchange_transport() {
+            return exchange_transport.post(&SessionMessage::new(text), deadline);
         }
         self.push_in_time(SessionMessage::new(text), || deadline)?;
         self.flush_until(deadline);
@@ -241,10 +241,10 @@ impl Core {
     /// queued message is written by [`write_soon`](Self::write_soon).
     pub(crate) fn post(&self, exchange: Option<&Exchange>, text: Vec<u8>) -> Result<bool> {
         if let Some(exchange) = exchange
-            && let Some(outlet) = &exchange.origin.outlet
+            && let Some(sink) = &exchange.origin.sink
         {
             exchange.while_open(|| Ok(()))?;
-            return outlet.send(&text, None);
+            return sink.send(&text, None);
         }
         let mut message = SessionMessage::new(text);
         message.related = exchange.map(|exchange| exchange.id.clone());
@@ -267,8 +267,8 @@ impl Core {
 
     /// Runs a job on a thread of the connection. Starts a thread if no thread is idle.
     pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
-        let hands = self.engine().crew.push_own(Box::new(job));
-        self.spawn_if_needed(hands);
+        let spawn = self.engine().pool.push_own(Box::new(job));
+        self.spawn_if_needed(spawn);
     }
 
     /// Queues the final notification and the answer of a request, without blocking.
@@ -281,8 +281,8 @@ impl Core {
         farewell: Vec<u8>,
         text: Vec<u8>,
     ) -> Result<()> {
-        if let Some(outlet) = &exchange.origin.outlet {
-            return outlet.respond(text, Answer::Result, None);
+        if let Some(sink) = &exchange.origin.sink {
+            return sink.respond(text, Answer::Result, None);
         }
         self.engine()
             .outbox
@@ -293,10 +293,10 @@ impl Core {
     /// Ensures that the posted messages are written. If this thread will not write them later
     /// itself, makes a thread of the pool write them.
     pub(crate) fn write_soon(self: &Arc<Self>) {
-        let reads = STANDING.get() == ThreadRole::Reading(self.address());
+        let reads = THREAD_ROLE.get() == ThreadRole::Reading(self.address());
         if !reads && !self.has_written_all() && !self.is_written_later() {
-            let hands = self.engine().crew.want_flush();
-            self.spawn_if_needed(hands);
+            let spawn = self.engine().pool.want_flush();
+            self.spawn_if_needed(spawn);
         }
     }
 
@@ -319,7 +319,7 @@ impl Core {
     /// cancels the request.
     // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
-        if self.carrier().is_some() && !self.answers.load(Ordering::Acquire) {
+        if self.exchange_transport().is_some() && !self.answers.load(Ordering::Acquire) {
             return;
         }
         #[derive(Serialize)]
@@ -339,8 +339,8 @@ impl Core {
         let message = SessionMessage::new(text).related_to(RequestId::from(id));
         match self.engine().outbox.push_over(message) {
             Ok(()) => {
-                let hands = self.engine().crew.want_flush();
-                self.spawn_if_needed(hands);
+                let spawn = self.engine().pool.want_flush();
+                self.spawn_if_needed(spawn);
             }
             Err(error) => self.log(LogLevel::Warning, || {
                 format!(
@@ -353,7 +353,7 @@ impl Core {
 
     /// Queues an answer. The answer is written by [`write_answers`](Self::write_answers).
     pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
-        let pushed = match STANDING.get() {
+        let pushed = match THREAD_ROLE.get() {
             ThreadRole::Reading(address) if address == self.address() => {
                 self.engine().outbox.push_over(message)
             }
@@ -372,7 +372,7 @@ impl Core {
     /// handler. In these two cases the messages are written soon afterwards.
     pub(in crate::protocol) fn write_answers(self: &Arc<Self>) {
         let here = self.address();
-        if !matches!(STANDING.get(), ThreadRole::Reading(address) | ThreadRole::Inline(address, _) if address == here)
+        if !matches!(THREAD_ROLE.get(), ThreadRole::Reading(address) | ThreadRole::Inline(address, _) if address == here)
         {
             self.flush_until(self.write_deadline());
         }
@@ -402,8 +402,8 @@ impl Core {
                 Span(patience)
             )),
             Flush::Unfinished => {
-                let hands = engine.crew.want_flush();
-                self.spawn_if_needed(hands);
+                let spawn = engine.pool.want_flush();
+                self.spawn_if_needed(spawn);
             }
             Flush::Failed(error) => self.end_by_writing(error.context("writing failed")),
         }

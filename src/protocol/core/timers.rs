@@ -88,7 +88,7 @@ impl Core {
     pub(crate) fn start_pinging(&self, method: &'static str, params: PingParams) {
         // An exchange transport has no permanent connection that could break unnoticed between two
         // requests.
-        if self.carrier.is_some() {
+        if self.exchange_transport.is_some() {
             return;
         }
         if let Some(pulse) = &self.pulse {
@@ -113,7 +113,7 @@ impl Core {
 
     pub(in crate::protocol) fn activity(&self) -> Activity {
         let now = Instant::now();
-        let (waiting_handlers, waiting_callbacks) = self.engine().crew.waiting();
+        let (waiting_handlers, waiting_callbacks) = self.engine().pool.waiting();
         let (writing, waiting_to_write) = self.engine().outbox.who_writes(now);
         Activity {
             peer: self.peer(),
@@ -125,7 +125,7 @@ impl Core {
             queued_bytes: self.engine().outbox.queued_bytes(),
             waiting_handlers,
             waiting_callbacks,
-            threads: self.engine().crew.threads(),
+            threads: self.engine().pool.threads(),
         }
     }
 }

@@ -7,16 +7,16 @@ use super::*;
 #[test]
 fn loom_the_receiver_has_one_holder() {
     loom::model(|| {
-        let crew = Arc::new(WorkerPool::<u32>::new(4));
+        let pool = Arc::new(WorkerPool::<u32>::new(4));
         let thief = {
-            let crew = Arc::clone(&crew);
-            loom::thread::spawn(move || crew.take())
+            let pool = Arc::clone(&pool);
+            loom::thread::spawn(move || pool.take())
         };
-        let inline = crew.begin_inline(7);
+        let inline = pool.begin_inline(7);
         let kept = match inline {
-            Ok((park, hands)) => {
-                assert_eq!(hands, Spawn::One);
-                crew.end_inline(park).0
+            Ok((park, spawn)) => {
+                assert_eq!(spawn, Spawn::One);
+                pool.end_inline(park).0
             }
             Err(receiver) => Some(receiver),
         };
@@ -33,13 +33,13 @@ fn loom_the_receiver_has_one_holder() {
 #[test]
 fn loom_a_waiting_caller_is_not_forgotten() {
     loom::model(|| {
-        let crew = Arc::new(WorkerPool::<u32>::new(4));
+        let pool = Arc::new(WorkerPool::<u32>::new(4));
         let channel = CallChannel::new();
         let leaving = {
-            let crew = Arc::clone(&crew);
-            loom::thread::spawn(move || crew.release_reader(7))
+            let pool = Arc::clone(&pool);
+            loom::thread::spawn(move || pool.release_reader(7))
         };
-        let mut receiver = crew.take_or_stand_by(1, &channel);
+        let mut receiver = pool.take_or_stand_by(1, &channel);
         while receiver.is_none() {
             if channel.is_empty() {
                 // Without the wakeup this wait, and so the model, would never end. A caller
@@ -47,10 +47,29 @@ fn loom_a_waiting_caller_is_not_forgotten() {
                 // does not have.
                 loom::thread::yield_now();
             }
-            receiver = crew.take();
+            receiver = pool.take();
         }
         assert_eq!(receiver, Some(7));
         let _ = leaving.join().expect("no panic");
+    });
+}
+
+/// A waiting caller ends while the reading caller leaves. The other waiting caller is woken.
+#[test]
+fn loom_the_reading_role_is_passed_on() {
+    loom::model(|| {
+        let pool = Arc::new(WorkerPool::<u32>::new(4));
+        let channels = [CallChannel::new(), CallChannel::new()];
+        for (id, channel) in (1..).zip(&channels) {
+            assert_eq!(pool.take_or_stand_by(id, channel), None);
+        }
+        let leaving = {
+            let pool = Arc::clone(&pool);
+            loom::thread::spawn(move || pool.release_reader(7))
+        };
+        pool.stand_down(1, &channels[0], false);
+        let _ = leaving.join().expect("no panic");
+        assert!(!channels[1].is_empty());
     });
 }
 
@@ -65,24 +84,24 @@ fn loom_a_handler_of_another_client_is_not_forgotten() {
         client: Some(Client::Connection(number)),
     };
     loom::model(move || {
-        let crew = Arc::new(WorkerPool::<u32>::shared(1, 1, 0));
-        crew.end_reading();
-        assert_eq!(crew.push_work(work(1)), Spawn::One);
-        assert!(matches!(crew.next_duty(true), (PoolTask::Run(_), _)));
+        let pool = Arc::new(WorkerPool::<u32>::shared(1, 1, 0));
+        pool.end_reading();
+        assert_eq!(pool.push_work(work(1)), Spawn::One);
+        assert!(matches!(pool.next_duty(true), (PoolTask::Run(_), _)));
         let worker = {
-            let crew = Arc::clone(&crew);
+            let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
-                crew.work_done(Some(&Client::Connection(1)), TICK);
-                matches!(crew.next_duty(false), (PoolTask::Run(_), _))
+                pool.work_done(Some(&Client::Connection(1)), TICK);
+                matches!(pool.next_duty(false), (PoolTask::Run(_), _))
             })
         };
-        let spawn = crew.push_work(work(2));
+        let spawn = pool.push_work(work(2));
         let has_run = worker.join().expect("no panic");
         // Both may be true. Then the started thread finds that the other thread was faster.
         assert!(has_run || spawn == Spawn::One);
-        let is_run = matches!(crew.next_duty(true), (PoolTask::Run(_), _));
+        let is_run = matches!(pool.next_duty(true), (PoolTask::Run(_), _));
         assert_ne!(has_run, is_run);
-        assert_eq!(crew.waiting(), (0, 0));
+        assert_eq!(pool.waiting(), (0, 0));
     });
 }
 
@@ -91,17 +110,17 @@ fn loom_a_handler_of_another_client_is_not_forgotten() {
 #[test]
 fn loom_the_end_takes_the_receiver() {
     loom::model(|| {
-        let crew = Arc::new(WorkerPool::<Arc<()>>::new(4));
+        let pool = Arc::new(WorkerPool::<Arc<()>>::new(4));
         let receiver = Arc::new(());
         let watch = Arc::clone(&receiver);
         let parking = {
-            let crew = Arc::clone(&crew);
+            let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
-                let _ = crew.park(receiver);
-                drop(crew.take());
+                let _ = pool.park(receiver);
+                drop(pool.take());
             })
         };
-        crew.end_reading();
+        pool.end_reading();
         parking.join().expect("no panic");
         assert_eq!(Arc::strong_count(&watch), 1);
     });

@@ -582,7 +582,7 @@ impl Served {
         };
         if answered {
             let takes_events = accepts(http, EVENT_STREAM);
-            origin.outlet = Some(self.stream_in(&session, response, takes_events));
+            origin.sink = Some(self.stream_in(&session, response, takes_events));
             session.connection().feed_batch(members, &origin);
         } else {
             session.connection().feed_batch(members, &origin);
@@ -667,7 +667,7 @@ impl Served {
         takes_events: bool,
     ) {
         let origin = Origin {
-            outlet: Some(self.stream_in(session, response, takes_events)),
+            sink: Some(self.stream_in(session, response, takes_events)),
             principal,
             ..Origin::default()
         };
@@ -682,11 +682,11 @@ impl Served {
         &self,
         http: &HttpRequest<'_>,
         principal: Option<Principal>,
-        outlet: Arc<dyn ResponseSink>,
+        sink: Arc<dyn ResponseSink>,
     ) -> Origin {
         Origin {
             client: Some(self.owner(http, principal.as_ref())),
-            outlet: Some(outlet),
+            sink: Some(sink),
             apart: true,
             principal,
             ..Origin::default()

@@ -23,7 +23,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::dispatch::Conversation;
-use super::super::subscriptions::{Offered, StandingStream};
+use super::super::subscriptions::{Offered, SessionStream};
 use super::super::{Inner, Server};
 use super::events::{EventStore, Recent};
 use super::history::Keeper;
@@ -155,7 +155,7 @@ impl Session {
             bytes: AtomicUsize::new(slot.bytes),
             slot: Mutex::new(Some(slot)),
         });
-        let reader: Weak<dyn StandingStream> = Arc::downgrade(&session) as Weak<Self>;
+        let reader: Weak<dyn SessionStream> = Arc::downgrade(&session) as Weak<Self>;
         link.tell_on(reader);
         let connection = Server::connection(&link).open_fed(
             Box::new(GetStreamSender(Arc::downgrade(&session))),
@@ -320,7 +320,7 @@ impl Session {
     }
 }
 
-impl StandingStream for Session {
+impl SessionStream for Session {
     fn offer(&self, text: &[u8]) -> Offered {
         self.get_stream.offer(text)
     }

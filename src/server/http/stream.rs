@@ -600,7 +600,7 @@ impl Stream {
         }
         match written {
             Ok(false) => Offered::Full,
-            Ok(true) | Err(_) => Offered::Taken,
+            Ok(true) | Err(_) => Offered::Accepted,
         }
     }
 

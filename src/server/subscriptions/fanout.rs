@@ -145,7 +145,7 @@ impl Fanout {
                 self.settings.log.as_ref(),
                 LogLevel::Error,
                 "server",
-                || format!("subscribers are told by who changes something: {error}"),
+                || format!("the calling threads notify the subscribers: {error}"),
             );
             self.inbox.thread_ended();
             // A host's transport may publish while it is called. Then the pass must not write to

@@ -112,16 +112,16 @@ pub(super) enum Way {
         responder: Responder,
         revision: ProtocolVersion,
     },
-    /// Notifications are sent on the client's connection, or on the client's [`StandingStream`]
+    /// Notifications are sent on the client's connection, or on the client's [`SessionStream`]
     /// instead if there is one.
     Client {
         peer: Peer,
-        session_stream: Option<Weak<dyn StandingStream>>,
+        session_stream: Option<Weak<dyn SessionStream>>,
     },
 }
 
 /// The stream on which a legacy HTTP client gets messages that belong to no request.
-pub(in crate::server) trait StandingStream: Send + Sync {
+pub(in crate::server) trait SessionStream: Send + Sync {
     /// Writes a notification to the stream if the stream has a reader with room. Does not block.
     fn offer(&self, text: &[u8]) -> Offered;
 
@@ -136,7 +136,7 @@ pub(in crate::server) trait StandingStream: Send + Sync {
 /// The result of offering a notification to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum Offered {
-    Taken,
+    Accepted,
     /// The stream has no room for the notification at the moment.
     Full,
     /// The stream has no reader.
@@ -160,7 +160,7 @@ enum Item {
 enum Voice {
     Stream(Asking),
     Client(Peer),
-    StandingStream(Arc<dyn StandingStream>),
+    SessionStream(Arc<dyn SessionStream>),
 }
 
 impl Subscriber {
@@ -370,7 +370,7 @@ impl Subscriber {
     fn settle(&self, item: Item, offered: Offered, retry: &mut Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let forgotten = match offered {
-            Offered::Taken => {
+            Offered::Accepted => {
                 state.pause = 0;
                 drop(state);
                 drop(item);
@@ -512,7 +512,7 @@ impl Subscriber {
         let Some(way) = way else { return };
         if let Some(voice) = Voice::of(&way).filter(|_| may_send) {
             for item in waiting {
-                if voice.offer(&item) != Offered::Taken {
+                if voice.offer(&item) != Offered::Accepted {
                     break;
                 }
             }
@@ -610,7 +610,7 @@ impl Voice {
             Way::Client {
                 session_stream: Some(session_stream),
                 ..
-            } => Self::StandingStream(session_stream.upgrade()?),
+            } => Self::SessionStream(session_stream.upgrade()?),
             Way::Client { peer, .. } => Self::Client(peer.clone()),
         })
     }
@@ -628,11 +628,11 @@ impl Voice {
 
     fn offer(&self, item: &Item) -> Offered {
         let offer = || match (self, item) {
-            (Self::StandingStream(stream), Item::Log(text)) => {
+            (Self::SessionStream(stream), Item::Log(text)) => {
                 stream.announce(text);
-                Offered::Taken
+                Offered::Accepted
             }
-            (Self::StandingStream(stream), Item::Change(_)) => stream.offer(&self.text(item)),
+            (Self::SessionStream(stream), Item::Change(_)) => stream.offer(&self.text(item)),
             _ => self.post(self.text(item)),
         };
         // A host's transport may panic, which counts as its failure.
@@ -644,10 +644,10 @@ impl Voice {
         let posted: Result<bool> = match self {
             Self::Stream(asking) => asking.post(text),
             Self::Client(peer) => peer.core().post(None, text),
-            Self::StandingStream(stream) => return stream.offer(&text),
+            Self::SessionStream(stream) => return stream.offer(&text),
         };
         match posted {
-            Ok(true) => Offered::Taken,
+            Ok(true) => Offered::Accepted,
             Ok(false) => Offered::Full,
             Err(error) if error.kind() == ErrorKind::Timeout => Offered::Full,
             Err(_) => Offered::Over,

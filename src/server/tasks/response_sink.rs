@@ -25,7 +25,7 @@ struct TaskResponseSink {
 
 impl Task {
     /// Creates the response sink of the call that is this task.
-    pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
+    pub(in crate::server) fn sink(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
         let task = Arc::clone(self);
         Arc::new(TaskResponseSink { task, peer })
     }
@@ -91,7 +91,7 @@ impl ResponseSink for TaskResponseSink {
 
 impl fmt::Debug for TaskResponseSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TaskOutlet").field(&self.task).finish()
+        f.debug_tuple("TaskResponseSink").field(&self.task).finish()
     }
 }
 

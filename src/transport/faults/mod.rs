@@ -110,9 +110,9 @@ impl Transport for Faults {
             receiver,
             sender,
             control,
-            carrier,
+            exchange_transport,
         } = self.inner.open(limits)?;
-        if carrier.is_some() {
+        if exchange_transport.is_some() {
             control.close_at_once();
             let text = "faults need a transport with one stream each way, which HTTP has not";
             return Err(Error::new(ErrorKind::Unsupported, text));

@@ -136,7 +136,7 @@ pub struct OutgoingRequest<'a> {
 impl fmt::Debug for OutgoingRequest<'_> {
     /// Formats the request without its URL and its body, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing")
+        f.debug_struct("OutgoingRequest")
             .field("method", &self.method)
             .field("attempt", &self.attempt)
             .field("is_last", &self.is_last)
@@ -249,7 +249,7 @@ impl fmt::Debug for ResponseFields<'_> {
 /// closed, or its timeout has passed.
 #[derive(Clone, Debug)]
 pub struct CredentialWait {
-    ticket: Arc<CancelHandle>,
+    cancel_handle: Arc<CancelHandle>,
     #[cfg_attr(
         not(feature = "auth"),
         allow(dead_code, reason = "logins start threads")
@@ -258,8 +258,11 @@ pub struct CredentialWait {
 }
 
 impl CredentialWait {
-    pub(crate) fn new(ticket: Arc<CancelHandle>, threads: Threads) -> Self {
-        Self { ticket, threads }
+    pub(crate) fn new(cancel_handle: Arc<CancelHandle>, threads: Threads) -> Self {
+        Self {
+            cancel_handle,
+            threads,
+        }
     }
 
     /// Returns the settings for threads that are started on behalf of the waiting call.
@@ -270,12 +273,12 @@ impl CredentialWait {
 
     /// Whether the wait is over.
     pub fn is_over(&self) -> bool {
-        self.ticket.look(Instant::now()) == NextCheck::Over
+        self.cancel_handle.look(Instant::now()) == NextCheck::Over
     }
 
     /// Returns the deadline of the wait. Returns `None` if the wait has no time limit.
     pub fn deadline(&self) -> Option<Instant> {
-        match self.ticket.look(Instant::now()) {
+        match self.cancel_handle.look(Instant::now()) {
             NextCheck::Never => None,
             NextCheck::At(at) => Some(at),
             NextCheck::Over => Some(Instant::now()),
@@ -284,7 +287,7 @@ impl CredentialWait {
 
     /// Blocks until the time `until`. Returns false if the wait ended before that time.
     pub fn pause(&self, until: Instant) -> bool {
-        self.ticket.pause(until)
+        self.cancel_handle.pause(until)
     }
 
     /// Registers `wake`, which runs once when the wait is over, on any thread. If the wait is over
@@ -293,16 +296,16 @@ impl CredentialWait {
     pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> CredentialWaitGuard<'_> {
         let wake = Arc::new(wake_once(wake));
         let brake = Arc::clone(&wake);
-        if !self.ticket.engage(move || brake()) {
+        if !self.cancel_handle.engage(move || brake()) {
             wake();
         }
-        CredentialWaitGuard(&self.ticket)
+        CredentialWaitGuard(&self.cancel_handle)
     }
 
     /// Sets whether a user is being asked, for example to log in. While a user is asked, the
     /// timeout of the call does not run. The call's `max_timeout` still applies.
     pub fn while_person_is_asked(&self, is_asked: bool) {
-        self.ticket.hold(is_asked, Instant::now());
+        self.cancel_handle.hold(is_asked, Instant::now());
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct EventReader {
     data: Vec<u8>,
     data_len: usize,
     has_data: bool,
+    /// Whether data of the incomplete event was dropped because the event is too long.
+    is_cut: bool,
     /// Whether there was no memory for the incomplete event or its line.
     no_memory: bool,
     /// The id of the incomplete event, if a line of the event has set one.
@@ -77,12 +79,19 @@ impl EventReader {
             data: Vec::new(),
             data_len: 0,
             has_data: false,
+            is_cut: false,
             no_memory: false,
             id: None,
             last_id: String::new(),
             retry: None,
             comments: 0,
         }
+    }
+
+    /// Sets the maximum length of the data of an event. It applies to the event that is being read
+    /// too.
+    pub(crate) fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
     }
 
     /// Returns the id of the last complete event that had an id. A client can resume the stream
@@ -205,7 +214,9 @@ impl EventReader {
                 let added = value.len() + usize::from(self.has_data);
                 self.data_len += added + missing;
                 self.no_memory |= missing > 0;
-                if self.data_len <= self.max_bytes && !self.no_memory {
+                // The limit may rise during an event, but data that was dropped stays missing.
+                self.is_cut |= self.data_len > self.max_bytes;
+                if !self.is_cut && !self.no_memory {
                     self.add_data(value, added);
                 }
                 self.has_data = true;
@@ -247,7 +258,7 @@ impl EventReader {
         if let Some(id) = self.id.take() {
             self.last_id = id;
         }
-        let item = match (self.has_data, self.data_len > self.max_bytes) {
+        let item = match (self.has_data, self.is_cut) {
             (true, is_too_long) if is_too_long || self.no_memory => Some(Item::Dropped {
                 bytes: self.data_len,
                 no_memory: !is_too_long,
@@ -267,7 +278,8 @@ impl EventReader {
         self.id = None;
         self.name = MESSAGE;
         self.data.clear();
-        (self.data_len, self.has_data, self.no_memory) = (0, false, false);
+        (self.data_len, self.has_data) = (0, false);
+        (self.is_cut, self.no_memory) = (false, false);
     }
 }
 
@@ -375,6 +387,26 @@ mod tests {
         let flow = reader.push(b"data: c\n\n", &mut |_| ControlFlow::Continue(()));
         assert!(flow.is_continue());
         assert_eq!(reader.last_id(), "7");
+    }
+
+    #[test]
+    fn a_limit_that_rises_brings_no_half_of_an_event() {
+        let mut reader = EventReader::new(4);
+        let mut seen = Vec::new();
+        let mut push = |reader: &mut EventReader, piece: &[u8]| {
+            let flow = reader.push(piece, &mut |item| {
+                seen.push(match item {
+                    Item::Event { data, .. } => String::from_utf8_lossy(&data).into_owned(),
+                    Item::Dropped { bytes, .. } => format!("too long: {bytes}"),
+                });
+                ControlFlow::Continue(())
+            });
+            assert!(flow.is_continue());
+        };
+        push(&mut reader, b"data: abcdef\n");
+        reader.set_max_bytes(100);
+        push(&mut reader, b"data: ghi\n\ndata: abcdef\n\n");
+        assert_eq!(seen, ["too long: 10", "abcdef"]);
     }
 
     #[test]

@@ -16,8 +16,10 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use mcplink::client::skills::Skills;
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::schema::{ElicitRequestFormParams, ElicitResult, ProtocolVersion, Tool};
+use mcplink::skills::FrontMatterParser;
 use mcplink::transport::http::Http;
 use serde_json::{Map, Value, json};
 
@@ -52,8 +54,12 @@ fn run() -> Done {
     };
     match &*scenario {
         "initialize" => connect(builder()?)?.close(),
-        "request-metadata" | "json-schema-ref-no-deref" => {
+        "json-schema-ref-no-deref" => {
             connect(builder()?)?.list_tools()?;
+        }
+        // The suite's server declares no capabilities, and answers `tools/list` all the same.
+        "request-metadata" => {
+            connect(builder()?.assume_capabilities(true))?.list_tools()?;
         }
         "tools_call" => {
             let client = connect(builder()?)?;
@@ -88,6 +94,15 @@ fn run() -> Done {
             let arguments = json!({ "schema": tool.input_schema.read::<Value>()? });
             client.call_tool("json_schema_echo", &arguments)?;
         }
+        "sep-2640-client-no-prefetch" => {
+            let client = connect(builder()?.skills())?;
+            skills(&client).list()?;
+        }
+        "sep-2640-client-verify-digest"
+        | "sep-2640-client-verify-size"
+        | "sep-2640-client-verify-frontmatter" => {
+            load_skill(&connect(builder()?.skills())?)?;
+        }
         authorized if authorized.starts_with("auth/") => auth::run(authorized, &url)?,
         other => return Err(format!("scenario {other} is not known here").into()),
     }
@@ -103,6 +118,38 @@ fn builder() -> Result<ClientBuilder, Box<dyn Error>> {
             .revisions(&[revision])
             .on_log(|line| eprintln!("{line}")),
     )
+}
+
+/// The skills of the suite's server. Without the feature `skills` the front matter is read line by
+/// line, which is enough for the skill of the suite.
+fn skills(client: &Client) -> Skills {
+    let skills = client.skills("suite");
+    if cfg!(feature = "skills") {
+        return skills;
+    }
+    let parser = FrontMatterParser::new(|yaml| {
+        let members = yaml.lines().filter_map(|line| line.split_once(": "));
+        let members = members.map(|(name, value)| (name.to_owned(), json!(value)));
+        Ok(members.collect())
+    });
+    skills.front_matter_parser(&parser)
+}
+
+/// Loads the first skill, and prints why it is refused. Reads another file if it is not refused.
+fn load_skill(client: &Client) -> Done {
+    let skills = skills(client);
+    let listing = skills.list()?;
+    let skill = listing.skills.first().ok_or("no valid skill is listed")?;
+    match skills.load(skill) {
+        Ok(loaded) => {
+            loaded.read("references/FORMS.md")?;
+            Ok(())
+        }
+        Err(error) => {
+            eprintln!("skill fault: {:?}", error.skill_fault());
+            Err(error.into())
+        }
+    }
 }
 
 /// Accepts a form with its default values.

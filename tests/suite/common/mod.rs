@@ -261,7 +261,7 @@ pub(crate) fn call_aside(
 ) -> thread::JoinHandle<Result<String>> {
     let peer = connection.peer();
     thread::spawn(move || {
-        let options = mcplink::protocol::CallOptions::new().timeout(timeout);
+        let options = mcplink::protocol::RequestOptions::new().timeout(timeout);
         let result = peer.request(method, &json!({}), options)?;
         Ok(result.as_str().to_owned())
     })

@@ -156,7 +156,7 @@ impl RawServer {
                     .request(
                         "test/next",
                         &(),
-                        mcplink::protocol::CallOptions::new().timeout(LONG),
+                        mcplink::client::CallOptions::new().timeout(LONG),
                     )
                     .unwrap()
             },

@@ -42,9 +42,9 @@ impl ClientTransport {
         ask: &Ask<'_>,
         uri: &Uri,
         attempt: u32,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
     ) -> Result<Credentials> {
-        let waiting = CredentialWait::new(Arc::clone(ticket), self.threads.clone());
+        let waiting = CredentialWait::new(Arc::clone(cancel_handle), self.threads.clone());
         let given = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
             authorizer.authorize(request, &waiting)
         });
@@ -79,12 +79,12 @@ impl ClientTransport {
         attempt: u32,
         response: &ResponseFields<'_>,
         error: &Error,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
     ) -> Result<bool> {
         if !matches!(response.status, 401 | 403) || attempt + 1 >= MAX_ATTEMPTS {
             return Ok(false);
         }
-        let waiting = CredentialWait::new(Arc::clone(ticket), self.threads.clone());
+        let waiting = CredentialWait::new(Arc::clone(cancel_handle), self.threads.clone());
         let next = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
             authorizer.refused(request, response, &waiting)
         });

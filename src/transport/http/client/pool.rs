@@ -222,7 +222,7 @@ impl PoolSlot {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lanes")
+        f.debug_struct("Pool")
             .field("free", &self.free.lock().len())
             .finish_non_exhaustive()
     }

@@ -31,7 +31,7 @@ impl ClientTransport {
         &self,
         ask: &Ask<'_>,
         lane: Box<PoolSlot>,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         response: Response<()>,
         credentials: &Credentials,
     ) -> (Error, HeaderMap) {
@@ -43,7 +43,7 @@ impl ClientTransport {
         };
         let encoding = foreign_encoding(&head.headers);
         let is_stream = is_of(&head.headers, "text/event-stream");
-        let text = self.refusal_text(lane, ticket, is_stream && encoding.is_none());
+        let text = self.refusal_text(lane, cancel_handle, is_stream && encoding.is_none());
         let text = match &encoding {
             None => String::from_utf8_lossy(&text).into_owned(),
             Some(encoding) => format!("[content encoding {}]", Excerpt(encoding)),
@@ -105,7 +105,7 @@ impl ClientTransport {
     fn refusal_text(
         &self,
         mut lane: Box<PoolSlot>,
-        ticket: &CancelHandle,
+        cancel_handle: &CancelHandle,
         is_stream: bool,
     ) -> Vec<u8> {
         let mut text = Vec::new();
@@ -116,7 +116,7 @@ impl ClientTransport {
             let read = (&mut lane.line).take(MAX_REFUSAL).read_to_end(&mut text);
             read.is_ok() && (text.len() as u64) < MAX_REFUSAL
         };
-        if ticket.release() && ended {
+        if cancel_handle.release() && ended {
             self.lanes.put(lane);
         }
         text
@@ -147,23 +147,23 @@ impl ClientTransport {
     pub(super) fn broken_off(
         &self,
         error: io::Error,
-        ticket: &CancelHandle,
+        cancel_handle: &CancelHandle,
         watched: &Watched,
     ) -> Error {
         let error = error.into();
-        self.failure(Failed { error, sent: true }, ticket, watched)
+        self.failure(Failed { error, sent: true }, cancel_handle, watched)
     }
 
     /// Returns the error for a request whose response is missing or incomplete.
     pub(super) fn failure(
         &self,
         failed: Failed,
-        ticket: &CancelHandle,
+        cancel_handle: &CancelHandle,
         watched: &Watched,
     ) -> Error {
         let peer = self.peer();
         let Failed { error, sent } = failed;
-        if ticket.is_over() {
+        if cancel_handle.is_over() {
             return self.nobody_waits().sent(sent);
         }
         if watched.has_stalled() {

@@ -115,18 +115,19 @@ impl ClientTransport {
         &self,
         answer: &mut Answer,
         reader: &mut EventReader,
-        ticket: &CancelHandle,
+        cancel_handle: &CancelHandle,
         watched: &Watched,
         take: &mut dyn FnMut(Item) -> ControlFlow<()>,
     ) -> End {
         loop {
+            reader.set_max_bytes(self.longest_message());
             let lane = &mut answer.lane;
             let piece = match lane.line.read(&mut lane.buffer) {
                 Ok(0) => return End::Over(None),
                 Ok(len) => &lane.buffer[..len],
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    return End::Over(Some(self.broken_off(error, ticket, watched)));
+                    return End::Over(Some(self.broken_off(error, cancel_handle, watched)));
                 }
             };
             let comments = reader.comments();
@@ -147,28 +148,34 @@ impl ClientTransport {
         &self,
         request: &SessionMessage,
         mut answer: Answer,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         watched: &Watched,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
-        let mut reader = EventReader::new(self.max_message_bytes);
-        let resumes = !matches!(request.manner, RequestKind::Stateless(_));
+        let mut reader = EventReader::new(self.longest_message());
+        let resumes = !matches!(request.kind, RequestKind::Stateless(_));
         let mut pauses = Pauses::default();
         loop {
             let (mut came, begun) = (false, Instant::now());
-            let end = self.read_events(&mut answer, &mut reader, ticket, watched, &mut |item| {
-                came = true;
-                deliver(received(item, Some(request)))
-            });
+            let end = self.read_events(
+                &mut answer,
+                &mut reader,
+                cancel_handle,
+                watched,
+                &mut |item| {
+                    came = true;
+                    deliver(received(item, Some(request)))
+                },
+            );
             let why = match end {
                 End::Enough => {
-                    self.finish(answer.lane, ticket);
+                    self.finish(answer.lane, cancel_handle);
                     return Ok(ExchangeOutcome::Answered);
                 }
                 End::Over(why) => why,
             };
             drop(answer);
-            ticket.release();
+            cancel_handle.release();
             pauses.ended(begun.elapsed(), came, reader.retry());
             let unfinished = why.unwrap_or_else(|| {
                 let text = format!(
@@ -182,12 +189,12 @@ impl ClientTransport {
                 // The pause lasts at most until the deadline of the call.
                 if !resumes
                     || reader.last_id().is_empty()
-                    || !ticket.pause(Instant::now() + pauses.next(reader.retry()))
+                    || !cancel_handle.pause(Instant::now() + pauses.next(reader.retry()))
                 {
                     return Err(going_on_failed(unfinished, last));
                 }
                 let last_id = reader.last_id().to_owned();
-                match self.open_stream(&self.http.url, Some(&last_id), ticket, watched) {
+                match self.open_stream(&self.http.url, Some(&last_id), cancel_handle, watched) {
                     Ok(next) => {
                         answer = next;
                         break;
@@ -211,7 +218,7 @@ impl ClientTransport {
         &self,
         uri: &Uri,
         last_event_id: Option<&str>,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<Answer> {
         watched.begin_anew();
@@ -219,11 +226,11 @@ impl ClientTransport {
             method: Method::GET,
             uri,
             body: &[],
-            manner: &RequestKind::InSession,
+            kind: &RequestKind::InSession,
             last_event_id,
             id: None,
         };
-        let answer = self.ask(&ask, ticket, watched)?;
+        let answer = self.ask(&ask, cancel_handle, watched)?;
         self.check_encoding(&answer)?;
         if answer.is_of("text/event-stream") {
             return Ok(answer);
@@ -243,25 +250,25 @@ impl ClientTransport {
     /// stream ends, requests it again.
     pub(super) fn hear(
         &self,
-        news: &mut dyn FnMut(Listening),
+        on_event: &mut dyn FnMut(Listening),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {
-        let ticket = CancelHandle::until(None);
-        let watched = self.watch.add(&ticket, false)?;
-        let _released = Released(&ticket);
+        let cancel_handle = CancelHandle::until(None);
+        let watched = self.watch.add(&cancel_handle, false)?;
+        let _released = Released(&cancel_handle);
         let session = self.session();
-        self.state.lock().listening = Some(Arc::clone(&ticket));
-        let mut reader = EventReader::new(self.max_message_bytes);
+        self.state.lock().listening = Some(Arc::clone(&cancel_handle));
+        let mut reader = EventReader::new(self.longest_message());
         let (mut pauses, mut was_open, mut is_lost) = (Pauses::default(), false, false);
         loop {
             let last_id = reader.last_id().to_owned();
             let last_id = Some(&*last_id).filter(|id| !id.is_empty());
-            let opened = self.open_stream(&self.http.url, last_id, &ticket, &watched);
-            news(Listening::Settled);
+            let opened = self.open_stream(&self.http.url, last_id, &cancel_handle, &watched);
+            on_event(Listening::Settled);
             match opened {
                 Ok(mut answer) => {
                     if std::mem::take(&mut is_lost) {
-                        news(Listening::Back);
+                        on_event(Listening::Back);
                     }
                     was_open = true;
                     let (mut came, begun) = (false, Instant::now());
@@ -269,7 +276,7 @@ impl ClientTransport {
                     let end = self.read_events(
                         &mut answer,
                         &mut reader,
-                        &ticket,
+                        &cancel_handle,
                         &watched,
                         &mut |item| {
                             came = true;
@@ -281,7 +288,7 @@ impl ClientTransport {
                     }
                     pauses.ended(begun.elapsed(), came, reader.retry());
                 }
-                Err(_) if ticket.is_over() => return Ok(()),
+                Err(_) if cancel_handle.is_over() => return Ok(()),
                 Err(error) => {
                     let refusal = Refusal::of(&error);
                     if refusal == Refusal::ForGood {
@@ -290,7 +297,7 @@ impl ClientTransport {
                     let is_offered = refusal == Refusal::ForNow;
                     if is_offered || was_open {
                         let is_new = !std::mem::replace(&mut is_lost, true);
-                        news(Listening::Refused {
+                        on_event(Listening::Refused {
                             error,
                             is_new,
                             was_open,
@@ -302,9 +309,9 @@ impl ClientTransport {
                     pauses.refused();
                 }
             }
-            ticket.release();
+            cancel_handle.release();
             let pause = pauses.next(reader.retry());
-            if !ticket.pause(Instant::now() + pause) || self.session() != session {
+            if !cancel_handle.pause(Instant::now() + pause) || self.session() != session {
                 return Ok(());
             }
         }
@@ -315,46 +322,45 @@ impl ClientTransport {
     /// messages.
     pub(super) fn hear_everything(
         &self,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {
-        let watched = self.watch.add(ticket, false)?;
-        let _released = Released(ticket);
+        let watched = self.watch.add(cancel_handle, false)?;
+        let _released = Released(cancel_handle);
         let url = &self.http.url;
-        let mut answer = self.open_stream(url, None, ticket, &watched)?;
+        let mut answer = self.open_stream(url, None, cancel_handle, &watched)?;
         let base = answer.uri.clone();
-        let mut reader = EventReader::new(self.max_message_bytes);
+        let mut reader = EventReader::new(self.longest_message());
         let mut fault = None;
-        let end =
-            self.read_events(
-                &mut answer,
-                &mut reader,
-                ticket,
-                &watched,
-                &mut |item| match item {
-                    Item::Event { name, data } if name == "endpoint" => {
-                        match self.endpoint(&base, &data) {
-                            Ok(endpoint) => self.state.lock().endpoint = Some(endpoint),
-                            Err(error) => {
-                                fault = Some(error);
-                                return ControlFlow::Break(());
-                            }
+        let end = self.read_events(
+            &mut answer,
+            &mut reader,
+            cancel_handle,
+            &watched,
+            &mut |item| match item {
+                Item::Event { name, data } if name == "endpoint" => {
+                    match self.endpoint(&base, &data) {
+                        Ok(endpoint) => self.state.lock().endpoint = Some(endpoint),
+                        Err(error) => {
+                            fault = Some(error);
+                            return ControlFlow::Break(());
                         }
-                        settled();
-                        ControlFlow::Continue(())
                     }
-                    item if self.state.lock().endpoint.is_some() => deliver(received(item, None)),
-                    _ => {
-                        let text = format!(
-                            "'{}' began its stream with another event than 'endpoint'",
-                            self.peer()
-                        );
-                        fault = Some(Error::new(ErrorKind::Protocol, text).sent(true));
-                        ControlFlow::Break(())
-                    }
-                },
-            );
+                    settled();
+                    ControlFlow::Continue(())
+                }
+                item if self.state.lock().endpoint.is_some() => deliver(received(item, None)),
+                _ => {
+                    let text = format!(
+                        "'{}' began its stream with another event than 'endpoint'",
+                        self.peer()
+                    );
+                    fault = Some(Error::new(ErrorKind::Protocol, text).sent(true));
+                    ControlFlow::Break(())
+                }
+            },
+        );
         let why = match end {
             End::Enough => fault,
             End::Over(why) => why,

@@ -29,7 +29,7 @@ use crate::transport::exchange_transport::{
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::message::RequestKind;
 use crate::transport::{
-    Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts,
+    Allowance, Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts,
 };
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -102,13 +102,14 @@ pub(super) struct ClientTransport {
     /// The state of the session. The lock is held briefly only, never during I/O.
     pub(super) state: Mutex<State>,
     pub(super) cookies: Cookies,
-    pub(super) max_message_bytes: usize,
+    max_message_bytes: usize,
+    allowance: Allowance,
     pub(super) threads: Threads,
     /// Whether the server keeps its streams open after the response. If so, the client does not
     /// wait for the end of a stream. The flag is a hint: an outdated value costs only time.
     ends_late: AtomicBool,
     /// The total time during which requests waited for a login of the user, in milliseconds.
-    people: AtomicU64,
+    user_time: AtomicU64,
     /// Whether the transport was stopped. The flag is set before the calls are ended, so that a
     /// call that fails because of the stop finds the flag set.
     stopped: AtomicBool,
@@ -135,7 +136,7 @@ pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) uri: &'a Uri,
     pub(super) body: &'a [u8],
-    pub(super) manner: &'a RequestKind,
+    pub(super) kind: &'a RequestKind,
     pub(super) last_event_id: Option<&'a str>,
     /// The id of the JSON-RPC request in the body, if there is one.
     pub(super) id: Option<&'a RequestId>,
@@ -181,38 +182,40 @@ impl ClientTransport {
             state: Mutex::default(),
             cookies: Cookies::default(),
             max_message_bytes: limits.max_message_bytes,
+            allowance: limits.allowance.clone(),
             threads: limits.threads.clone(),
             ends_late: AtomicBool::new(false),
-            people: AtomicU64::new(0),
+            user_time: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             http,
         }
     }
 
     /// Sends a request, and blocks until the head of the response has arrived. Any status except
-    /// success is an error. `ticket` can end the exchange as soon as the request begins.
+    /// success is an error. `cancel_handle` can end the exchange as soon as the request begins.
     pub(super) fn ask(
         &self,
         ask: &Ask<'_>,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<Answer> {
         let mut uri = ask.uri.clone();
         let (mut redirects, mut attempt) = (0, 0);
         loop {
-            let credentials = self.credentials(ask, &uri, attempt, ticket)?;
+            let credentials = self.credentials(ask, &uri, attempt, cancel_handle)?;
             let request = self.request(ask, &uri, &credentials)?;
-            let deadline = match ticket.look(Instant::now()) {
+            let deadline = match cancel_handle.look(Instant::now()) {
                 NextCheck::Never => None,
                 NextCheck::At(deadline) => Some(deadline),
                 NextCheck::Over => return Err(self.nobody_waits()),
             };
             let mut lane = self.lanes.take();
-            if !ticket.engage(lane.brake()) {
+            if !cancel_handle.engage(lane.brake()) {
                 return Err(self.nobody_waits());
             }
             let response = self.lanes.run(&mut lane, request, ask.body, deadline);
-            let response = response.map_err(|failed| self.failure(failed, ticket, watched))?;
+            let response =
+                response.map_err(|failed| self.failure(failed, cancel_handle, watched))?;
             let status = response.status();
             self.cookies.take(&uri, response.headers());
             if status.is_success() {
@@ -228,7 +231,7 @@ impl ClientTransport {
             match self.redirect(&uri, &response) {
                 Some(next) => {
                     let ends = ends_within(REST.0, &mut lane);
-                    if ticket.release() && ends {
+                    if cancel_handle.release() && ends {
                         self.lanes.put(lane);
                     }
                     redirects += 1;
@@ -242,13 +245,14 @@ impl ClientTransport {
                     uri = next;
                 }
                 _ => {
-                    let (error, fields) = self.refusal(ask, lane, ticket, response, &credentials);
+                    let (error, fields) =
+                        self.refusal(ask, lane, cancel_handle, response, &credentials);
                     let response = ResponseFields {
                         status: status.as_u16(),
                         fields: &fields,
                         mark: credentials.mark(),
                     };
-                    if !self.tries_again(ask, &uri, attempt, &response, &error, ticket)? {
+                    if !self.tries_again(ask, &uri, attempt, &response, &error, cancel_handle)? {
                         return Err(error);
                     }
                     attempt += 1;
@@ -281,7 +285,7 @@ impl ClientTransport {
         encoding.or_insert(HeaderValue::from_static("identity"));
         let agent = fields.entry(header::USER_AGENT);
         agent.or_insert(HeaderValue::from_static(USER_AGENT));
-        match ask.manner {
+        match ask.kind {
             RequestKind::OpensSession => {}
             RequestKind::InSession => {
                 let state = self.state.lock();
@@ -340,8 +344,8 @@ impl ClientTransport {
 
     /// Reads the rest of the body after a response, so that the connection can be reused. Closes
     /// the connection if the rest is too long or takes too long.
-    pub(super) fn finish(&self, mut lane: Box<PoolSlot>, ticket: &CancelHandle) {
-        if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
+    pub(super) fn finish(&self, mut lane: Box<PoolSlot>, cancel_handle: &CancelHandle) {
+        if !cancel_handle.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
         }
         let rest = CancelHandle::until(Some(Instant::now() + REST.1));
@@ -360,12 +364,17 @@ impl ClientTransport {
         }
     }
 
+    /// Returns the maximum length of a message that is accepted at the moment, in bytes.
+    pub(super) fn longest_message(&self) -> usize {
+        self.allowance.above(self.max_message_bytes)
+    }
+
     /// Reads a whole response body. Returns `None` when the body is longer than the maximum length
     /// of a message.
     fn read_body(
         &self,
         answer: Answer,
-        ticket: &CancelHandle,
+        cancel_handle: &CancelHandle,
         watched: &Watched,
     ) -> Result<Option<Vec<u8>>> {
         let Answer {
@@ -375,18 +384,18 @@ impl ClientTransport {
             let text = value.to_str().ok()?;
             text.parse::<usize>().ok()
         });
-        let max = self.max_message_bytes;
+        let max = self.longest_message();
         let room = length.unwrap_or(1024).min(max.min(1 << 20));
         let mut text = fallible::with_capacity(room).map_err(|_| self.no_memory(room))?;
         let read = fallible::read_to_end(&mut lane.line, &mut text, max.saturating_add(1));
         read.map_err(|error| match error.kind() {
             io::ErrorKind::OutOfMemory => self.no_memory(text.len().max(length.unwrap_or(0))),
-            _ => self.broken_off(error, ticket, watched),
+            _ => self.broken_off(error, cancel_handle, watched),
         })?;
         if text.len() > max {
             return Ok(None);
         }
-        if ticket.release() {
+        if cancel_handle.release() {
             self.lanes.put(lane);
         }
         Ok(Some(text))
@@ -412,8 +421,8 @@ impl ClientTransport {
         state.sessions += 1;
         let listening = state.listening.take();
         drop(state);
-        if let Some(ticket) = listening {
-            ticket.end();
+        if let Some(cancel_handle) = listening {
+            cancel_handle.end();
         }
         Ok(())
     }
@@ -422,7 +431,7 @@ impl ClientTransport {
     pub(super) fn deposit(
         &self,
         message: &SessionMessage,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<()> {
         let endpoint = self.state.lock().endpoint.clone();
@@ -430,12 +439,12 @@ impl ClientTransport {
             method: Method::POST,
             uri: endpoint.as_ref().unwrap_or(&self.http.url),
             body: &message.text,
-            manner: &message.manner,
+            kind: &message.kind,
             last_event_id: None,
             id: message.related.as_ref(),
         };
-        let answer = self.ask(&ask, ticket, watched)?;
-        self.finish(answer.lane, ticket);
+        let answer = self.ask(&ask, cancel_handle, watched)?;
+        self.finish(answer.lane, cancel_handle);
         Ok(())
     }
 
@@ -448,7 +457,7 @@ impl ClientTransport {
 
     fn too_long(&self, request: &SessionMessage) -> Received {
         Received::TooLong(TooLong {
-            bytes: self.max_message_bytes + 1,
+            bytes: self.longest_message() + 1,
             id: request.related.clone(),
             is_response: true,
             no_memory: false,
@@ -460,11 +469,11 @@ impl ClientTransport {
         &self,
         request: &SessionMessage,
         answer: Answer,
-        ticket: &CancelHandle,
+        cancel_handle: &CancelHandle,
         watched: &Watched,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
-        let Some(text) = self.read_body(answer, ticket, watched)? else {
+        let Some(text) = self.read_body(answer, cancel_handle, watched)? else {
             _ = deliver(self.too_long(request));
             return Ok(ExchangeOutcome::Answered);
         };
@@ -498,33 +507,33 @@ impl ClientTransport {
     fn carry(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
-        let watched = self.watch.add(ticket, true)?;
-        let _released = Released(ticket);
+        let watched = self.watch.add(cancel_handle, true)?;
+        let _released = Released(cancel_handle);
         if self.state.lock().endpoint.is_some() {
-            self.deposit(request, ticket, &watched)?;
+            self.deposit(request, cancel_handle, &watched)?;
             return Ok(ExchangeOutcome::Elsewhere);
         }
         let ask = Ask {
             method: Method::POST,
             uri: &self.http.url,
             body: &request.text,
-            manner: &request.manner,
+            kind: &request.kind,
             last_event_id: None,
             id: request.related.as_ref(),
         };
-        let answer = self.ask(&ask, ticket, &watched)?;
+        let answer = self.ask(&ask, cancel_handle, &watched)?;
         self.check_encoding(&answer)?;
-        if let RequestKind::OpensSession = request.manner {
+        if let RequestKind::OpensSession = request.kind {
             self.enter_session(&answer.headers)?;
         }
         if answer.is_of("application/json") {
-            return self.take_json(request, answer, ticket, &watched, deliver);
+            return self.take_json(request, answer, cancel_handle, &watched, deliver);
         }
         if answer.is_of("text/event-stream") {
-            return self.take_stream(request, answer, ticket, &watched, deliver);
+            return self.take_stream(request, answer, cancel_handle, &watched, deliver);
         }
         let (status, kind) = (answer.status.as_u16(), answer.content_type());
         let text = match kind {
@@ -546,20 +555,20 @@ impl ExchangeTransport for ClientTransport {
     fn exchange(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
-        let carried = self.carry(request, ticket, deliver);
-        let millis = u64::try_from(ticket.held_for().as_millis()).unwrap_or(u64::MAX);
-        self.people.fetch_add(millis, Ordering::Relaxed);
+        let carried = self.carry(request, cancel_handle, deliver);
+        let millis = u64::try_from(cancel_handle.held_for().as_millis()).unwrap_or(u64::MAX);
+        self.user_time.fetch_add(millis, Ordering::Relaxed);
         carried
     }
 
     fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
-        let ticket = CancelHandle::until(deadline);
-        let watched = self.watch.add(&ticket, false)?;
-        self.deposit(message, &ticket, &watched)
-            .map_err(|error| match ticket.is_over() {
+        let cancel_handle = CancelHandle::until(deadline);
+        let watched = self.watch.add(&cancel_handle, false)?;
+        self.deposit(message, &cancel_handle, &watched)
+            .map_err(|error| match cancel_handle.is_over() {
                 true if self.state.lock().closed => error.with_kind(ErrorKind::Closed),
                 true => error.with_kind(ErrorKind::Timeout),
                 false => error,
@@ -571,22 +580,22 @@ impl ExchangeTransport for ClientTransport {
         self.state.lock().version = version;
     }
 
-    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
+    fn listen(&self, on_event: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
         if self.state.lock().endpoint.is_some() {
             // All messages arrive on one stream already.
-            news(Listening::Settled);
+            on_event(Listening::Settled);
             return Ok(());
         }
-        self.hear(news, deliver)
+        self.hear(on_event, deliver)
     }
 
     fn fall_back(
         &self,
-        ticket: &Arc<CancelHandle>,
+        cancel_handle: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {
-        self.hear_everything(ticket, settled, deliver)
+        self.hear_everything(cancel_handle, settled, deliver)
     }
 
     fn session(&self) -> Option<u64> {
@@ -611,8 +620,8 @@ impl ExchangeTransport for ClientTransport {
         })
     }
 
-    fn people_took(&self) -> Duration {
-        Duration::from_millis(self.people.load(Ordering::Relaxed))
+    fn user_time(&self) -> Duration {
+        Duration::from_millis(self.user_time.load(Ordering::Relaxed))
     }
 }
 
@@ -637,18 +646,18 @@ impl ClientTransport {
         drop(state);
         self.watch.end_calls();
         if has_session && !patience.is_zero() {
-            let ticket = CancelHandle::until(Some(after(patience)));
+            let cancel_handle = CancelHandle::until(Some(after(patience)));
             let ask = Ask {
                 method: Method::DELETE,
                 uri: &self.http.url,
                 body: &[],
-                manner: &RequestKind::InSession,
+                kind: &RequestKind::InSession,
                 last_event_id: None,
                 id: None,
             };
-            if let Ok(watched) = self.watch.add(&ticket, false) {
+            if let Ok(watched) = self.watch.add(&cancel_handle, false) {
                 // A server may refuse the request (405). A server that is gone needs no notice.
-                drop(self.ask(&ask, &ticket, &watched));
+                drop(self.ask(&ask, &cancel_handle, &watched));
             }
         }
         self.watch.stop();
@@ -673,7 +682,7 @@ impl Control for ClientTransport {
 impl fmt::Debug for ClientTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
-        f.debug_struct("Wire")
+        f.debug_struct("ClientTransport")
             .field("peer", &shown(&self.http.url))
             .field("lanes", &self.lanes)
             .field("has_session", &state.session.is_some())

@@ -208,8 +208,8 @@ impl HttpListener {
         }
         drop(poller);
         let last = Instant::now() + LAST;
-        if self.shared.crew.wait_for_threads(own, last) {
-            self.shared.workers.join();
+        if self.shared.workers.wait_for_threads(own, last) {
+            self.shared.worker_threads.join();
         }
     }
 }

@@ -100,7 +100,7 @@ impl Loop {
             conn.turn_away("the server is closing");
             conn.cut().settle_here(&self.shared);
         }
-        drop(self.shared.crew.stop());
+        drop(self.shared.workers.stop());
         self.run_errands();
         self.shared.end();
     }

@@ -33,8 +33,8 @@ pub(super) struct Shared {
     pub(super) local: SocketAddr,
     pub(super) poller: Arc<Poller>,
     /// The worker pool.
-    pub(super) crew: Workers<Arc<Connection>>,
-    pub(super) workers: Started,
+    pub(super) workers: Workers<Arc<Connection>>,
+    pub(super) worker_threads: Started,
     pub(super) rounds: ReadySets,
     /// The number of workers that block in a read of a single connection. Such a read costs least,
     /// but the worker can't be woken for other work. A worker first increments the number and then
@@ -111,8 +111,8 @@ impl Shared {
         Self {
             service,
             local,
-            crew: Workers::new(sizes),
-            workers: Started::default(),
+            workers: Workers::new(sizes),
+            worker_threads: Started::default(),
             rounds: ReadySets::new(thread::available_parallelism().map_or(1, usize::from)),
             alone: AtomicUsize::new(0),
             unfinished: Arc::new(unfinished(&limits)),
@@ -132,23 +132,23 @@ impl Shared {
         }
     }
 
-    /// Starts a worker thread if `hands` requests it. If no thread can be started and no worker is
+    /// Starts a worker thread if `spawn` requests it. If no thread can be started and no worker is
     /// left, answers the queued requests with 503.
-    pub(super) fn start(self: &Arc<Self>, hands: Spawn) {
-        if hands == Spawn::No {
+    pub(super) fn start(self: &Arc<Self>, spawn: Spawn) {
+        if spawn == Spawn::No {
             return;
         }
         let shared = Arc::clone(self);
         let work = move || worker::work(&shared);
         let threads = &self.limits.threads;
         if self
-            .workers
+            .worker_threads
             .start(threads, "http", Stack::Large, work)
             .is_ok()
         {
             return;
         }
-        for conn in self.crew.failed() {
+        for conn in self.workers.failed() {
             conn.turn_away("no thread can be started to serve the request: try again later");
         }
     }
@@ -195,14 +195,14 @@ impl Shared {
         conn: Arc<Connection>,
         key: ClientKey,
     ) -> Result<Spawn, Arc<Connection>> {
-        let (hands, displaced) = self.crew.wait(conn, key)?;
+        let (spawn, displaced) = self.workers.wait(conn, key)?;
         if let Some(displaced) = displaced {
             self.displaced_requests.fetch_add(1, Ordering::Relaxed);
             displaced.turn_away(
                 "too many requests wait (max_waiting), and most of this client's: try again later",
             );
         }
-        Ok(hands)
+        Ok(spawn)
     }
 
     /// Asks the poller to check a connection soon.
@@ -304,8 +304,8 @@ impl Shared {
     pub(super) fn stats(&self) -> HttpStats {
         let mut stats = HttpStats {
             unsent: self.unsent.load(Ordering::Relaxed),
-            waiting: self.crew.waiting(),
-            workers: self.crew.threads(),
+            waiting: self.workers.waiting(),
+            workers: self.workers.threads(),
             accepted: self.accepted.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             displaced_connections: self.displaced_connections.load(Ordering::Relaxed),

@@ -40,7 +40,7 @@ pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
 /// Runs a worker thread until the pool ends it.
 pub(super) fn work(shared: &Arc<Shared>) {
     OF.set(Arc::as_ptr(shared) as usize);
-    shared.crew.arrived();
+    shared.workers.arrived();
     let mut worker = Worker {
         shared,
         intake: RequestParser::default(),
@@ -80,11 +80,11 @@ impl Worker<'_> {
             }
             let job = match &self.round {
                 Some((round, slot)) if !round.is_empty() => {
-                    match self.shared.crew.take_or_idle(slot) {
+                    match self.shared.workers.take_or_idle(slot) {
                         Some(job) => Some(job),
                         None => {
                             let gone = round.wait();
-                            let job = self.shared.crew.leave_idle(slot);
+                            let job = self.shared.workers.leave_idle(slot);
                             gone.iter().for_each(|conn| conn.let_go());
                             job
                         }
@@ -92,11 +92,11 @@ impl Worker<'_> {
                 }
                 _ => {
                     buffer_cache::keep();
-                    Some(self.shared.crew.next()?)
+                    Some(self.shared.workers.next()?)
                 }
             };
             let Some(taken) = job else { continue };
-            self.shared.start(taken.hands);
+            self.shared.start(taken.spawn);
             self.permit = taken.permit;
             if taken.job.take(&mut self.intake) {
                 return Some(taken.job);
@@ -107,14 +107,14 @@ impl Worker<'_> {
 
     fn give_back_permit(&mut self) {
         if let Some(key) = self.permit.take() {
-            self.shared.start(self.shared.crew.release(&key));
+            self.shared.start(self.shared.workers.release(&key));
         }
     }
 
     /// Whether this worker is the priority worker, which may be the only thread that reads. The
     /// priority worker does not wait for a connection's input.
     fn is_lookout(&self) -> bool {
-        self.permit.is_none() && self.shared.crew.is_saturated()
+        self.permit.is_none() && self.shared.workers.is_saturated()
     }
 
     /// Serves the requests of a connection until the connection is passed on or closed.
@@ -168,10 +168,10 @@ impl Worker<'_> {
         let fields = head.fields(bytes);
         let request = request(conn, head, bytes, &fields);
         let key = self.shared.client(&request);
-        if let Some(hands) = self.shared.crew.permit(&key) {
+        if let Some(spawn) = self.shared.workers.permit(&key) {
             self.intake.give_back(body);
             self.permit = Some(key);
-            self.shared.start(hands);
+            self.shared.start(spawn);
             return true;
         }
         let (is_quick, body) = match is_whole {
@@ -197,7 +197,7 @@ impl Worker<'_> {
     /// Whether ready jobs or other connections wait for this worker.
     fn has_others(&self) -> bool {
         let round = self.round.as_ref();
-        self.shared.crew.has_ready() || round.is_some_and(|(round, _)| !round.is_empty())
+        self.shared.workers.has_ready() || round.is_some_and(|(round, _)| !round.is_empty())
     }
 
     /// Decides about a connection after a request. Keeps the connection in the ready set or
@@ -261,7 +261,7 @@ impl Worker<'_> {
             self.refuse(conn, &refusal);
             return false;
         }
-        let is_patient = !(is_lookout || shared.crew.has_ready() || shared.is_closing());
+        let is_patient = !(is_lookout || shared.workers.has_ready() || shared.is_closing());
         let begins = self.intake.is_empty();
         if is_patient && !begins {
             self.make_stealable();
@@ -327,7 +327,7 @@ fn serve(shared: &Arc<Shared>, conn: &Arc<Connection>, intake: &mut RequestParse
     if deletes {
         // The request may have ended a session. Waiting requests of that session can be refused at
         // once.
-        shared.start(shared.crew.look_again());
+        shared.start(shared.workers.look_again());
     }
     intake.forget();
     conn.served(intake)

@@ -104,7 +104,7 @@ pub(super) struct Assignment<J> {
     pub(super) job: J,
     /// The client whose permit the job has. [`Workers::release`] returns the permit to the pool.
     pub(super) permit: Option<ClientKey>,
-    pub(super) hands: Spawn,
+    pub(super) spawn: Spawn,
 }
 
 /// The slot of an idle worker. Other threads wake the worker through its slot.
@@ -430,8 +430,8 @@ impl<J> Workers<J> {
             None => (state.jobs.pop()?, None),
         };
         self.publish(state);
-        let hands = self.call_for_rest(state);
-        Some(Assignment { job, permit, hands })
+        let spawn = self.call_for_rest(state);
+        Some(Assignment { job, permit, spawn })
     }
 
     /// Whether jobs are ready. The answer is a hint that may be outdated.
@@ -502,112 +502,112 @@ fn key(last: u8) -> ClientKey {
 mod tests {
     use super::*;
 
-    fn crew(max_workers: usize, max_waiting: usize) -> Workers<u32> {
+    fn workers(max_workers: usize, max_waiting: usize) -> Workers<u32> {
         Workers::new(sizes(max_workers, max_waiting))
     }
 
-    fn permit(crew: &Workers<u32>, last: u8) -> bool {
-        crew.permit(&key(last)).is_some()
+    fn permit(workers: &Workers<u32>, last: u8) -> bool {
+        workers.permit(&key(last)).is_some()
     }
 
-    fn push(crew: &Workers<u32>, job: u32, last: u8) -> Spawn {
-        crew.push(job, key(last).own()).expect("not stopped")
+    fn push(workers: &Workers<u32>, job: u32, last: u8) -> Spawn {
+        workers.push(job, key(last).own()).expect("not stopped")
     }
 
-    fn next(crew: &Workers<u32>) -> (u32, Option<ClientKey>, Spawn) {
-        let taken = crew.next().expect("a job");
-        (taken.job, taken.permit, taken.hands)
+    fn next(workers: &Workers<u32>) -> (u32, Option<ClientKey>, Spawn) {
+        let taken = workers.next().expect("a job");
+        (taken.job, taken.permit, taken.spawn)
     }
 
     #[test]
     fn who_takes_a_job_calls_another_thread_for_the_next() {
-        let crew = crew(2, 9);
-        assert_eq!(push(&crew, 1, 1), Spawn::One);
-        assert_eq!(push(&crew, 2, 1), Spawn::No);
-        crew.arrived();
-        assert_eq!(next(&crew), (1, None, Spawn::One));
-        assert_eq!(crew.threads(), 2);
+        let workers = workers(2, 9);
+        assert_eq!(push(&workers, 1, 1), Spawn::One);
+        assert_eq!(push(&workers, 2, 1), Spawn::No);
+        workers.arrived();
+        assert_eq!(next(&workers), (1, None, Spawn::One));
+        assert_eq!(workers.threads(), 2);
     }
 
     #[test]
     fn while_all_run_handlers_one_more_reads() {
-        let crew = crew(1, 9);
-        assert_eq!(push(&crew, 1, 1), Spawn::One);
-        crew.arrived();
-        assert_eq!(next(&crew), (1, None, Spawn::No));
-        assert_eq!(push(&crew, 2, 1), Spawn::No, "it may come back at once");
-        assert_eq!(crew.permit(&key(1)), Some(Spawn::One));
-        assert!(crew.is_saturated());
-        crew.arrived();
-        assert_eq!(next(&crew), (2, None, Spawn::No));
-        assert_eq!(push(&crew, 3, 1), Spawn::No, "it may come back at once");
-        assert_eq!(crew.threads(), 1, "one only reads");
+        let workers = workers(1, 9);
+        assert_eq!(push(&workers, 1, 1), Spawn::One);
+        workers.arrived();
+        assert_eq!(next(&workers), (1, None, Spawn::No));
+        assert_eq!(push(&workers, 2, 1), Spawn::No, "it may come back at once");
+        assert_eq!(workers.permit(&key(1)), Some(Spawn::One));
+        assert!(workers.is_saturated());
+        workers.arrived();
+        assert_eq!(next(&workers), (2, None, Spawn::No));
+        assert_eq!(push(&workers, 3, 1), Spawn::No, "it may come back at once");
+        assert_eq!(workers.threads(), 1, "one only reads");
     }
 
     #[test]
     fn requests_wait_for_permits_by_clients_and_are_refused_beyond_the_bound() {
-        let crew = crew(2, 2);
+        let workers = workers(2, 2);
         let keys = [1, 2, 3].map(key);
-        assert!(permit(&crew, 1) && permit(&crew, 1));
-        assert!(!permit(&crew, 1), "the reserve is for others");
-        assert!(crew.wait(1, keys[0].clone()).is_ok());
-        assert!(crew.wait(2, keys[0].clone()).is_ok());
-        assert_eq!(crew.wait(3, keys[0].clone()), Err(3));
-        assert!(permit(&crew, 2) && permit(&crew, 3));
-        let gave_way = crew.wait(4, keys[1].clone()).expect("a place");
+        assert!(permit(&workers, 1) && permit(&workers, 1));
+        assert!(!permit(&workers, 1), "the reserve is for others");
+        assert!(workers.wait(1, keys[0].clone()).is_ok());
+        assert!(workers.wait(2, keys[0].clone()).is_ok());
+        assert_eq!(workers.wait(3, keys[0].clone()), Err(3));
+        assert!(permit(&workers, 2) && permit(&workers, 3));
+        let gave_way = workers.wait(4, keys[1].clone()).expect("a place");
         assert_eq!(gave_way.1, Some(2), "the last one of whom most wait");
-        assert_eq!(crew.wait(5, keys[2].clone()), Err(5), "all have as many");
-        assert_eq!((crew.waiting(), crew.has_ready()), (2, false));
+        assert_eq!(workers.wait(5, keys[2].clone()), Err(5), "all have as many");
+        assert_eq!((workers.waiting(), workers.has_ready()), (2, false));
         // Two of the four permits are released, but the reserve stays free.
-        assert_eq!(crew.release(&keys[2]), Spawn::No);
-        assert_eq!(crew.release(&keys[0]), Spawn::No);
-        assert!(!crew.has_ready());
-        assert_eq!(crew.release(&keys[1]), Spawn::One);
-        crew.arrived();
-        assert_eq!(next(&crew), (4, Some(keys[1].clone()), Spawn::No));
-        _ = crew.release(&keys[1]);
-        assert_eq!(next(&crew).0, 1);
+        assert_eq!(workers.release(&keys[2]), Spawn::No);
+        assert_eq!(workers.release(&keys[0]), Spawn::No);
+        assert!(!workers.has_ready());
+        assert_eq!(workers.release(&keys[1]), Spawn::One);
+        workers.arrived();
+        assert_eq!(next(&workers), (4, Some(keys[1].clone()), Spawn::No));
+        _ = workers.release(&keys[1]);
+        assert_eq!(next(&workers).0, 1);
     }
 
     #[test]
     fn a_permit_that_is_given_back_goes_to_who_holds_least() {
-        let crew = crew(4, 9);
+        let workers = workers(4, 9);
         let [busy, quick] = [1, 2].map(key);
         for _ in 0..4 {
-            assert!(permit(&crew, 1));
+            assert!(permit(&workers, 1));
         }
-        assert!(permit(&crew, 2));
-        assert!(crew.wait(1, busy.clone()).is_ok());
-        assert!(crew.wait(2, busy.clone()).is_ok());
-        _ = crew.release(&quick);
-        assert!(!crew.has_ready(), "it was of the reserve");
-        assert!(permit(&crew, 2) && !permit(&crew, 2));
-        assert!(crew.wait(3, quick.clone()).is_ok());
+        assert!(permit(&workers, 2));
+        assert!(workers.wait(1, busy.clone()).is_ok());
+        assert!(workers.wait(2, busy.clone()).is_ok());
+        _ = workers.release(&quick);
+        assert!(!workers.has_ready(), "it was of the reserve");
+        assert!(permit(&workers, 2) && !permit(&workers, 2));
+        assert!(workers.wait(3, quick.clone()).is_ok());
         // The permit goes to this client, although the other client's requests have waited longer.
-        _ = crew.release(&busy);
-        let crew_next = crew.next().expect("a job");
-        assert_eq!((crew_next.job, crew_next.permit), (3, Some(quick)));
+        _ = workers.release(&busy);
+        let next = workers.next().expect("a job");
+        assert_eq!((next.job, next.permit), (3, Some(quick)));
     }
 
     #[test]
     fn connections_are_taken_in_turn_over_the_addresses() {
-        let crew = crew(1, 9);
+        let workers = workers(1, 9);
         for (job, last) in [(1, 1), (2, 1), (3, 1), (4, 2)] {
-            _ = push(&crew, job, last);
+            _ = push(&workers, job, last);
         }
-        let taken = [(); 4].map(|()| next(&crew).0);
+        let taken = [(); 4].map(|()| next(&workers).0);
         assert_eq!(taken, [1, 4, 2, 3]);
     }
 
     #[test]
     fn without_any_thread_the_jobs_are_given_back() {
-        let crew = crew(2, 9);
-        assert_eq!(push(&crew, 1, 1), Spawn::One);
-        assert_eq!(push(&crew, 2, 1), Spawn::No);
-        assert_eq!(crew.failed(), [1, 2]);
-        assert_eq!(push(&crew, 3, 1), Spawn::One);
-        assert_eq!(crew.stop(), [3]);
-        assert_eq!(crew.push(4, key(1).own()), Err(4));
+        let workers = workers(2, 9);
+        assert_eq!(push(&workers, 1, 1), Spawn::One);
+        assert_eq!(push(&workers, 2, 1), Spawn::No);
+        assert_eq!(workers.failed(), [1, 2]);
+        assert_eq!(push(&workers, 3, 1), Spawn::One);
+        assert_eq!(workers.stop(), [3]);
+        assert_eq!(workers.push(4, key(1).own()), Err(4));
     }
 }
 
@@ -615,27 +615,27 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    fn crew() -> Arc<Workers<u32>> {
-        let crew = Arc::new(Workers::new(sizes(1, 9)));
-        assert_eq!(crew.push(0, key(1).own()), Ok(Spawn::One));
-        crew
+    fn workers() -> Arc<Workers<u32>> {
+        let workers = Arc::new(Workers::new(sizes(1, 9)));
+        assert_eq!(workers.push(0, key(1).own()), Ok(Spawn::One));
+        workers
     }
 
     /// Two jobs are queued while the only worker becomes idle. The worker is woken, and takes both.
     #[test]
     fn loom_a_job_is_never_left_lying() {
         loom::model(|| {
-            let crew = crew();
+            let workers = workers();
             let worker = {
-                let crew = Arc::clone(&crew);
+                let workers = Arc::clone(&workers);
                 loom::thread::spawn(move || {
-                    crew.arrived();
-                    let taken = (0..3).filter_map(|_| crew.next());
+                    workers.arrived();
+                    let taken = (0..3).filter_map(|_| workers.next());
                     taken.map(|taken| taken.job).sum::<u32>()
                 })
             };
-            assert!(crew.push(1, key(1).own()).is_ok());
-            assert!(crew.push(2, key(2).own()).is_ok());
+            assert!(workers.push(1, key(1).own()).is_ok());
+            assert!(workers.push(2, key(2).own()).is_ok());
             assert_eq!(worker.join().expect("no panic"), 3);
         });
     }
@@ -645,24 +645,26 @@ mod loom_tests {
     #[test]
     fn loom_who_sits_down_and_rises_misses_no_job() {
         loom::model(|| {
-            let crew = crew();
+            let workers = workers();
             let worker = {
-                let crew = Arc::clone(&crew);
+                let workers = Arc::clone(&workers);
                 loom::thread::spawn(move || {
-                    crew.arrived();
+                    workers.arrived();
                     let slot = Arc::new(IdleSlot::Idle(Condvar::new()));
                     let mut taken = Vec::new();
                     for _ in 0..2 {
-                        let found = crew.take_or_idle(&slot).or_else(|| crew.leave_idle(&slot));
+                        let found = workers
+                            .take_or_idle(&slot)
+                            .or_else(|| workers.leave_idle(&slot));
                         taken.extend(found.map(|taken| taken.job));
                     }
-                    assert!(!crew.state.lock().has(&slot));
+                    assert!(!workers.state.lock().has(&slot));
                     taken
                 })
             };
-            assert!(crew.push(1, key(1).own()).is_ok());
+            assert!(workers.push(1, key(1).own()).is_ok());
             let mut taken = worker.join().expect("no panic");
-            taken.extend(crew.stop());
+            taken.extend(workers.stop());
             assert_eq!(taken, [0, 1]);
         });
     }
@@ -672,9 +674,9 @@ mod loom_tests {
     #[test]
     fn loom_a_request_that_waits_gets_the_permit_that_is_given_back() {
         loom::model(|| {
-            let crew = crew();
-            assert!(crew.permit(&key(1)).is_some());
-            let (one, other) = (Arc::clone(&crew), Arc::clone(&crew));
+            let workers = workers();
+            assert!(workers.permit(&key(1)).is_some());
+            let (one, other) = (Arc::clone(&workers), Arc::clone(&workers));
             let reader = loom::thread::spawn(move || {
                 one.arrived();
                 let job = one.next().map(|taken| taken.job);
@@ -689,8 +691,8 @@ mod loom_tests {
             let handler = loom::thread::spawn(move || _ = other.release(&key(1)));
             handler.join().expect("no panic");
             reader.join().expect("no panic");
-            assert_eq!(crew.state.lock().permits.held(), 0);
-            assert!(crew.stop().is_empty());
+            assert_eq!(workers.state.lock().permits.held(), 0);
+            assert!(workers.stop().is_empty());
         });
     }
 
@@ -698,14 +700,14 @@ mod loom_tests {
     #[test]
     fn loom_stopping_reaches_every_thread() {
         loom::model(|| {
-            let crew = crew();
+            let workers = workers();
             let worker = {
-                let crew = Arc::clone(&crew);
-                loom::thread::spawn(move || while crew.next().is_some() {})
+                let workers = Arc::clone(&workers);
+                loom::thread::spawn(move || while workers.next().is_some() {})
             };
-            let _ = crew.stop();
+            let _ = workers.stop();
             worker.join().expect("no panic");
-            assert_eq!(crew.threads(), 0);
+            assert_eq!(workers.threads(), 0);
         });
     }
 }

@@ -190,7 +190,7 @@ struct Quiet {
 #[must_use]
 #[derive(Default)]
 pub(super) struct AfterUnlock {
-    hands: Spawn,
+    spawn: Spawn,
     /// The callback that reports a disconnected client to the service.
     gone: Option<Callback>,
     /// The callback that begins the response.
@@ -204,7 +204,7 @@ impl AfterUnlock {
     /// Runs the actions on a thread that may hold locks of the service. Therefore this method does
     /// not call the callbacks itself, but passes them to the poller.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
-        shared.start(self.hands);
+        shared.start(self.spawn);
         for callback in self.gone.into_iter().chain(self.silence) {
             shared.tell(callback);
         }
@@ -212,7 +212,7 @@ impl AfterUnlock {
 
     /// Runs the actions on the poller's own thread.
     pub(super) fn settle_here(self, shared: &Arc<Shared>) {
-        shared.start(self.hands);
+        shared.start(self.spawn);
         for callback in self.gone.into_iter().chain(self.silence) {
             Shared::call(callback);
         }
@@ -239,7 +239,7 @@ pub(super) enum Doing {
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conn")
+        f.debug_struct("Connection")
             .field("remote", &self.remote)
             .finish_non_exhaustive()
     }
@@ -325,8 +325,8 @@ impl Connection {
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
-        match self.shared.crew.push(Arc::clone(self), &self.client) {
-            Ok(hands) => later.hands = hands,
+        match self.shared.workers.push(Arc::clone(self), &self.client) {
+            Ok(spawn) => later.spawn = spawn,
             // The pool was stopped, because the listener has closed.
             Err(_) => drop(self.over(state)),
         }

@@ -153,7 +153,7 @@ impl Connection {
             return;
         }
         match self.shared.wait(Arc::clone(self), key) {
-            Ok(hands) => self.shared.start(hands),
+            Ok(spawn) => self.shared.start(spawn),
             Err(_) => {
                 self.turn_away("too many requests wait already (max_waiting): try again later")
             }

@@ -1,0 +1,178 @@
+//! The options of a call of a client.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::protocol::{CancelToken, OwnedRequestOptions, Progress, RequestOptions};
+use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
+
+/// The options of one call. By default a call waits 60 s for an answer or progress, and at most 10
+/// min.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcplink::client::{CallOptions, CancelToken};
+///
+/// let cancel = CancelToken::new();
+/// let options = CallOptions::new()
+///     .timeout(Duration::from_secs(5))
+///     .cancel_with(&cancel)
+///     .on_progress(|progress| eprintln!("{}", progress.progress));
+/// ```
+#[derive(Default)]
+#[must_use]
+pub struct CallOptions<'a> {
+    /// The options of each request of the call.
+    pub(super) request: RequestOptions<'a>,
+    /// The members of `_meta` that were set with [`meta`](Self::meta).
+    pub(super) meta: JsonObject,
+    pub(super) bypass_cache: bool,
+}
+
+impl<'a> CallOptions<'a> {
+    /// Creates the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Limits how long to wait for the answer. Each progress message restarts the time. Defaults to
+    /// 60 s. When the time is over, the call fails with `Timeout`.
+    ///
+    /// The time does not run while a handler of the client answers an input request of the server.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.request = self.request.timeout(timeout);
+        self
+    }
+
+    /// Limits how long the whole call may take, even if progress arrives. Defaults to 10 min. When
+    /// the time is over, the call fails with `Timeout`.
+    ///
+    /// The limit covers every part of the call: multi round-trip requests, a task, and the wait for
+    /// a server that is restarted. The time does not run while a handler answers an input request
+    /// of the server.
+    pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
+        self.request = self.request.max_timeout(max_timeout);
+        self
+    }
+
+    /// Waits without a timeout. The call still returns when it is cancelled or the connection
+    /// closes.
+    pub fn no_timeout(mut self) -> Self {
+        self.request = self.request.no_timeout();
+        self
+    }
+
+    /// Ends the call when the token is cancelled.
+    pub fn cancel_with(mut self, token: &CancelToken) -> Self {
+        self.request = self.request.cancel_with(token);
+        self
+    }
+
+    /// Runs `callback` for each progress message of the call. The callback runs on the calling
+    /// thread, in the order of arrival, before the call returns.
+    pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'a) -> Self {
+        self.request = self.request.on_progress(callback);
+        self
+    }
+
+    /// Adds a member to `_meta`, for example a trace context.
+    ///
+    /// The library's own members cannot be replaced. These are the progress token and, since
+    /// 2026-07-28, the protocol version, the client capabilities and the client info.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Requests log messages of at least this level while the call runs. By default no log messages
+    /// are requested.
+    ///
+    /// Servers of revisions before 2026-07-28 do not receive this option. For them use
+    /// [`Client::set_log_level`](super::Client::set_log_level).
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (2026-07-28; deprecated there).
+    pub fn log_level(self, level: LoggingLevel) -> Self {
+        self.meta(meta_key::LOG_LEVEL, level.as_str())
+    }
+
+    /// Sends a trace context with the call. A `_meta` member that the trace context lacks stays
+    /// unchanged.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to peers of earlier
+    /// revisions too.
+    pub fn trace_context(mut self, trace: &TraceContext) -> Self {
+        for (key, value) in trace.members() {
+            self.meta.insert(key.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// Sends the request even if a fresh response is cached. The new response replaces the cached
+    /// one. By default the cache is used: see [`ResponseCache`](super::ResponseCache).
+    ///
+    /// For a list, the option applies to every page. So no page of the list is older than the call.
+    pub fn bypass_cache(mut self) -> Self {
+        self.bypass_cache = true;
+        self
+    }
+
+    /// Returns a copy of these options for one request, if the call needs several requests.
+    pub(super) fn for_one(&mut self) -> CallOptions<'_> {
+        self.after(Duration::ZERO, Duration::ZERO)
+    }
+
+    /// Returns the options for the rest of a call.
+    ///
+    /// Subtracts `waited` from the timeout, and `elapsed` from the maximum timeout of the whole
+    /// call.
+    pub(super) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
+        CallOptions {
+            request: self.request.after(waited, elapsed),
+            meta: self.meta.clone(),
+            bypass_cache: self.bypass_cache,
+        }
+    }
+
+    /// Returns these options without the progress callback. Returns `None` if there is a progress
+    /// callback.
+    pub(super) fn to_owned_options(&self) -> Option<OwnedCallOptions> {
+        Some(OwnedCallOptions {
+            request: self.request.to_owned_options()?,
+            meta: self.meta.clone(),
+            bypass_cache: self.bypass_cache,
+        })
+    }
+}
+
+impl fmt::Debug for CallOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("request", &self.request)
+            .field("meta", &self.meta)
+            .field("bypass_cache", &self.bypass_cache)
+            .finish()
+    }
+}
+
+/// The options of a call that a thread other than the caller's may finish: all options except the
+/// progress callback, which may borrow from the caller.
+#[derive(Clone)]
+pub(super) struct OwnedCallOptions {
+    pub(super) request: OwnedRequestOptions,
+    meta: JsonObject,
+    bypass_cache: bool,
+}
+
+impl OwnedCallOptions {
+    /// Returns options without a progress callback, for a call that began `elapsed` ago.
+    pub(super) fn after(&self, elapsed: Duration) -> CallOptions<'static> {
+        CallOptions {
+            request: self.request.after(elapsed),
+            meta: self.meta.clone(),
+            bypass_cache: self.bypass_cache,
+        }
+    }
+}

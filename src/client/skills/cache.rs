@@ -1,0 +1,512 @@
+//! A cache of skill files on disk.
+//!
+//! ```text
+//!  {root}/{hash of the label}/origin.json                     {"label": …}
+//!  {root}/{hash of the label}/{hash of the URI}/origin.json   {"label": …, "uri": …}
+//!  {root}/{hash of the label}/{hash of the URI}/{digest}      the bytes of a file
+//!  …/{digest}.{process}.{number}.new                          being written
+//! ```
+//!
+//! Hashes are SHA-256, so labels and URIs of any length and spelling have different paths, also on
+//! file systems that ignore case. A file is written under another name and renamed, so that a
+//! killed process leaves no partial file. Each read computes the digest again.
+//!
+//! Spec: Extensions, Skills, "Security Considerations", "Caching".
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::content::SkillContent;
+use super::listing::SkillId;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::fallible;
+use crate::skills::{Digest, SKILL_FILE, SkillFile};
+use crate::sync::Mutex;
+
+/// The name of the file that says what a folder is for.
+const ORIGIN: &str = "origin.json";
+/// The maximum length of an [`ORIGIN`] file, in bytes.
+const MAX_ORIGIN_BYTES: u64 = 1 << 20;
+/// The ending of files that are being written.
+const PARTIAL: &str = "new";
+/// The age at which a partial file counts as the leftover of a killed process.
+const LEFTOVER_AGE: Duration = Duration::from_secs(60 * 60);
+/// The default of [`SkillCache::max_bytes`].
+const DEFAULT_MAX_BYTES: u64 = 256 << 20;
+
+/// A cache of skill files in a folder of the user; clones share the cache.
+///
+/// The cache has the files that were read, for each server and skill apart. Every read computes the
+/// digest again, so a changed file is not used but removed. No file is executable. Content from the
+/// cache counts as received from its server, also after a restart, and after the server was removed
+/// from the host: it always comes with its [`SkillId`].
+///
+/// Choose a folder that no program searches for skills. Files have no name that makes them a skill.
+/// When the host removes a server, call [`forget`](Self::forget).
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::client::skills::SkillCache;
+///
+/// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
+/// let cache = SkillCache::new("/home/alice/.cache/host/skill-files")?;
+/// let skills = client.skills("github").cache(&cache);
+/// // The user removes the server:
+/// cache.forget("github")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SkillCache(Arc<Folder>);
+
+struct Folder {
+    root: PathBuf,
+    max_bytes: AtomicU64,
+    /// Distinguishes the partial files of this process.
+    number: AtomicU64,
+    /// Guards the total size of the cached files. Other processes may change the true total.
+    total: Mutex<u64>,
+}
+
+/// The content of an [`ORIGIN`] file.
+#[derive(Serialize, Deserialize)]
+struct Origin {
+    label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+}
+
+impl SkillCache {
+    /// Opens a cache in a folder. The folder is created with mode 0700 if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::Io`]: the folder can't be created or written to.
+    /// - [`ErrorKind::Invalid`]: others may write to the folder, it belongs to another user, it is in
+    ///   the folder of a skill, or it contains such a folder.
+    pub fn new(root: impl Into<PathBuf>) -> Result<Self> {
+        let root = root.into();
+        let failed = |error| failed("the folder of the skill cache can't be used", &root, error);
+        make_folder(&root, true).map_err(failed)?;
+        let root = fs::canonicalize(&root).map_err(failed)?;
+        check_private(&root)?;
+        check_apart_from_skills(&root)?;
+        let cache = Self(Arc::new(Folder {
+            max_bytes: AtomicU64::new(DEFAULT_MAX_BYTES),
+            number: AtomicU64::new(0),
+            total: Mutex::new(0),
+            root,
+        }));
+        cache.check_owner()?;
+        let files = cache.files();
+        *cache.0.total.lock() = files.iter().map(|file| file.size).sum();
+        Ok(cache)
+    }
+
+    /// Sets the maximum total size of the cached files, in bytes. Defaults to 256 MiB. Above the
+    /// limit, the files that were not used for the longest time are removed.
+    pub fn max_bytes(self, max_bytes: u64) -> Self {
+        self.0.max_bytes.store(max_bytes, Ordering::Relaxed);
+        self
+    }
+
+    /// Reads a file of a skill from the cache; `None` if the cache does not have the file with this
+    /// digest. Size and digest are checked again. A file that fails the check is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] or [`ErrorKind::Invalid`] when the cache can't be used.
+    // E-SKILL-C-32, E-SKILL-C-77
+    pub fn read(&self, skill: &SkillId, file: &SkillFile) -> Result<Option<SkillContent>> {
+        let folder = self.path_of(skill);
+        if !self.is_usable(&folder)? {
+            return Ok(None);
+        }
+        let path = folder.join(hex(&file.digest));
+        match read_bounded(&path, file.size) {
+            Ok(bytes) if Digest::of(&bytes) == file.digest && bytes.len() as u64 == file.size => {
+                let content = SkillContent::new(skill.clone(), &file.uri, bytes);
+                Ok(Some(content.verified().cached()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                Err(fallible::no_memory("a cached skill file"))
+            }
+            // The file was changed, or is a link.
+            _ => {
+                self.remove(&path)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Writes a verified file.
+    pub(super) fn store(&self, skill: &SkillId, file: &SkillFile, bytes: &[u8]) -> Result<()> {
+        let max = self.0.max_bytes.load(Ordering::Relaxed);
+        if file.size > max {
+            return Ok(());
+        }
+        let folder = self.path_of(skill);
+        let label_folder = folder
+            .parent()
+            .expect("a skill's folder is in that of its label");
+        let origin = |uri| Origin {
+            label: skill.label.clone(),
+            uri,
+        };
+        self.make(label_folder, &origin(None))?;
+        self.make(&folder, &origin(Some(skill.uri.clone())))?;
+        let path = folder.join(hex(&file.digest));
+        self.write(&path, bytes)?;
+        let mut total = self.0.total.lock();
+        *total += file.size;
+        if *total > max {
+            *total = self.evict(&path, max);
+        }
+        Ok(())
+    }
+
+    /// Removes all files of the server with this label.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when a file can't be removed.
+    // E-SKILL-C-80
+    pub fn forget(&self, label: &str) -> Result<()> {
+        self.remove(&self.0.root.join(hex(&Digest::of(label.as_bytes()))))
+    }
+
+    /// Removes all files of a skill.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when a file can't be removed.
+    pub fn forget_skill(&self, skill: &SkillId) -> Result<()> {
+        self.remove(&self.path_of(skill))
+    }
+
+    /// Returns the skills that have files in the cache. A folder that does not say its origin is left
+    /// out.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when the cache can't be read.
+    pub fn skills(&self) -> Result<Vec<SkillId>> {
+        let mut skills = Vec::new();
+        for folder in self
+            .skill_folders()
+            .map_err(|error| failed("the skill cache can't be read", &self.0.root, error))?
+        {
+            skills.extend(self.origin_of(&folder).ok());
+        }
+        skills.sort();
+        Ok(skills)
+    }
+
+    /// Returns the folder for the files of a skill. Each pair of label and URI has a folder of its
+    /// own.
+    // E-SKILL-C-10
+    pub fn path_of(&self, skill: &SkillId) -> PathBuf {
+        let label = hex(&Digest::of(skill.label.as_bytes()));
+        let uri = hex(&Digest::of(skill.uri.as_bytes()));
+        self.0.root.join(label).join(uri)
+    }
+
+    /// Returns the skill to which a folder, or a file in the folder, belongs.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the path is no such folder in this cache, or the origin in the
+    /// folder was changed. [`ErrorKind::Io`] when the origin can't be read.
+    // E-SKILL-C-10, E-SKILL-C-79
+    pub fn origin_of(&self, path: &Path) -> Result<SkillId> {
+        let below = path
+            .strip_prefix(&self.0.root)
+            .map_err(|_| invalid(path, "is not in the skill cache"))?;
+        let folder: PathBuf = below.components().take(2).collect();
+        let folder = self.0.root.join(folder);
+        let file = folder.join(ORIGIN);
+        let read = read_bounded(&file, MAX_ORIGIN_BYTES);
+        let read = read.map_err(|error| failed("the origin can't be read", &file, error))?;
+        let origin: Option<Origin> = serde_json::from_slice(&read).ok();
+        let Some(Origin {
+            label,
+            uri: Some(uri),
+        }) = origin
+        else {
+            return Err(invalid(&file, "is not the origin of a skill"));
+        };
+        let skill = SkillId { label, uri };
+        if self.path_of(&skill) != folder {
+            return Err(invalid(&file, "names another skill"));
+        }
+        Ok(skill)
+    }
+
+    /// Whether the folder of a skill exists. An error if it or its parent is a link, or others may
+    /// write to it.
+    fn is_usable(&self, folder: &Path) -> Result<bool> {
+        for folder in [folder.parent().unwrap_or(&self.0.root), folder] {
+            match check_private(folder) {
+                Err(error) if error.os_code() == Some(libc::ENOENT) => return Ok(false),
+                checked => checked?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Creates a folder and its origin, if they do not exist.
+    fn make(&self, folder: &Path, origin: &Origin) -> Result<()> {
+        make_folder(folder, false).map_err(|error| {
+            failed(
+                "a folder of the skill cache can't be created",
+                folder,
+                error,
+            )
+        })?;
+        check_private(folder)?;
+        let path = folder.join(ORIGIN);
+        if fs::symlink_metadata(&path).is_ok_and(|known| known.is_file()) {
+            return Ok(());
+        }
+        let text = serde_json::to_string(origin).expect("texts are JSON");
+        self.write(&path, text.as_bytes())
+    }
+
+    /// Writes a file under another name, and renames it. Replaces a link by the file.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let number = self.0.number.fetch_add(1, Ordering::Relaxed);
+        let ending = format!("{}.{number}.{PARTIAL}", std::process::id());
+        let partial = path.with_extension(ending);
+        let written = write_new(&partial, bytes).and_then(|()| fs::rename(&partial, path));
+        written.map_err(|error| {
+            // The partial file might not exist.
+            _ = fs::remove_file(&partial);
+            failed("a skill file can't be cached", path, error)
+        })
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let removed = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+            Ok(_) => fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(
+                "a part of the skill cache can't be removed",
+                path,
+                error,
+            )),
+            _ => {
+                let files = self.files();
+                *self.0.total.lock() = files.iter().map(|file| file.size).sum();
+                Ok(())
+            }
+        }
+    }
+
+    /// Removes the files that were not used for the longest time, until the rest is within `max`
+    /// bytes. Keeps the file `newest`. Returns the size of the rest.
+    fn evict(&self, newest: &Path, max: u64) -> u64 {
+        let mut files = self.files();
+        files.sort_by_key(|file| file.used);
+        let mut total: u64 = files.iter().map(|file| file.size).sum();
+        for file in files.iter().filter(|file| file.path != newest) {
+            if total <= max {
+                break;
+            }
+            // A file that can't be removed is tried again the next time.
+            if fs::remove_file(&file.path).is_ok() {
+                total -= file.size;
+            }
+        }
+        total
+    }
+
+    /// Returns the cached files. Removes the leftovers of killed processes.
+    fn files(&self) -> Vec<Cached> {
+        let mut files = Vec::new();
+        for folder in self.skill_folders().unwrap_or_default() {
+            for path in children(&folder).unwrap_or_default() {
+                let Ok(found) = fs::symlink_metadata(&path) else {
+                    continue;
+                };
+                let used = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                if path.extension().is_some_and(|ending| ending == PARTIAL) {
+                    if used.elapsed().is_ok_and(|age| age > LEFTOVER_AGE) {
+                        // A leftover that can't be removed does no harm.
+                        _ = fs::remove_file(&path);
+                    }
+                } else if found.is_file() && !path.ends_with(ORIGIN) {
+                    let size = found.len();
+                    files.push(Cached { path, size, used });
+                }
+            }
+        }
+        files
+    }
+
+    fn skill_folders(&self) -> io::Result<Vec<PathBuf>> {
+        let mut folders = Vec::new();
+        for label in children(&self.0.root)? {
+            if is_real_folder(&label) {
+                let skills = children(&label)?.into_iter();
+                folders.extend(skills.filter(|folder| is_real_folder(folder)));
+            }
+        }
+        Ok(folders)
+    }
+
+    /// Checks that the folder belongs to the user. Creates a file to learn the user.
+    fn check_owner(&self) -> Result<()> {
+        let root = &self.0.root;
+        let probe = root.join(format!("{}.{PARTIAL}", std::process::id()));
+        let failed = |error| {
+            failed(
+                "the folder of the skill cache can't be written",
+                root,
+                error,
+            )
+        };
+        // A leftover of an earlier process with this number.
+        _ = fs::remove_file(&probe);
+        write_new(&probe, b"").map_err(failed)?;
+        let user = fs::symlink_metadata(&probe).map_err(failed)?.uid();
+        fs::remove_file(&probe).map_err(failed)?;
+        let owner = fs::metadata(root).map_err(failed)?.uid();
+        if owner != user {
+            return Err(invalid(root, "belongs to another user"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SkillCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillCache")
+            .field("root", &self.0.root)
+            .field("total", &*self.0.total.lock())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A file of the cache.
+struct Cached {
+    path: PathBuf,
+    size: u64,
+    used: SystemTime,
+}
+
+/// Returns the hexadecimal digits of a digest, which are a file name.
+fn hex(digest: &Digest) -> String {
+    digest.to_string().replace("sha256:", "")
+}
+
+fn make_folder(path: &Path, recursive: bool) -> io::Result<()> {
+    let made = DirBuilder::new()
+        .recursive(recursive)
+        .mode(0o700)
+        .create(path);
+    match made {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(folder)?
+        .map(|child| child.map(|it| it.path()))
+        .collect()
+}
+
+fn is_real_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Checks that a path is a folder, not a link, to which only its owner may write.
+fn check_private(folder: &Path) -> Result<()> {
+    let found = fs::symlink_metadata(folder)
+        .map_err(|error| failed("a folder of the skill cache can't be used", folder, error))?;
+    if !found.is_dir() {
+        return Err(invalid(folder, "is a link or a file: expected a folder"));
+    }
+    let mode = found.mode() & 0o777;
+    if mode & 0o022 != 0 {
+        let text = format!("may be written by others (mode {mode:o}): expected mode 700");
+        return Err(invalid(folder, &text));
+    }
+    Ok(())
+}
+
+/// Checks that no program that looks for skills finds the cache.
+// E-SKILL-C-78
+fn check_apart_from_skills(root: &Path) -> Result<()> {
+    let has_skill = |folder: &Path| fs::symlink_metadata(folder.join(SKILL_FILE)).is_ok();
+    let below = children(root).unwrap_or_default();
+    let below = below.iter().map(PathBuf::as_path);
+    match root.ancestors().chain(below).find(|it| has_skill(it)) {
+        None => Ok(()),
+        Some(folder) => {
+            let text = format!("has a {SKILL_FILE}: a skill cache is apart from skills");
+            Err(invalid(folder, &text))
+        }
+    }
+}
+
+/// Reads at most `max` bytes and one more of a regular file. Fails for a link. Marks the file as
+/// used.
+fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    // Without O_NONBLOCK, opening a pipe could block.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > max {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // The time only decides what is evicted first.
+    _ = file.set_modified(SystemTime::now());
+    let len = usize::try_from(found.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let mut bytes = fallible::with_capacity(len + 1)?;
+    file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a new file that only the user may read and write.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)?;
+    // After a power failure a renamed file must not be empty.
+    file.sync_all()
+}
+
+fn failed(what: &str, path: &Path, error: io::Error) -> Error {
+    let path = path.display().to_string();
+    Error::io(format_args!("{what}: '{}'", Excerpt(&path)), error)
+}
+
+fn invalid(path: &Path, fault: &str) -> Error {
+    let path = path.display().to_string();
+    let text = format!(
+        "the skill cache can't be used: '{}' {fault}",
+        Excerpt(&path)
+    );
+    Error::new(ErrorKind::Invalid, text)
+}

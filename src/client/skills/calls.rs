@@ -1,0 +1,157 @@
+//! The calls of the skills extension, as a client sends them.
+
+use crate::client::call_options::CallOptions;
+use crate::client::{Client, Pages};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::{
+    GetSkillRequestParams, GetSkillResult, ListSkillsResult, ReadResourceDirectoryResult, Resource,
+    SKILLS_EXTENSION, Skill, method,
+};
+use crate::skills::{SkillUri, normalized_uri};
+
+use super::super::cache::Topic;
+
+impl Client {
+    /// Lists the skills of the server, over all pages, as the server sent them.
+    ///
+    /// An entry that can't be read is left out and logged. The other entries are not checked: use
+    /// [`Skills::list`](super::Skills::list) to get checked entries.
+    ///
+    /// Spec: Extensions, Skills, "Listing Skills".
+    ///
+    /// # Errors
+    ///
+    /// As [`list_resources`](Self::list_resources). [`ErrorKind::Unsupported`] when the server did
+    /// not declare the extension; nothing is sent.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
+    /// for skill in client.list_skills()? {
+    ///     println!("{}: {}", skill.uri, skill.description().unwrap_or_default());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn list_skills(&self) -> Result<Vec<Skill>> {
+        self.skill_pages(CallOptions::new()).into_all()
+    }
+
+    /// Returns an iterator over the pages of the list of skills. A page is requested when the
+    /// iterator reaches it.
+    pub fn skill_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListSkillsResult> {
+        Pages::new(self.clone(), options)
+    }
+
+    /// Gets the entry of the skill with this `SKILL.md`, as the server sent it. A skill that is not
+    /// in the list may exist nevertheless.
+    ///
+    /// Spec: Extensions, Skills, "Getting a Skill".
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::Invalid`]: the URI is not that of a `SKILL.md`; nothing is sent.
+    /// - [`ErrorKind::Unsupported`]: the server did not declare the extension; nothing is sent.
+    /// - [`ErrorKind::Peer`]: the server has no such skill.
+    /// - [`ErrorKind::Protocol`]: the answer is the entry of another skill, or no entry.
+    /// - The other kinds as [`call_tool`](Self::call_tool).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
+    /// let skill = client.get_skill("skill://acme/billing/refunds/SKILL.md")?;
+    /// assert_eq!(skill.name(), Some("refunds"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_skill(&self, uri: &str) -> Result<Skill> {
+        self.get_skill_with(uri, CallOptions::new())
+    }
+
+    /// Gets the entry of a skill. The options apply to the request.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_skill`](Self::get_skill).
+    // E-SKILL-C-27, E-SKILL-C-28
+    pub fn get_skill_with(&self, uri: &str, options: CallOptions<'_>) -> Result<Skill> {
+        self.need_skills(method::SKILLS_GET)?;
+        let asked = SkillUri::parse(uri)?;
+        let topic = Topic::of_list(method::SKILLS_GET);
+        let params = GetSkillRequestParams::new(uri);
+        let answer: GetSkillResult =
+            self.call_or_recall(method::SKILLS_GET, topic, &params, options)?;
+        let skill = answer.skill;
+        if normalized_uri(&skill.uri).is_ok_and(|uri| uri == asked.normalized()) {
+            return Ok(skill);
+        }
+        let text = format!(
+            "'{}' answered {} for '{}' with the skill '{}'",
+            self.server_name(),
+            method::SKILLS_GET,
+            Excerpt(uri),
+            Excerpt(&skill.uri)
+        );
+        Err(Error::new(ErrorKind::Protocol, text).sent(true))
+    }
+
+    /// Lists the direct children of a directory, over all pages. A subdirectory has the MIME type
+    /// [`DIRECTORY_MIME_TYPE`](crate::schema::DIRECTORY_MIME_TYPE).
+    ///
+    /// The list says what the server has at the moment. It does not extend the manifest of a skill:
+    /// see [`LoadedSkill::read_directory`](super::LoadedSkill::read_directory).
+    ///
+    /// Spec: Extensions, Skills, "Reading Directories".
+    ///
+    /// # Errors
+    ///
+    /// As [`list_resources`](Self::list_resources). [`ErrorKind::Unsupported`] when the server did
+    /// not declare `directoryRead: true`; nothing is sent.
+    pub fn read_resource_directory(&self, uri: &str) -> Result<Vec<Resource>> {
+        let pages = self.resource_directory_pages(uri, CallOptions::new());
+        pages.into_all()
+    }
+
+    /// Returns an iterator over the pages of a directory. A page is requested when the iterator
+    /// reaches it.
+    pub fn resource_directory_pages<'a>(
+        &self,
+        uri: &str,
+        options: CallOptions<'a>,
+    ) -> Pages<'a, ReadResourceDirectoryResult> {
+        Pages::new(self.clone(), options).of_directory(uri)
+    }
+
+    /// Returns an error if the server did not declare the skills extension. Other than for
+    /// capabilities, the host can't assume it.
+    // E-SKILL-C-02
+    pub(in crate::client) fn need_skills(&self, method: &str) -> Result<()> {
+        if self.capabilities().skills().is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' did not declare the extension '{SKILLS_EXTENSION}', which {method} needs",
+            self.server_name()
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
+    }
+
+    /// Returns an error if the server did not declare that it lists directories.
+    // E-SKILL-C-01
+    pub(in crate::client) fn need_directories(&self) -> Result<()> {
+        let method = method::RESOURCES_DIRECTORY_READ;
+        self.need_skills(method)?;
+        let skills = self.capabilities().skills();
+        if skills.is_some_and(|skills| skills.directory_read) {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' did not declare directoryRead in the extension '{SKILLS_EXTENSION}', which \
+             {method} needs",
+            self.server_name()
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
+    }
+}

@@ -1,0 +1,443 @@
+//! The extension `io.modelcontextprotocol/skills`: skills as folders of resources.
+//!
+//! The types only carry what a peer sent. [`skills`](crate::skills) has the rules that an entry has
+//! to obey.
+//!
+//! Spec: Extensions, "Skills" (2026-07-28; also used with older revisions).
+
+use std::fmt;
+
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::capabilities::ServerCapabilities;
+use super::json::{Extra, JsonObject, Whole};
+use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::resource::Resource;
+use super::result::{CacheScope, ResultType, fit_result_type};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+
+/// The id of the skills extension. A server declares it with the settings of
+/// [`SkillsCapability`].
+pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// The MIME type of a directory in the result of `resources/directory/read`.
+pub const DIRECTORY_MIME_TYPE: &str = "inode/directory";
+
+/// The settings of the skills extension, which a server declares.
+///
+/// Spec: Extensions, Skills, "Capability Negotiation".
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SkillsCapability {
+    /// Whether the server answers `resources/directory/read`.
+    pub directory_read: bool,
+    /// Settings that this library doesn't know.
+    pub extra: Extra,
+}
+
+impl SkillsCapability {
+    /// Returns the settings as the JSON object that a server declares. The object is empty if no
+    /// option is used.
+    pub fn to_settings(&self) -> JsonObject {
+        let mut settings = self.extra.clone();
+        if self.directory_read {
+            settings.insert("directoryRead".to_owned(), Value::Bool(true));
+        }
+        settings
+    }
+}
+
+impl ServerCapabilities {
+    /// Returns the settings of the skills extension, if the server declared the extension. Settings
+    /// that are no JSON object count as not declared. Only the value `true` of `directoryRead`
+    /// counts as support.
+    // E-SKILL-C-03
+    pub fn skills(&self) -> Option<SkillsCapability> {
+        let mut extra = self.extension(SKILLS_EXTENSION)?.as_object()?.clone();
+        let directory_read = extra.remove("directoryRead");
+        Some(SkillsCapability {
+            directory_read: directory_read == Some(Value::Bool(true)),
+            extra,
+        })
+    }
+}
+
+/// The entry of a skill: its front matter and the list of its files.
+///
+/// An entry is what the server says. [`SkillEntry`](crate::skills::SkillEntry) is an entry that
+/// obeys the rules of the extension.
+///
+/// Spec: Extensions, Skills, "Skill Entries".
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Skill {
+    /// The URI of the skill's `SKILL.md`. It identifies the skill within its server.
+    pub uri: String,
+    /// The YAML front matter of `SKILL.md` as JSON, with all its members.
+    pub frontmatter: JsonObject,
+    /// The files of the skill.
+    pub resources: SkillResources,
+    /// Metadata of the entry (`_meta`).
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    pub extra: Extra,
+}
+
+members!(Skill {
+    uri,
+    frontmatter,
+    resources,
+    meta = "_meta",
+    ..extra
+});
+
+impl Skill {
+    /// Makes the entry of a skill from the URI of its `SKILL.md`, its front matter and its files.
+    pub fn new(
+        uri: impl Into<String>,
+        frontmatter: JsonObject,
+        resources: impl Into<SkillResources>,
+    ) -> Self {
+        Self {
+            uri: uri.into(),
+            frontmatter,
+            resources: resources.into(),
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Sets the metadata of the entry (`_meta`).
+        meta: MetaObject,
+    }
+
+    /// Returns the name in the front matter, if it is a string.
+    pub fn name(&self) -> Option<&str> {
+        self.frontmatter.get("name")?.as_str()
+    }
+
+    /// Returns the description in the front matter, if it is a string.
+    pub fn description(&self) -> Option<&str> {
+        self.frontmatter.get("description")?.as_str()
+    }
+}
+
+impl FitTo for Skill {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+/// The files of a skill: a manifest, or the word `dynamic`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SkillResources {
+    /// The manifest: all files of the skill, with `SKILL.md`.
+    Manifest(Vec<SkillResource>),
+    /// The server makes the files when they are read, so their digests are unknown.
+    Dynamic,
+}
+
+required!(SkillResources);
+
+/// The text that stands for the files of a dynamic skill.
+const DYNAMIC: &str = "dynamic";
+
+impl From<Vec<SkillResource>> for SkillResources {
+    fn from(files: Vec<SkillResource>) -> Self {
+        Self::Manifest(files)
+    }
+}
+
+impl Serialize for SkillResources {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Manifest(files) => files.serialize(serializer),
+            Self::Dynamic => serializer.serialize_str(DYNAMIC),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SkillResources {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ManifestOrDynamic;
+
+        impl<'de> Visitor<'de> for ManifestOrDynamic {
+            type Value = SkillResources;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of files or the string \"dynamic\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SkillResources, E> {
+                match text {
+                    DYNAMIC => Ok(SkillResources::Dynamic),
+                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                }
+            }
+
+            // An invalid file is not dropped, as entries of other lists are: the manifest would no
+            // longer be complete.
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut entries: A,
+            ) -> Result<SkillResources, A::Error> {
+                let mut files = Vec::new();
+                while let Some(file) = entries.next_element()? {
+                    files.push(file);
+                }
+                Ok(SkillResources::Manifest(files))
+            }
+        }
+
+        deserializer.deserialize_any(ManifestOrDynamic)
+    }
+}
+
+/// A file in the manifest of a skill.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SkillResource {
+    /// The URI of the file, for `resources/read`.
+    pub uri: String,
+    /// The digest of the raw bytes of the file: `sha256:` and 64 lower-case hexadecimal digits. See
+    /// [`Digest`](crate::skills::Digest).
+    pub digest: String,
+    /// The number of the raw bytes of the file.
+    pub size: u64,
+    /// Members that this library doesn't know.
+    pub extra: Extra,
+}
+
+members!(SkillResource { uri, digest, size as Whole, ..extra });
+
+impl SkillResource {
+    /// Makes a file of a manifest. `digest` is the text of a [`Digest`](crate::skills::Digest), and
+    /// `size` the number of bytes.
+    pub fn new(uri: impl Into<String>, digest: impl Into<String>, size: u64) -> Self {
+        Self {
+            uri: uri.into(),
+            digest: digest.into(),
+            size,
+            extra: Extra::new(),
+        }
+    }
+}
+
+list_result! {
+    /// A page of the list of skills: the result of `skills/list`.
+    ListSkillsResult { skills: Vec<Skill> }
+}
+
+list_result! {
+    /// A page of the children of a directory: the result of `resources/directory/read`. A
+    /// subdirectory has the MIME type [`DIRECTORY_MIME_TYPE`].
+    ReadResourceDirectoryResult { resources: Vec<Resource> }
+}
+
+/// The result of `skills/get`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GetSkillResult {
+    /// The kind of result. Since 2026-07-28.
+    pub result_type: Option<ResultType>,
+    /// The entry of the skill.
+    pub skill: Skill,
+    /// The time for which the result stays fresh, in milliseconds. Since 2026-07-28.
+    pub ttl_ms: Option<u64>,
+    /// Whether users may share the cached result. Since 2026-07-28.
+    pub cache_scope: Option<CacheScope>,
+    /// Metadata of the result (`_meta`).
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    pub extra: Extra,
+}
+
+members!(GetSkillResult {
+    result_type = "resultType",
+    skill,
+    ttl_ms = "ttlMs" as super::json::Count,
+    cache_scope = "cacheScope",
+    meta = "_meta",
+    ..extra
+});
+
+impl GetSkillResult {
+    /// Makes the result from the entry of a skill.
+    pub fn new(skill: Skill) -> Self {
+        Self {
+            result_type: None,
+            skill,
+            ttl_ms: None,
+            cache_scope: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    cache_hint!();
+}
+
+impl FitTo for GetSkillResult {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        fit_result_type(&mut self.result_type, revision);
+        self.fit_cache_hint(revision);
+        self.skill.fit_to(revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The params of `skills/get`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct GetSkillRequestParams {
+    /// The URI of the skill's `SKILL.md`.
+    pub uri: String,
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
+    pub meta: Option<RequestMetaObject>,
+}
+
+members!(GetSkillRequestParams { uri, meta = "_meta" });
+
+impl GetSkillRequestParams {
+    /// Makes params that get the skill with this `SKILL.md`.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            meta: None,
+        }
+    }
+}
+
+/// The params of `resources/directory/read`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadResourceDirectoryRequestParams {
+    /// The URI of the directory, without a slash at its end.
+    pub uri: String,
+    /// The cursor of the page; absent for the first page.
+    pub cursor: Option<String>,
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
+    pub meta: Option<RequestMetaObject>,
+}
+
+members!(ReadResourceDirectoryRequestParams {
+    uri,
+    cursor,
+    meta = "_meta",
+});
+
+impl ReadResourceDirectoryRequestParams {
+    /// Makes params that read the first page of the directory with this URI.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            cursor: None,
+            meta: None,
+        }
+    }
+
+    setters! {
+        /// Sets the cursor of the page.
+        cursor: String,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::tree;
+
+    // E-SKILL-C-03
+    #[test]
+    fn settings_that_are_no_object_count_as_not_declared() {
+        fn check(settings: &str, expected: Option<bool>) {
+            let text = format!(r#"{{"extensions":{{"{SKILLS_EXTENSION}":{settings}}}}}"#);
+            let (read, _): (ServerCapabilities, _) = tree::read_entries(&text).expect("read");
+            let skills = read.skills().map(|skills| skills.directory_read);
+            assert_eq!(skills, expected, "{settings}");
+        }
+        for none in ["null", "true", "[]", "\"x\"", "1"] {
+            check(none, None);
+        }
+        for without in [
+            "{}",
+            r#"{"x":1}"#,
+            r#"{"directoryRead":false}"#,
+            r#"{"directoryRead":"true"}"#,
+            r#"{"directoryRead":1}"#,
+            r#"{"directoryRead":null}"#,
+        ] {
+            check(without, Some(false));
+        }
+        check(r#"{"directoryRead":true,"x":1}"#, Some(true));
+        assert_eq!(ServerCapabilities::default().skills(), None);
+    }
+
+    #[test]
+    fn settings_stand_directly_in_their_object() {
+        let settings = SkillsCapability::default().to_settings();
+        assert_eq!(Value::Object(settings), json!({}));
+        let settings = SkillsCapability {
+            directory_read: true,
+            ..SkillsCapability::default()
+        };
+        let settings = Value::Object(settings.to_settings());
+        assert_eq!(settings, json!({"directoryRead": true}));
+    }
+
+    // E-SKILL-X-01
+    #[test]
+    fn an_invalid_entry_does_not_spoil_the_valid_ones() {
+        let good = r#"{"uri":"skill://a/SKILL.md","frontmatter":{"name":"a"},"resources":[{"uri":"u","digest":"d","size":0,"y":1}],"_meta":{"k":1},"x":[1]}"#;
+        for bad in [
+            r#"{"uri":"b","frontmatter":{}}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":null}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":{}}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":"static"}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":""}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":[{"uri":"u","digest":"d"}]}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":[{"uri":"u","digest":"d","size":-1}]}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":[{"uri":"u","digest":"d","size":1.5}]}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":[{"uri":"u","digest":7,"size":1}]}"#,
+            r#"{"uri":"b","frontmatter":{},"resources":["u"]}"#,
+            r#"{"uri":"b","frontmatter":"name: b","resources":[]}"#,
+            r#"{"uri":7,"frontmatter":{},"resources":[]}"#,
+            "7",
+        ] {
+            let text = format!(r#"{{"skills":[{bad},{good}],"nextCursor":"c"}}"#);
+            let (page, misfits): (ListSkillsResult, _) =
+                tree::read_entries(&text).expect("the page is read");
+            assert_eq!(page.skills.len(), 1, "{bad}");
+            assert_eq!(serde_json::to_string(&page.skills[0]).expect("JSON"), good);
+            assert_eq!(misfits.len(), 1, "{bad}");
+            assert_eq!(misfits[0].path, "/skills/0", "{bad}");
+            assert_eq!(page.misfits(), misfits);
+        }
+    }
+
+    // AMB-93
+    #[test]
+    fn results_fit_both_eras() {
+        let skill = Skill::new("skill://a/SKILL.md", JsonObject::new(), Vec::new());
+        let mut result = GetSkillResult::new(skill);
+        result.skill.resources = SkillResources::Dynamic;
+        result.fit_to(ProtocolVersion::LATEST);
+        let entry = r#"{"uri":"skill://a/SKILL.md","frontmatter":{},"resources":"dynamic"}"#;
+        let modern = format!(
+            r#"{{"resultType":"complete","skill":{entry},"ttlMs":0,"cacheScope":"private"}}"#
+        );
+        assert_eq!(serde_json::to_string(&result).expect("JSON"), modern);
+        let read: GetSkillResult = serde_json::from_str(&modern).expect("read");
+        assert_eq!(read, result);
+        result.fit_to(ProtocolVersion::V2025_11_25);
+        let legacy = format!(r#"{{"skill":{entry}}}"#);
+        assert_eq!(serde_json::to_string(&result).expect("JSON"), legacy);
+        assert!(serde_json::from_str::<GetSkillResult>(r#"{"resultType":"complete"}"#).is_err());
+    }
+}

@@ -1,0 +1,52 @@
+//! A temporary increase of the maximum message length of a client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The number of bytes by which received messages may exceed
+/// [`max_message_bytes`](super::Limits::max_message_bytes) at the moment. Clones share the number.
+///
+/// A call that expects a long response raises the allowance before its request is sent, and lowers
+/// it when the call is over. Receivers read the allowance for each piece of input. A message that is
+/// too long after the allowance was lowered is dropped.
+#[derive(Clone, Default)]
+pub(crate) struct Allowance(Arc<AtomicUsize>);
+
+impl Allowance {
+    /// Raises the allowance until the returned guard is dropped. The allowances of several calls add
+    /// up.
+    pub(crate) fn raise(&self, bytes: usize) -> Raised {
+        // The number only decides how much may be read. It guards no other memory.
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        Raised {
+            allowance: self.clone(),
+            bytes,
+        }
+    }
+
+    /// Returns `max_bytes` plus the present allowance.
+    pub(crate) fn above(&self, max_bytes: usize) -> usize {
+        max_bytes.saturating_add(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.load(Ordering::Relaxed).fmt(f)
+    }
+}
+
+/// Lowers an allowance when it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Raised {
+    allowance: Allowance,
+    bytes: usize,
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        self.allowance.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
