@@ -369,7 +369,7 @@ def in_cpp():
             elif kind == "F":
                 good_one, bad = None, ["nullptr", f"std::function<{SIGNATURES[callbacks[name]]}>()"]
             elif kind in ENUMS:
-                good_one, bad = ENUMS[kind], [f"static_cast<{kind}>({number})" for number in (-1, 4711)]
+                good_one, bad = ENUMS[kind], [f"static_cast<{kind}>(99)"]
             elif kind == "std::int32_t":
                 good_one, bad = "1", ["-1", "4711"]
             elif kind.startswith("const resource_server"):
