@@ -187,6 +187,7 @@ pub(super) unsafe fn free<T: Object>(object: *mut T) {
     match freed {
         // SAFETY: `own` made the object, as C owned it; C gives it up.
         Ok(()) => value((), || {
+            // SAFETY: as above.
             drop(unsafe { Box::from_raw(object.cast::<Tagged<T>>()) })
         }),
         Err(fault) => log::fault::<T>(fault),

@@ -345,6 +345,7 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
     match freed {
         // SAFETY: C owned the node, so it is the root of a document that `into_raw` made.
         Ok(()) => value((), || {
+            // SAFETY: as above.
             drop(unsafe { Box::from_raw(document.cast::<Document>()) })
         }),
         Err(fault) => log::fault::<mcplink_json_t>(fault),

@@ -334,6 +334,7 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     match freed {
         // SAFETY: C owned a reference, which `owned` made of an `Arc`.
         Ok(()) => value((), || {
+            // SAFETY: as above.
             drop(unsafe { Arc::from_raw(result.cast::<Tagged<mcplink_result_t>>()) })
         }),
         Err(fault) => log::fault::<mcplink_result_t>(fault),

@@ -81,7 +81,7 @@ inline mcplink::oauth bad_oauth()
 inline mcplink::resource_server bad_tokens()
 {
     mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
-    tokens.dpop(4711);
+    tokens.dpop(static_cast<mcplink_dpop>(99));
     return tokens;
 }
 template <class T> const T &moved(T object)
