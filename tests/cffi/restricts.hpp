@@ -75,7 +75,7 @@ inline mcplink::oauth_client bad_client()
 inline mcplink::oauth bad_oauth()
 {
     mcplink::oauth oauth;
-    oauth.dpop(4711);
+    oauth.dpop(static_cast<mcplink_dpop>(99));
     return oauth;
 }
 inline mcplink::resource_server bad_tokens()
