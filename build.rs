@@ -50,7 +50,10 @@ mod header {
         "status.rs",
         "failure.rs",
         "error.rs",
+        "log.rs",
+        "set_log.rs",
         "json.rs",
+        "event.rs",
         "writer.rs",
         "pump.rs",
         "limit.rs",
@@ -61,7 +64,6 @@ mod header {
         "responder.rs",
         "task_helpers.rs",
         "answer.rs",
-        "log.rs",
         "dump.rs",
         "auth/settings.rs",
         "auth/grant_type.rs",
@@ -105,8 +107,7 @@ mod header {
         "server/http/mount.rs",
     ];
 
-    /// C macros that depend on the compiler. `MCPLINK_NODISCARD` is the compiler's own attribute,
-    /// because the standard `[[nodiscard]]` may not stand behind another attribute.
+    /// C macros that depend on the compiler.
     const MACROS: &str = r#"/* Before each function: define it when the library is a DLL. */
 #ifndef MCPLINK_API
 #  if defined(_WIN32) && defined(MCPLINK_SHARED)
@@ -116,8 +117,12 @@ mod header {
 #  endif
 #endif
 
-/* The result tells whether it worked: not to be ignored. */
-#if defined(__GNUC__) || defined(__clang__)
+/* The result is a status or an object that the caller owns: not to be ignored. */
+#if defined(MCPLINK_NO_NODISCARD)
+#  define MCPLINK_NODISCARD
+#elif (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#  define MCPLINK_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__) || defined(__clang__)
 #  define MCPLINK_NODISCARD __attribute__((warn_unused_result))
 #elif defined(_MSC_VER)
 #  define MCPLINK_NODISCARD _Check_return_
@@ -137,13 +142,7 @@ mod header {
 #define MCPLINK_NUL SIZE_MAX
 
 /* As a time in milliseconds: no end. */
-#define MCPLINK_FOREVER UINT32_MAX
-
-/* In C an enumeration may share its name with the type that its values are passed as; in C++ there is the enumeration alone. */
-#if defined(__GNUC__) && !defined(__cplusplus)
-#  pragma GCC diagnostic push
-#  pragma GCC diagnostic ignored "-Wc++-compat"
-#endif"#;
+#define MCPLINK_FOREVER UINT32_MAX"#;
 
     pub(crate) fn write() {
         println!("cargo::rerun-if-changed=src/cffi");
@@ -161,10 +160,42 @@ mod header {
             });
         let bindings = bindings.with_config(config).generate();
         let bindings = bindings.expect("the C interface can be written as a header");
-        bindings.write_to_file(out.join("mcplink.h"));
+        let mut header = Vec::new();
+        bindings.write(&mut header);
+        let header = finished(&String::from_utf8(header).expect("the header is text"));
+        let file = |folder: &Path| fs::write(folder.join("mcplink.h"), &header);
+        file(&out).expect("the build's own folder can be written to");
         if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
-            bindings.write_to_file(root.join("include/mcplink.h"));
+            file(&root.join("include")).expect("the header can be written");
         }
+    }
+
+    /// Changes what cbindgen can't be configured to write. `[[nodiscard]]` must be the first word of
+    /// a declaration. An enumeration gets a tag, so that `enum mcplink_era` is a type in C too.
+    fn finished(header: &str) -> String {
+        let header = header
+            .replace(
+                "MCPLINK_API\nMCPLINK_NODISCARD\n",
+                "MCPLINK_NODISCARD MCPLINK_API\n",
+            )
+            .replace(
+                "MCPLINK_API MCPLINK_NODISCARD ",
+                "MCPLINK_NODISCARD MCPLINK_API ",
+            );
+        let mut lines: Vec<String> = header.lines().map(str::to_owned).collect();
+        let mut begin = None;
+        for at in 0..lines.len() {
+            if lines[at] == "typedef enum {" {
+                begin = Some(at);
+            } else if let Some(name) = lines[at]
+                .strip_prefix("} ")
+                .and_then(|it| it.strip_suffix(';'))
+                && let Some(begin) = begin.take()
+            {
+                lines[begin] = format!("typedef enum {name} {{");
+            }
+        }
+        lines.join("\n") + "\n"
     }
 
     /// Returns a path to a copy of a `mod.rs` in `OUT_DIR`; returns other paths unchanged. cbindgen

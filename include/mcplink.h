@@ -1,12 +1,26 @@
 /*
  * mcplink: the Model Context Protocol for programs without an async runtime.
  *
- * This header is generated from src/cffi; change it there. Every function is safe to call from any
- * thread, unless its comment says otherwise.
+ * This header is generated from src/cffi; change it there.
+ *
+ * Threads. Clients, servers, sessions, listeners, pumps, calls, cancel tokens, transports,
+ * exchanges, and kept responders and logins are thread-safe. Options, definitions, writers, results
+ * and errors are used by one thread at a time; several threads may read them.
  *
  * Ownership. The caller owns an object that a function makes, and frees it with the _free function
  * of its type. Other functions copy or borrow their arguments. Text and JSON nodes that a function
  * returns are borrowed from an object, and valid as long as it.
+ *
+ * Mistakes. Every function checks the kind of the objects that it gets. An object of another type is
+ * MCPLINK_E_INVALID, and the message names both types. A handle, responder, request, login or HTTP
+ * request that was freed, or whose callback has returned, is MCPLINK_E_STATE. Functions that return
+ * no status do nothing then, or return a neutral value, and log the mistake: see mcplink_set_log.
+ * All other objects must not be used after they were freed: definitions, options, writers, results,
+ * errors and JSON values.
+ *
+ * Outputs. A function that has the parameter err sets *err to NULL first, and to an error on
+ * failure. *out is NULL on failure. An object that the variable held before is overwritten, and not
+ * freed: free it before the variable is used again.
  *
  * Callbacks. They are passed with user and destroy. user is passed to each call. destroy releases
  * user; it runs exactly once, also when the callback can't be registered.
@@ -45,8 +59,12 @@
 #  endif
 #endif
 
-/* The result tells whether it worked: not to be ignored. */
-#if defined(__GNUC__) || defined(__clang__)
+/* The result is a status or an object that the caller owns: not to be ignored. */
+#if defined(MCPLINK_NO_NODISCARD)
+#  define MCPLINK_NODISCARD
+#elif (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#  define MCPLINK_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__) || defined(__clang__)
 #  define MCPLINK_NODISCARD __attribute__((warn_unused_result))
 #elif defined(_MSC_VER)
 #  define MCPLINK_NODISCARD _Check_return_
@@ -68,409 +86,48 @@
 /* As a time in milliseconds: no end. */
 #define MCPLINK_FOREVER UINT32_MAX
 
-/* In C an enumeration may share its name with the type that its values are passed as; in C++ there is the enumeration alone. */
-#if defined(__GNUC__) && !defined(__cplusplus)
-#  pragma GCC diagnostic push
-#  pragma GCC diagnostic ignored "-Wc++-compat"
-#endif
-
 /**
- * The kind of an entry with an argument that can be completed: a prompt or a resource template.
+ * The severity of a log message, after RFC 5424.
  */
-enum mcplink_completion_of
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_log_level {
     /**
-     * A prompt, identified by its name.
+     * Details for debugging.
      */
-    MCPLINK_COMPLETION_OF_PROMPT = 1,
+    MCPLINK_LOG_DEBUG = 1100,
     /**
-     * A resource template, identified by its URI template as written. Its arguments are the
-     * variables of the template.
+     * General information.
      */
-    MCPLINK_COMPLETION_OF_TEMPLATE = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_completion_of mcplink_completion_of;
-#else
-typedef int32_t mcplink_completion_of;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The state of a client.
- */
-enum mcplink_connection_state
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+    MCPLINK_LOG_INFO = 1101,
     /**
-     * No client: the pointer is NULL.
+     * Normal but significant events.
      */
-    MCPLINK_CLIENT_NONE = 0,
+    MCPLINK_LOG_NOTICE = 1102,
     /**
-     * The client is being connected: see mcplink_client_start.
+     * Warning conditions.
      */
-    MCPLINK_CLIENT_CONNECTING = 1,
+    MCPLINK_LOG_WARNING = 1103,
     /**
-     * The client is connected.
+     * Error conditions.
      */
-    MCPLINK_CLIENT_READY = 2,
+    MCPLINK_LOG_ERROR = 1104,
     /**
-     * The connection to the server was lost, and the server will be restarted: see
-     * mcplink_client_options_set_restart.
+     * Critical conditions.
      */
-    MCPLINK_CLIENT_LOST = 3,
+    MCPLINK_LOG_CRITICAL = 1105,
     /**
-     * The client was closed, or its connection has ended for good.
+     * Action must be taken at once.
      */
-    MCPLINK_CLIENT_CLOSED = 4,
+    MCPLINK_LOG_ALERT = 1106,
     /**
-     * The connection could not be made.
+     * The system is unusable.
      */
-    MCPLINK_CLIENT_FAILED = 5,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_connection_state mcplink_connection_state;
-#else
-typedef int32_t mcplink_connection_state;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The kind of a content block.
- */
-enum mcplink_content_kind
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * No content block: the index is out of range.
-     */
-    MCPLINK_CONTENT_NONE = 0,
-    /**
-     * Text, in the member "text".
-     */
-    MCPLINK_CONTENT_TEXT = 1,
-    /**
-     * An image: see mcplink_result_content_bytes and the member "mimeType".
-     */
-    MCPLINK_CONTENT_IMAGE = 2,
-    /**
-     * Audio: see mcplink_result_content_bytes and the member "mimeType".
-     */
-    MCPLINK_CONTENT_AUDIO = 3,
-    /**
-     * A resource link, in the member "uri".
-     */
-    MCPLINK_CONTENT_RESOURCE_LINK = 4,
-    /**
-     * An embedded resource, in the member "resource".
-     */
-    MCPLINK_CONTENT_RESOURCE = 5,
-    /**
-     * The binary contents of a resource that was read.
-     */
-    MCPLINK_CONTENT_BLOB = 6,
-    /**
-     * A kind that this library does not know: see the member "type".
-     */
-    MCPLINK_CONTENT_OTHER = 7,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_content_kind mcplink_content_kind;
-#else
-typedef int32_t mcplink_content_kind;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
- */
-enum mcplink_dpop
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
-     * server accepts bound and unbound tokens. This mode is the default of clients.
-     */
-    MCPLINK_DPOP_WHEN_ASKED = 0,
-    /**
-     * Tokens are never bound. This mode is the default of servers: such a server refuses bound
-     * tokens, because the server could not check the key.
-     */
-    MCPLINK_DPOP_NEVER = 1,
-    /**
-     * Tokens are always bound: an unbound token is refused.
-     */
-    MCPLINK_DPOP_ALWAYS = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_dpop mcplink_dpop;
-#else
-typedef int32_t mcplink_dpop;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The era of a server, which depends on the protocol revisions that the server supports.
- */
-enum mcplink_era
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The era is unknown, or has to be detected.
-     */
-    MCPLINK_ERA_UNKNOWN = 0,
-    /**
-     * A server of revisions up to 2025-11-25.
-     */
-    MCPLINK_ERA_LEGACY = 1,
-    /**
-     * A server of revision 2026-07-28 or later.
-     */
-    MCPLINK_ERA_MODERN = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_era mcplink_era;
-#else
-typedef int32_t mcplink_era;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The kind of an event. Ignore unknown kinds: later versions may add more.
- */
-enum mcplink_event
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * A client of mcplink_client_start is connected. The event has no params.
-     */
-    MCPLINK_EVENT_CONNECTED = 1,
-    /**
-     * A client of mcplink_client_start could not be connected. The params are
-     * {"status":-9,"message":"..."}. Free the client.
-     */
-    MCPLINK_EVENT_FAILED = 2,
-    /**
-     * The connection to the server was lost, and the server will be restarted. The params are
-     * {"status":-3,"message":"...","attempt":1,"delayMs":250}.
-     */
-    MCPLINK_EVENT_LOST = 3,
-    /**
-     * The server is connected again, after a lost connection. The new connection has none of the
-     * state of the lost connection. The params are {"attempt":1}.
-     */
-    MCPLINK_EVENT_RESTORED = 4,
-    /**
-     * The connection has ended for good. The params are {"status":-3,"message":"..."} when the
-     * connection was lost. There are no params when the client was closed.
-     */
-    MCPLINK_EVENT_CLOSED = 5,
-    /**
-     * The list of tools has changed; see mcplink_client_listen. The event has no params.
-     */
-    MCPLINK_EVENT_TOOLS_CHANGED = 6,
-    /**
-     * The list of prompts has changed; see mcplink_client_listen. The event has no params.
-     */
-    MCPLINK_EVENT_PROMPTS_CHANGED = 7,
-    /**
-     * The list of resources has changed; see mcplink_client_listen. The event has no params.
-     */
-    MCPLINK_EVENT_RESOURCES_CHANGED = 8,
-    /**
-     * The contents of a resource have changed; see mcplink_client_subscribe. The params are
-     * {"uri":"..."}.
-     */
-    MCPLINK_EVENT_RESOURCE_UPDATED = 9,
-    /**
-     * The server was unreachable, so change notifications may have been missed: assume that
-     * everything has changed. The event has no params.
-     */
-    MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
-    /**
-     * Change notifications have ended, though the connection is open. The params are
-     * {"clean":true} when the server ended the subscription regularly, and otherwise
-     * {"clean":false}.
-     */
-    MCPLINK_EVENT_CHANGES_ENDED = 11,
-    /**
-     * The server has sent a log message. The params are
-     * {"level":"info","logger":"...","data":...}.
-     */
-    MCPLINK_EVENT_LOG_MESSAGE = 12,
-    /**
-     * The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
-     * revision 2025-11-25 has this event.
-     */
-    MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
-    /**
-     * The server has sent a notification for which the host has set a function. The params are the
-     * params of the notification.
-     */
-    MCPLINK_EVENT_NOTIFICATION = 14,
-    /**
-     * The state of a task has changed; see mcplink_client_listen. The params are the complete
-     * task, as returned by tasks/get, for example
-     * {"taskId":"...","status":"completed","result":{...},...}.
-     */
-    MCPLINK_EVENT_TASK_CHANGED = 15,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_event mcplink_event;
-#else
-typedef int32_t mcplink_event;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * A limit of a server over HTTP. The comment of each limit states the default and the effect at
- * the limit.
- */
-enum mcplink_http_limit
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
-     * with the most sessions ends to make room. If no session is idle, the next client is refused
-     * with status 503.
-     */
-    MCPLINK_HTTP_LIMIT_SESSIONS = 1,
-    /**
-     * The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
-     * Default: 1024. The next request is answered with a "busy" error.
-     */
-    MCPLINK_HTTP_LIMIT_REQUESTS = 2,
-    /**
-     * The maximum number of streams of change notifications, for all clients of revisions since
-     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
-     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
-     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
-     */
-    MCPLINK_HTTP_LIMIT_STREAMS = 3,
-    /**
-     * The maximum number of open connections. Default: 24000, and never more than seven eighths of
-     * the process's descriptor limit. At the limit, an idle connection of the client with the most
-     * connections is closed to make room. If no connection is idle, the next connection is
-     * answered with status 503.
-     */
-    MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
-    /**
-     * The maximum number of requests that are served at once, each on its own thread. Default: 64.
-     * Further requests wait, unless they need no handler, such as pings and cancellations. The
-     * client with the fewest threads gets the next free thread.
-     */
-    MCPLINK_HTTP_LIMIT_WORKERS = 5,
-    /**
-     * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-     * last request of the client with the most waiting requests is answered with status 503.
-     */
-    MCPLINK_HTTP_LIMIT_WAITING = 6,
-    /**
-     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
-     * longer request head is answered with status 431 or 414.
-     */
-    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
-    /**
-     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
-     * A request with more fields is answered with status 431.
-     */
-    MCPLINK_HTTP_LIMIT_FIELDS = 8,
-    /**
-     * The maximum number of bytes of one stream that wait until the client reads them. Default:
-     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
-     */
-    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
-    /**
-     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
-     * request is answered with status 408.
-     */
-    MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
-    /**
-     * The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
-     * milliseconds. Default: 10000. After that the request is answered with status 408.
-     */
-    MCPLINK_HTTP_LIMIT_BODY_MS = 11,
-    /**
-     * The minimum rate of a request body, in bytes per second. Default: 1024. See
-     * MCPLINK_HTTP_LIMIT_BODY_MS.
-     */
-    MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
-    /**
-     * The maximum time that a client may read nothing while data for the client waits, in
-     * milliseconds. Default: 30000. After that the connection of the client is aborted.
-     */
-    MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
-    /**
-     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
-     * the connection is closed.
-     */
-    MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
-    /**
-     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
-     * the limit, the oldest events of the stream with the most stored bytes are dropped.
-     */
-    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
-    /**
-     * The maximum number of bytes that wait until clients read them, of all clients together.
-     * Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
-     * product of waiting bytes and time without reading.
-     */
-    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
-    /**
-     * The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
-     * After that the connection is closed.
-     */
-    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
-    /**
-     * The maximum share of connections, threads and sessions that one client may hold while other
-     * clients request some too, in percent. Default: 50. While no other client requests any of
-     * them, one client may hold all.
-     */
-    MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
-    /**
-     * The size of the reserve of connections and threads beyond the limits, in percent of the
-     * limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
-     * With 0 there is no reserve.
-     */
-    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_http_limit mcplink_http_limit;
-#else
-typedef int32_t mcplink_http_limit;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_LOG_EMERGENCY = 1107,
+} mcplink_log_level;
 
 /**
  * The type of a JSON value.
  */
-enum mcplink_json_type_t
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_json_type_t {
     /**
      * No value: the node is NULL.
      */
@@ -478,76 +135,159 @@ enum mcplink_json_type_t
     /**
      * The value null.
      */
-    MCPLINK_JSON_NULL = 1,
+    MCPLINK_JSON_NULL = 801,
     /**
      * The value true or false.
      */
-    MCPLINK_JSON_BOOLEAN = 2,
+    MCPLINK_JSON_BOOLEAN = 802,
     /**
      * A number.
      */
-    MCPLINK_JSON_NUMBER = 3,
+    MCPLINK_JSON_NUMBER = 803,
     /**
      * A string.
      */
-    MCPLINK_JSON_STRING = 4,
+    MCPLINK_JSON_STRING = 804,
     /**
      * An array.
      */
-    MCPLINK_JSON_ARRAY = 5,
+    MCPLINK_JSON_ARRAY = 805,
     /**
      * An object.
      */
-    MCPLINK_JSON_OBJECT = 6,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_json_type_t mcplink_json_type_t;
-#else
-typedef int32_t mcplink_json_type_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_JSON_OBJECT = 806,
+} mcplink_json_type_t;
+
+/**
+ * The kind of a content block.
+ */
+typedef enum mcplink_content_kind {
+    /**
+     * No content block: the index is out of range.
+     */
+    MCPLINK_CONTENT_NONE = 0,
+    /**
+     * Text, in the member "text".
+     */
+    MCPLINK_CONTENT_TEXT = 301,
+    /**
+     * An image: see mcplink_result_content_bytes and the member "mimeType".
+     */
+    MCPLINK_CONTENT_IMAGE = 302,
+    /**
+     * Audio: see mcplink_result_content_bytes and the member "mimeType".
+     */
+    MCPLINK_CONTENT_AUDIO = 303,
+    /**
+     * A resource link, in the member "uri".
+     */
+    MCPLINK_CONTENT_RESOURCE_LINK = 304,
+    /**
+     * An embedded resource, in the member "resource".
+     */
+    MCPLINK_CONTENT_RESOURCE = 305,
+    /**
+     * The binary contents of a resource that was read.
+     */
+    MCPLINK_CONTENT_BLOB = 306,
+    /**
+     * A kind that this library does not know: see the member "type".
+     */
+    MCPLINK_CONTENT_OTHER = 307,
+} mcplink_content_kind;
+
+/**
+ * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
+ */
+typedef enum mcplink_dpop {
+    /**
+     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
+     * server accepts bound and unbound tokens. This mode is the default of clients.
+     */
+    MCPLINK_DPOP_WHEN_ASKED = 400,
+    /**
+     * Tokens are never bound. This mode is the default of servers: such a server refuses bound
+     * tokens, because the server could not check the key.
+     */
+    MCPLINK_DPOP_NEVER = 401,
+    /**
+     * Tokens are always bound: an unbound token is refused.
+     */
+    MCPLINK_DPOP_ALWAYS = 402,
+} mcplink_dpop;
+
+/**
+ * The kind of a credential that an identity provider issued when the user signed on.
+ */
+typedef enum mcplink_subject {
+    /**
+     * An OpenID Connect ID token.
+     */
+    MCPLINK_SUBJECT_ID_TOKEN = 1601,
+    /**
+     * A refresh token of the identity provider.
+     */
+    MCPLINK_SUBJECT_REFRESH_TOKEN = 1602,
+    /**
+     * A SAML 2.0 assertion.
+     */
+    MCPLINK_SUBJECT_SAML2 = 1603,
+} mcplink_subject;
+
+/**
+ * The era of a server, which depends on the protocol revisions that the server supports.
+ */
+typedef enum mcplink_era {
+    /**
+     * The era is unknown, or has to be detected.
+     */
+    MCPLINK_ERA_UNKNOWN = 0,
+    /**
+     * A server of revisions up to 2025-11-25.
+     */
+    MCPLINK_ERA_LEGACY = 501,
+    /**
+     * A server of revision 2026-07-28 or later.
+     */
+    MCPLINK_ERA_MODERN = 502,
+} mcplink_era;
 
 /**
  * A limit of each connection of a client or server. The comment of each limit names its default,
  * and what happens when the limit is reached.
  */
-enum mcplink_limit
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_limit {
     /**
      * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
      * request is answered with an error, and a response fails its call.
      */
-    MCPLINK_LIMIT_MESSAGE_BYTES = 1,
+    MCPLINK_LIMIT_MESSAGE_BYTES = 901,
     /**
      * The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
      * is nested deeper is answered with an error.
      */
-    MCPLINK_LIMIT_DEPTH = 2,
+    MCPLINK_LIMIT_DEPTH = 902,
     /**
      * The maximum number of bytes that wait to be sent while a peer does not read. Default: 16
      * MiB. A caller whose message would exceed the limit blocks until its deadline.
      */
-    MCPLINK_LIMIT_QUEUED_BYTES = 3,
+    MCPLINK_LIMIT_QUEUED_BYTES = 903,
     /**
      * The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
      * MCPLINK_E_BUSY.
      */
-    MCPLINK_LIMIT_CALLS = 4,
+    MCPLINK_LIMIT_CALLS = 904,
     /**
      * The maximum number of requests from the peer in flight. Default: 1024. The next request is
      * answered with a "busy" error. While the peer does not read the answers, further requests are
      * deferred instead.
      */
-    MCPLINK_LIMIT_REQUESTS = 5,
+    MCPLINK_LIMIT_REQUESTS = 905,
     /**
      * The maximum number of calls that wait for input from a client of a revision before
      * 2026-07-28. Default: 1024. The next call that needs input fails.
      */
-    MCPLINK_LIMIT_QUESTIONS = 6,
+    MCPLINK_LIMIT_QUESTIONS = 906,
     /**
      * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
      * thread, and further requests wait for a free thread. The client with the fewest running
@@ -555,150 +295,427 @@ enum mcplink_limit
      * the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients without a
      * session share these threads for their tasks.
      */
-    MCPLINK_LIMIT_WORKERS = 7,
+    MCPLINK_LIMIT_WORKERS = 907,
     /**
      * The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
      * The next notification is dropped.
      */
-    MCPLINK_LIMIT_NOTIFICATIONS = 8,
+    MCPLINK_LIMIT_NOTIFICATIONS = 908,
     /**
      * The maximum number of subscriptions of one client. Default: 1024. The next subscription is
      * refused.
      */
-    MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
+    MCPLINK_LIMIT_SUBSCRIPTIONS = 909,
     /**
      * The maximum number of log messages outside of calls that wait for one client of a revision
      * before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
      * notifications need no limit, because waiting change notifications are merged.
      */
-    MCPLINK_LIMIT_BACKLOG = 10,
+    MCPLINK_LIMIT_BACKLOG = 910,
     /**
      * The maximum number of progress and log messages of one call that wait for its callback.
      * Default: 1024. Above the limit, progress messages are merged.
      */
-    MCPLINK_LIMIT_CALL_EVENTS = 11,
+    MCPLINK_LIMIT_CALL_EVENTS = 911,
     /**
      * The maximum number of responses in the cache of a client. Only responses that the server
      * allows to be cached are stored. Default: 1024. The least recently used responses are
      * evicted.
      */
-    MCPLINK_LIMIT_CACHED_RESPONSES = 12,
+    MCPLINK_LIMIT_CACHED_RESPONSES = 912,
     /**
      * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
      * used responses are evicted.
      */
-    MCPLINK_LIMIT_CACHED_BYTES = 13,
+    MCPLINK_LIMIT_CACHED_BYTES = 913,
     /**
      * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
      * of a server may hold while other clients need some too. Default: 50. A client that is alone
      * may hold everything except the reserve. For connections, threads of requests and sessions
      * see MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
-    MCPLINK_LIMIT_PART_PERCENT = 14,
+    MCPLINK_LIMIT_PART_PERCENT = 914,
     /**
      * The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
      * that use little of them. Default: 12. With 0, nothing is reserved.
      */
-    MCPLINK_LIMIT_RESERVE_PERCENT = 15,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_limit mcplink_limit;
-#else
-typedef int32_t mcplink_limit;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_LIMIT_RESERVE_PERCENT = 915,
+} mcplink_limit;
+
+/**
+ * The destination of the standard error of a child process.
+ */
+typedef enum mcplink_stderr {
+    /**
+     * The standard error is captured, and its last 64 KiB are stored: see
+     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
+     */
+    MCPLINK_STDERR_CAPTURE = 1500,
+    /**
+     * The standard error of the child is written to the standard error of this process.
+     */
+    MCPLINK_STDERR_INHERIT = 1501,
+    /**
+     * The standard error is discarded.
+     */
+    MCPLINK_STDERR_DISCARD = 1502,
+} mcplink_stderr;
+
+/**
+ * The state of a client.
+ */
+typedef enum mcplink_connection_state {
+    /**
+     * No client: the pointer is NULL.
+     */
+    MCPLINK_CLIENT_NONE = 0,
+    /**
+     * The client is being connected: see mcplink_client_start.
+     */
+    MCPLINK_CLIENT_CONNECTING = 201,
+    /**
+     * The client is connected.
+     */
+    MCPLINK_CLIENT_READY = 202,
+    /**
+     * The connection to the server was lost, and the server will be restarted: see
+     * mcplink_client_options_set_restart.
+     */
+    MCPLINK_CLIENT_LOST = 203,
+    /**
+     * The client was closed, or its connection has ended for good.
+     */
+    MCPLINK_CLIENT_CLOSED = 204,
+    /**
+     * The connection could not be made.
+     */
+    MCPLINK_CLIENT_FAILED = 205,
+} mcplink_connection_state;
+
+/**
+ * The kind of an entry with an argument that can be completed: a prompt or a resource template.
+ */
+typedef enum mcplink_completion_of {
+    /**
+     * A prompt, identified by its name.
+     */
+    MCPLINK_COMPLETION_OF_PROMPT = 101,
+    /**
+     * A resource template, identified by its URI template as written. Its arguments are the
+     * variables of the template.
+     */
+    MCPLINK_COMPLETION_OF_TEMPLATE = 102,
+} mcplink_completion_of;
+
+/**
+ * The type of an argument of a tool.
+ */
+typedef enum mcplink_param_type {
+    /**
+     * The argument is text.
+     */
+    MCPLINK_PARAM_STRING = 1201,
+    /**
+     * The argument is an integer.
+     */
+    MCPLINK_PARAM_INTEGER = 1202,
+    /**
+     * The argument is any number.
+     */
+    MCPLINK_PARAM_NUMBER = 1203,
+    /**
+     * The argument is true or false.
+     */
+    MCPLINK_PARAM_BOOLEAN = 1204,
+    /**
+     * The argument is an array of any values.
+     */
+    MCPLINK_PARAM_ARRAY = 1205,
+    /**
+     * The argument is an object with any members.
+     */
+    MCPLINK_PARAM_OBJECT = 1206,
+} mcplink_param_type;
+
+/**
+ * A hint for the user about the effects of a tool. A hint is not a guarantee.
+ */
+typedef enum mcplink_tool_hint {
+    /**
+     * The tool changes nothing. Default: false.
+     */
+    MCPLINK_HINT_READ_ONLY = 1801,
+    /**
+     * The tool may destroy something. Default: true.
+     */
+    MCPLINK_HINT_DESTRUCTIVE = 1802,
+    /**
+     * The tool is idempotent: a repeated call has no further effect. Default: false.
+     */
+    MCPLINK_HINT_IDEMPOTENT = 1803,
+    /**
+     * The tool interacts with an open world, such as the web. Default: true.
+     */
+    MCPLINK_HINT_OPEN_WORLD = 1804,
+} mcplink_tool_hint;
+
+/**
+ * Whether calls of a tool may become tasks.
+ */
+typedef enum mcplink_task_support {
+    /**
+     * Calls of the tool must not become tasks.
+     */
+    MCPLINK_TASK_FORBIDDEN = 1700,
+    /**
+     * Calls of the tool can become tasks.
+     */
+    MCPLINK_TASK_OPTIONAL = 1701,
+    /**
+     * Calls of the tool must become tasks.
+     */
+    MCPLINK_TASK_REQUIRED = 1702,
+} mcplink_task_support;
 
 /**
  * A list that a server offers to clients.
  */
-enum mcplink_list
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_list {
     /**
      * The list of tools: tools/list.
      */
-    MCPLINK_LIST_TOOLS = 1,
+    MCPLINK_LIST_TOOLS = 1001,
     /**
      * The list of prompts: prompts/list.
      */
-    MCPLINK_LIST_PROMPTS = 2,
+    MCPLINK_LIST_PROMPTS = 1002,
     /**
      * The list of resources: resources/list.
      */
-    MCPLINK_LIST_RESOURCES = 3,
+    MCPLINK_LIST_RESOURCES = 1003,
     /**
      * The list of resource templates: resources/templates/list.
      */
-    MCPLINK_LIST_TEMPLATES = 4,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_list mcplink_list;
-#else
-typedef int32_t mcplink_list;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_LIST_TEMPLATES = 1004,
+} mcplink_list;
 
 /**
- * The severity of a log message, after RFC 5424.
+ * The kind of an entry of a server: a tool, prompt, resource or resource template.
  */
-enum mcplink_log_level
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_primitive {
     /**
-     * Details for debugging.
+     * A tool, identified by its name.
      */
-    MCPLINK_LOG_DEBUG = 0,
+    MCPLINK_PRIMITIVE_TOOL = 1301,
     /**
-     * General information.
+     * A prompt, identified by its name.
      */
-    MCPLINK_LOG_INFO = 1,
+    MCPLINK_PRIMITIVE_PROMPT = 1302,
     /**
-     * Normal but significant events.
+     * A resource, identified by its URI.
      */
-    MCPLINK_LOG_NOTICE = 2,
+    MCPLINK_PRIMITIVE_RESOURCE = 1303,
     /**
-     * Warning conditions.
+     * A resource template, identified by its URI template as written. The scopes of the template
+     * apply to each resource that is read through the template.
      */
-    MCPLINK_LOG_WARNING = 3,
+    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
+} mcplink_primitive;
+
+/**
+ * A limit of a server over HTTP. The comment of each limit states the default and the effect at
+ * the limit.
+ */
+typedef enum mcplink_http_limit {
     /**
-     * Error conditions.
+     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
+     * with the most sessions ends to make room. If no session is idle, the next client is refused
+     * with status 503.
      */
-    MCPLINK_LOG_ERROR = 4,
+    MCPLINK_HTTP_LIMIT_SESSIONS = 701,
     /**
-     * Critical conditions.
+     * The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
+     * Default: 1024. The next request is answered with a "busy" error.
      */
-    MCPLINK_LOG_CRITICAL = 5,
+    MCPLINK_HTTP_LIMIT_REQUESTS = 702,
     /**
-     * Action must be taken at once.
+     * The maximum number of streams of change notifications, for all clients of revisions since
+     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
+     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
+     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
-    MCPLINK_LOG_ALERT = 6,
+    MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /**
-     * The system is unusable.
+     * The maximum number of open connections. Default: 24000, and never more than seven eighths of
+     * the process's descriptor limit. At the limit, an idle connection of the client with the most
+     * connections is closed to make room. If no connection is idle, the next connection is
+     * answered with status 503.
      */
-    MCPLINK_LOG_EMERGENCY = 7,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_log_level mcplink_log_level;
-#else
-typedef int32_t mcplink_log_level;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
+    /**
+     * The maximum number of requests that are served at once, each on its own thread. Default: 64.
+     * Further requests wait, unless they need no handler, such as pings and cancellations. The
+     * client with the fewest threads gets the next free thread.
+     */
+    MCPLINK_HTTP_LIMIT_WORKERS = 705,
+    /**
+     * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
+     * last request of the client with the most waiting requests is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_WAITING = 706,
+    /**
+     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
+     * longer request head is answered with status 431 or 414.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
+    /**
+     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
+     * A request with more fields is answered with status 431.
+     */
+    MCPLINK_HTTP_LIMIT_FIELDS = 708,
+    /**
+     * The maximum number of bytes of one stream that wait until the client reads them. Default:
+     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
+     */
+    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
+    /**
+     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
+     * request is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
+    /**
+     * The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
+     * milliseconds. Default: 10000. After that the request is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_MS = 711,
+    /**
+     * The minimum rate of a request body, in bytes per second. Default: 1024. See
+     * MCPLINK_HTTP_LIMIT_BODY_MS.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_RATE = 712,
+    /**
+     * The maximum time that a client may read nothing while data for the client waits, in
+     * milliseconds. Default: 30000. After that the connection of the client is aborted.
+     */
+    MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
+    /**
+     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
+     * the connection is closed.
+     */
+    MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
+    /**
+     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
+     * the limit, the oldest events of the stream with the most stored bytes are dropped.
+     */
+    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
+    /**
+     * The maximum number of bytes that wait until clients read them, of all clients together.
+     * Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
+     * product of waiting bytes and time without reading.
+     */
+    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
+    /**
+     * The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
+     * After that the connection is closed.
+     */
+    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
+    /**
+     * The maximum share of connections, threads and sessions that one client may hold while other
+     * clients request some too, in percent. Default: 50. While no other client requests any of
+     * them, one client may hold all.
+     */
+    MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
+    /**
+     * The size of the reserve of connections and threads beyond the limits, in percent of the
+     * limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
+     * With 0 there is no reserve.
+     */
+    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
+} mcplink_http_limit;
+
+/**
+ * The kind of an event. Ignore unknown kinds: later versions may add more.
+ */
+typedef enum mcplink_event {
+    /**
+     * A client of mcplink_client_start is connected. The event has no params.
+     */
+    MCPLINK_EVENT_CONNECTED = 601,
+    /**
+     * A client of mcplink_client_start could not be connected. The params are
+     * {"status":-9,"message":"..."}. Free the client.
+     */
+    MCPLINK_EVENT_FAILED = 602,
+    /**
+     * The connection to the server was lost, and the server will be restarted. The params are
+     * {"status":-3,"message":"...","attempt":1,"delayMs":250}.
+     */
+    MCPLINK_EVENT_LOST = 603,
+    /**
+     * The server is connected again, after a lost connection. The new connection has none of the
+     * state of the lost connection. The params are {"attempt":1}.
+     */
+    MCPLINK_EVENT_RESTORED = 604,
+    /**
+     * The connection has ended for good. The params are {"status":-3,"message":"..."} when the
+     * connection was lost. There are no params when the client was closed.
+     */
+    MCPLINK_EVENT_CLOSED = 605,
+    /**
+     * The list of tools has changed; see mcplink_client_listen. The event has no params.
+     */
+    MCPLINK_EVENT_TOOLS_CHANGED = 606,
+    /**
+     * The list of prompts has changed; see mcplink_client_listen. The event has no params.
+     */
+    MCPLINK_EVENT_PROMPTS_CHANGED = 607,
+    /**
+     * The list of resources has changed; see mcplink_client_listen. The event has no params.
+     */
+    MCPLINK_EVENT_RESOURCES_CHANGED = 608,
+    /**
+     * The contents of a resource have changed; see mcplink_client_subscribe. The params are
+     * {"uri":"..."}.
+     */
+    MCPLINK_EVENT_RESOURCE_UPDATED = 609,
+    /**
+     * The server was unreachable, so change notifications may have been missed: assume that
+     * everything has changed. The event has no params.
+     */
+    MCPLINK_EVENT_EVERYTHING_CHANGED = 610,
+    /**
+     * Change notifications have ended, though the connection is open. The params are
+     * {"clean":true} when the server ended the subscription regularly, and otherwise
+     * {"clean":false}.
+     */
+    MCPLINK_EVENT_CHANGES_ENDED = 611,
+    /**
+     * The server has sent a log message. The params are
+     * {"level":"info","logger":"...","data":...}.
+     */
+    MCPLINK_EVENT_LOG_MESSAGE = 612,
+    /**
+     * The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
+     * revision 2025-11-25 has this event.
+     */
+    MCPLINK_EVENT_ELICITATION_COMPLETE = 613,
+    /**
+     * The server has sent a notification for which the host has set a function. The params are the
+     * params of the notification.
+     */
+    MCPLINK_EVENT_NOTIFICATION = 614,
+    /**
+     * The state of a task has changed; see mcplink_client_listen. The params are the complete
+     * task, as returned by tasks/get, for example
+     * {"taskId":"...","status":"completed","result":{...},...}.
+     */
+    MCPLINK_EVENT_TASK_CHANGED = 615,
+} mcplink_event;
 
 /**
  * Whether an argument of a tool or prompt is required.
  */
-enum mcplink_param_flag
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_param_flag {
     /**
      * The argument may be omitted.
      */
@@ -706,100 +723,14 @@ enum mcplink_param_flag
     /**
      * The argument is required.
      */
-    MCPLINK_PARAM_REQUIRED = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_param_flag mcplink_param_flag;
-#else
-typedef int32_t mcplink_param_flag;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The type of an argument of a tool.
- */
-enum mcplink_param_type
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The argument is text.
-     */
-    MCPLINK_PARAM_STRING = 1,
-    /**
-     * The argument is an integer.
-     */
-    MCPLINK_PARAM_INTEGER = 2,
-    /**
-     * The argument is any number.
-     */
-    MCPLINK_PARAM_NUMBER = 3,
-    /**
-     * The argument is true or false.
-     */
-    MCPLINK_PARAM_BOOLEAN = 4,
-    /**
-     * The argument is an array of any values.
-     */
-    MCPLINK_PARAM_ARRAY = 5,
-    /**
-     * The argument is an object with any members.
-     */
-    MCPLINK_PARAM_OBJECT = 6,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_param_type mcplink_param_type;
-#else
-typedef int32_t mcplink_param_type;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The kind of an entry of a server: a tool, prompt, resource or resource template.
- */
-enum mcplink_primitive
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * A tool, identified by its name.
-     */
-    MCPLINK_PRIMITIVE_TOOL = 1,
-    /**
-     * A prompt, identified by its name.
-     */
-    MCPLINK_PRIMITIVE_PROMPT = 2,
-    /**
-     * A resource, identified by its URI.
-     */
-    MCPLINK_PRIMITIVE_RESOURCE = 3,
-    /**
-     * A resource template, identified by its URI template as written. The scopes of the template
-     * apply to each resource that is read through the template.
-     */
-    MCPLINK_PRIMITIVE_TEMPLATE = 4,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_primitive mcplink_primitive;
-#else
-typedef int32_t mcplink_primitive;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_PARAM_REQUIRED = 32768,
+} mcplink_param_flag;
 
 /**
  * A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
  * -32768 to -32000.
  */
-enum mcplink_rpc_code
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_rpc_code {
     /**
      * The user rejected the request.
      */
@@ -830,23 +761,12 @@ enum mcplink_rpc_code
      * this code.
      */
     MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_rpc_code mcplink_rpc_code;
-#else
-typedef int32_t mcplink_rpc_code;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+} mcplink_rpc_code;
 
 /**
  * The kind of a server event. Ignore unknown kinds: later versions may add more.
  */
-enum mcplink_server_event
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_server_event {
     /**
      * A session began: a client has identified itself. The params are
      * {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
@@ -854,48 +774,41 @@ enum mcplink_server_event
      * "http". The members client and principal are omitted if they are unknown. See
      * mcplink_session_number.
      */
-    MCPLINK_SERVER_SESSION_BEGAN = 1,
+    MCPLINK_SERVER_SESSION_BEGAN = 1401,
     /**
      * A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN. They also contain
      * "status":-3,"message":"...", unless the host closed the session.
      */
-    MCPLINK_SERVER_SESSION_ENDED = 2,
+    MCPLINK_SERVER_SESSION_ENDED = 1402,
     /**
      * A malformed message was refused. The params are {"session":1,"peer":"...","message":"..."}.
      * The member session is omitted for a malformed HTTP request.
      */
-    MCPLINK_SERVER_MALFORMED = 3,
+    MCPLINK_SERVER_MALFORMED = 1403,
     /**
      * A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or because the
      * system had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. The event
      * does not occur over HTTP.
      */
-    MCPLINK_SERVER_TOO_LONG = 4,
+    MCPLINK_SERVER_TOO_LONG = 1404,
     /**
      * A request was refused because too many requests are in flight, or a session was refused
      * because too many sessions are open. The params are those of MCPLINK_SERVER_MALFORMED. For a
      * request they also contain its method, such as "method":"tools/call".
      */
-    MCPLINK_SERVER_BUSY = 5,
+    MCPLINK_SERVER_BUSY = 1405,
     /**
      * A handler gave no answer or an invalid answer, and the client received an internal error.
      * The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
      * "method".
      */
-    MCPLINK_SERVER_HANDLER_FAILED = 6,
+    MCPLINK_SERVER_HANDLER_FAILED = 1406,
     /**
      * A request over HTTP was denied because of its field Host, its origin or its credentials. The
      * params are those of MCPLINK_SERVER_MALFORMED.
      */
-    MCPLINK_SERVER_DENIED = 7,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_server_event mcplink_server_event;
-#else
-typedef int32_t mcplink_server_event;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+    MCPLINK_SERVER_DENIED = 1407,
+} mcplink_server_event;
 
 /**
  * The result of a function: 0 is success, a negative number is a failure. A positive number is
@@ -903,11 +816,7 @@ typedef int32_t mcplink_server_event;
  *
  * Codes are never renumbered and never reused. Treat an unknown negative code as failure.
  */
-enum mcplink_status
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum mcplink_status {
     /**
      * Success.
      */
@@ -991,135 +900,7 @@ enum mcplink_status
      * library passes it through unchanged.
      */
     MCPLINK_E_USER = -17,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_status mcplink_status;
-#else
-typedef int32_t mcplink_status;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The destination of the standard error of a child process.
- */
-enum mcplink_stderr
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The standard error is captured, and its last 64 KiB are stored: see
-     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
-     */
-    MCPLINK_STDERR_CAPTURE = 0,
-    /**
-     * The standard error of the child is written to the standard error of this process.
-     */
-    MCPLINK_STDERR_INHERIT = 1,
-    /**
-     * The standard error is discarded.
-     */
-    MCPLINK_STDERR_DISCARD = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_stderr mcplink_stderr;
-#else
-typedef int32_t mcplink_stderr;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The kind of a credential that an identity provider issued when the user signed on.
- */
-enum mcplink_subject
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * An OpenID Connect ID token.
-     */
-    MCPLINK_SUBJECT_ID_TOKEN = 1,
-    /**
-     * A refresh token of the identity provider.
-     */
-    MCPLINK_SUBJECT_REFRESH_TOKEN = 2,
-    /**
-     * A SAML 2.0 assertion.
-     */
-    MCPLINK_SUBJECT_SAML2 = 3,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_subject mcplink_subject;
-#else
-typedef int32_t mcplink_subject;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether calls of a tool may become tasks.
- */
-enum mcplink_task_support
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Calls of the tool must not become tasks.
-     */
-    MCPLINK_TASK_FORBIDDEN = 0,
-    /**
-     * Calls of the tool can become tasks.
-     */
-    MCPLINK_TASK_OPTIONAL = 1,
-    /**
-     * Calls of the tool must become tasks.
-     */
-    MCPLINK_TASK_REQUIRED = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_task_support mcplink_task_support;
-#else
-typedef int32_t mcplink_task_support;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * A hint for the user about the effects of a tool. A hint is not a guarantee.
- */
-enum mcplink_tool_hint
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The tool changes nothing. Default: false.
-     */
-    MCPLINK_HINT_READ_ONLY = 1,
-    /**
-     * The tool may destroy something. Default: true.
-     */
-    MCPLINK_HINT_DESTRUCTIVE = 2,
-    /**
-     * The tool is idempotent: a repeated call has no further effect. Default: false.
-     */
-    MCPLINK_HINT_IDEMPOTENT = 3,
-    /**
-     * The tool interacts with an open world, such as the web. Default: true.
-     */
-    MCPLINK_HINT_OPEN_WORLD = 4,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_tool_hint mcplink_tool_hint;
-#else
-typedef int32_t mcplink_tool_hint;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+} mcplink_status;
 
 /**
  * Options of a call. NULL means the defaults. The call copies the options, which remain the
@@ -1179,7 +960,7 @@ typedef struct mcplink_http_options_t mcplink_http_options_t;
 
 /**
  * An HTTP request that has to be authenticated. The request is borrowed until the callback that
- * receives it returns.
+ * receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
  */
 typedef struct mcplink_http_request_t mcplink_http_request_t;
 
@@ -1367,6 +1148,17 @@ typedef struct {
 } mcplink_str_t;
 
 /**
+ * Receives a log record of the library, for example about a protocol error of a peer or a failed
+ * handler.
+ *
+ * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
+ * "transport", "server", "client", "http", "auth", "handle", which is a mistake of the host with an
+ * object, or "library", which is a bug of this library; later versions may add more. text: usually one line. Both texts are valid until the
+ * callback returns. The callback runs on any thread, also on several at once, and must be quick.
+ */
+typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
+
+/**
  * Releases the user data of a callback. The function runs exactly once: when the callback is
  * replaced, when its owner is freed, or at once when the callback can't be registered.
  */
@@ -1390,17 +1182,6 @@ typedef void (*mcplink_transport_fn)(void *user);
  * is over.
  */
 typedef void (*mcplink_cancelled_fn)(void *user);
-
-/**
- * Receives a log record of the library, for example about a protocol error of a peer or a failed
- * handler.
- *
- * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
- * "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
- * one line. Both texts are valid until the callback returns. The callback runs on any thread, also
- * on several at once, and must be quick.
- */
-typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Lets a person log in: opens the URL of mcplink_login_url, and passes the redirect URL to
@@ -1697,6 +1478,19 @@ MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error
 MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
 
 /**
+ * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
+ * process-wide hook.
+ *
+ * level: the least severe level to report, one of enum mcplink_log_level.
+ * callback: called on any thread, also on several at once; it must be quick. NULL removes the
+ * hook.
+ * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
+ * removed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_set_log(mcplink_log_level level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
+
+/**
  * Parses a JSON document.
  *
  * text, len: the text, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
@@ -1706,7 +1500,11 @@ MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
  * may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_json_parse(const char *text, size_t len, mcplink_json_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_json_parse(const char *text,
+                                    size_t len,
+                                    mcplink_json_t **out,
+                                    mcplink_error_t **err);
 
 /**
  * Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
@@ -1722,7 +1520,7 @@ MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
  * node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
  * Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_json_type(const mcplink_json_t *node);
+MCPLINK_API mcplink_json_type_t mcplink_json_type(const mcplink_json_t *node);
 
 /**
  * Checks whether a value is missing. A missing value is not the JSON value null.
@@ -1795,7 +1593,8 @@ MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
  * Reads an integer value.
  *
  * node: a node or NULL.
- * out: receives the integer, or 0 when the function returns false; may be NULL.
+ * out: receives the integer. It stays unchanged when the function returns false, so that it can
+ * hold a default value. May be NULL.
  * Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
  * Threads: any. Since 0.1.
  */
@@ -1831,7 +1630,7 @@ MCPLINK_API mcplink_str_t mcplink_json_text(const mcplink_json_t *node);
  * Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
  * at a time. Since 0.1.
  */
-MCPLINK_API mcplink_writer_t *mcplink_writer_new(void);
+MCPLINK_NODISCARD MCPLINK_API mcplink_writer_t *mcplink_writer_new(void);
 
 /**
  * Frees a writer and the text that mcplink_writer_finish returned.
@@ -1966,7 +1765,7 @@ MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, cons
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
  * value, NaN, or text that is not UTF-8. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_writer_finish(mcplink_writer_t *writer, mcplink_str_t *out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_writer_finish(mcplink_writer_t *writer, mcplink_str_t *out, mcplink_error_t **err);
 
 /**
  * Makes a pump.
@@ -1977,7 +1776,7 @@ MCPLINK_API mcplink_status_t mcplink_writer_finish(mcplink_writer_t *writer, mcp
  * Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor. Threads: any.
  * Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t **out, mcplink_error_t **err);
 
 /**
  * Frees a pump. Free the clients and servers that use the pump first: when a handle is freed, its
@@ -2046,7 +1845,7 @@ MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
  * freed.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
                                          void (*callback)(void *user),
                                          void *user,
@@ -2058,7 +1857,7 @@ mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
  * Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
  * while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
+MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
 
 /**
  * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
@@ -2194,7 +1993,7 @@ MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t 
  * index: from 0.
  * Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
+MCPLINK_API mcplink_content_kind mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
 
 /**
  * Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
@@ -2216,7 +2015,7 @@ MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *res
  * Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
  * any. Since 0.1.
  */
-MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
+MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
 
 /**
  * Sets the function that sends bytes to the peer.
@@ -2265,7 +2064,7 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *tra
  * any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
  * 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
 
 /**
  * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
@@ -2276,7 +2075,7 @@ MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transpo
  * connection normally.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 
 /**
  * Frees a transport and ends its connection. No function of the transport runs afterwards. If the
@@ -2432,7 +2231,7 @@ MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_req
  * mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
  * server or client. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
+MCPLINK_NODISCARD MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
 
 /**
  * Releases a reference to a responder. If the request is unanswered, releasing the last reference
@@ -2474,7 +2273,7 @@ MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *respo
  * set, or when the responder is freed.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
                                              mcplink_cancelled_fn callback,
                                              void *user,
@@ -2512,7 +2311,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *res
  * with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
  * client does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
 
 /**
  * Sends the client a log message that belongs to the request. The message is sent if logging is
@@ -2527,7 +2326,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *
  * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
  * while a client does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, int32_t level, const char *text, size_t len);
+MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
 
 /**
  * Requests input from the client: an answer of its user (elicitation/create), output of its model
@@ -2550,7 +2349,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responde
  * invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
  * Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
                                        const char *key,
                                        const char *method,
@@ -2571,7 +2370,11 @@ mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
  * answer.
  * Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder, const char *key, const char *json, size_t len);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
+                                            const char *key,
+                                            const char *json,
+                                            size_t len);
 
 /**
  * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
@@ -2598,7 +2401,7 @@ MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_respond
  * Returns: MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
  * answering. MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *responder, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *responder, mcplink_error_t **err);
 
 /**
  * Closes the SSE stream on which the call is answered, and makes the client reconnect for the
@@ -2614,7 +2417,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *
  * the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
  * client. Threads: any. Blocks: only while a client does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
 
 /**
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
@@ -2744,19 +2547,6 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
 /**
- * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
- * process-wide hook.
- *
- * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: called on any thread, also on several at once; it must be quick. NULL removes the
- * hook.
- * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
- * removed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
-
-/**
  * Writes a debug dump: all clients and servers of the process, their requests in flight, and the
  * threads that run handlers or wait.
  *
@@ -2772,7 +2562,7 @@ MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
  * Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
  * any; one thread at a time may use the settings. Since 0.1.
  */
-MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
+MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
 
 /**
  * Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
@@ -2854,7 +2644,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *o
  * dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, int32_t dpop);
+MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
 
 /**
  * Sets how long one request to an authorization server may take. Default: 10 s.
@@ -2948,7 +2738,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oa
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
-                                       int32_t level,
+                                       mcplink_log_level level,
                                        mcplink_log_fn callback,
                                        void *user,
                                        mcplink_destroy_fn destroy);
@@ -2965,7 +2755,7 @@ mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
  * Threads: any, while no thread changes the settings. Blocks: while the token store removes the
  * tokens. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
 
 /**
  * Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
@@ -3080,7 +2870,7 @@ MCPLINK_API
 mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
                                               const char *token_endpoint,
                                               const mcplink_oauth_client_t *client,
-                                              int32_t subject,
+                                              mcplink_subject subject,
                                               mcplink_bearer_fn callback,
                                               void *user,
                                               mcplink_destroy_fn destroy);
@@ -3094,7 +2884,7 @@ mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
  * Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
  * invalid argument. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer, const char *client_id);
+MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer, const char *client_id);
 
 /**
  * Makes a registered OAuth client for the authorization server that the MCP server names first.
@@ -3105,7 +2895,7 @@ MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer,
  * Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
  * invalid argument. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
+MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
 
 /**
  * Sets a client secret, with which the client authenticates. The secret does not appear in errors
@@ -3242,7 +3032,7 @@ MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
  * set, or when the login is freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
                                        mcplink_cancelled_fn callback,
                                        void *user,
@@ -3259,7 +3049,7 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
  * continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
  * listens for the answer. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
 
 /**
  * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
@@ -3281,7 +3071,7 @@ MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const 
  * once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
  * no. Since 0.1.
  */
-MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
+MCPLINK_NODISCARD MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
 
 /**
  * Releases a reference to a login. If the login is unanswered, releasing the last reference
@@ -3298,7 +3088,7 @@ MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
  * Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
  * Threads: any; one thread at a time may use them. Since 0.1.
  */
-MCPLINK_API mcplink_client_options_t *mcplink_client_options_new(void);
+MCPLINK_NODISCARD MCPLINK_API mcplink_client_options_t *mcplink_client_options_new(void);
 
 /**
  * Frees client options. Clients that were opened with them continue.
@@ -3351,7 +3141,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client
  * era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, int32_t era);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, mcplink_era era);
 
 /**
  * Runs the callbacks of the client on the thread that dispatches a pump. Without a pump they run
@@ -3449,7 +3239,7 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
-                                                int32_t level,
+                                                mcplink_log_level level,
                                                 mcplink_log_fn callback,
                                                 void *user,
                                                 mcplink_destroy_fn destroy);
@@ -3463,7 +3253,7 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
  * no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
 /**
  * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
@@ -3524,7 +3314,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_clie
  * limit_value: the limit.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
 
 /**
  * Sets the maximum number of started calls that run at once. Each started call uses a thread.
@@ -3796,7 +3586,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_opt
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
-                                                   int32_t mode,
+                                                   mcplink_stderr mode,
                                                    mcplink_line_fn callback,
                                                    void *user,
                                                    mcplink_destroy_fn destroy);
@@ -3995,7 +3785,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client
  * Threads: any. Blocks: until the client is connected or has failed, at most for the time of
  * mcplink_client_options_set_connect_timeout_ms. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options, mcplink_client_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
+                                     mcplink_client_t **out,
+                                     mcplink_error_t **err);
 
 /**
  * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An event
@@ -4010,7 +3803,10 @@ MCPLINK_API mcplink_status_t mcplink_client_open(const mcplink_client_options_t 
  * Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
  * contradict each other. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options, mcplink_client_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
+                                      mcplink_client_t **out,
+                                      mcplink_error_t **err);
 
 /**
  * Closes the connection, and ends the server if the server is a child process. Pending calls fail
@@ -4049,7 +3845,7 @@ MCPLINK_API void mcplink_client_free(mcplink_client_t *client);
  * client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
  * Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_client_state(const mcplink_client_t *client);
+MCPLINK_API mcplink_connection_state mcplink_client_state(const mcplink_client_t *client);
 
 /**
  * Returns the negotiated protocol revision, for example "2025-11-25".
@@ -4066,7 +3862,7 @@ MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client
  * client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
  * Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_client_era(const mcplink_client_t *client);
+MCPLINK_API mcplink_era mcplink_client_era(const mcplink_client_t *client);
 
 /**
  * Checks whether the server declared a capability.
@@ -4089,7 +3885,10 @@ MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *
  * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
  * Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client, mcplink_json_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
+                                            mcplink_json_t **out,
+                                            mcplink_error_t **err);
 
 /**
  * Returns the last 64 KiB that a child process wrote to its standard error.
@@ -4101,7 +3900,10 @@ MCPLINK_API mcplink_status_t mcplink_client_server_info(const mcplink_client_t *
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client, mcplink_json_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
+                                            mcplink_json_t **out,
+                                            mcplink_error_t **err);
 
 /**
  * Returns statistics of the connection. After a restart the numbers start again from 0.
@@ -4115,7 +3917,10 @@ MCPLINK_API mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *
  * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
  * Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_stats(const mcplink_client_t *client, mcplink_json_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
+                                      mcplink_json_t **out,
+                                      mcplink_error_t **err);
 
 /**
  * Returns a text about the current activity, to find the cause of a hang: pending calls, requests
@@ -4128,7 +3933,10 @@ MCPLINK_API mcplink_status_t mcplink_client_stats(const mcplink_client_t *client
  * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
  * Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_activity(const mcplink_client_t *client, mcplink_json_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
+                                         mcplink_json_t **out,
+                                         mcplink_error_t **err);
 
 /**
  * Makes call options with the default values.
@@ -4136,7 +3944,7 @@ MCPLINK_API mcplink_status_t mcplink_client_activity(const mcplink_client_t *cli
  * Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
  * may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
  */
-MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
+MCPLINK_NODISCARD MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
 
 /**
  * Frees call options. Calls that were made with them continue.
@@ -4210,7 +4018,7 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_
  * level: the least severe level to receive, one of enum mcplink_log_level.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options, int32_t level);
+MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options, mcplink_log_level level);
 
 /**
  * Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
@@ -4248,7 +4056,11 @@ MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const cha
  * from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
  * 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_call_wait(mcplink_call_t *call, uint32_t timeout_ms, mcplink_result_t **out, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
+                                   uint32_t timeout_ms,
+                                   mcplink_result_t **out,
+                                   mcplink_error_t **err);
 
 /**
  * Checks whether a call has ended.
@@ -4295,7 +4107,7 @@ MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
  * MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
  * is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
                                           const char *tool_name,
                                           const char *arguments,
@@ -4320,7 +4132,7 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  * calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
  * call. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
                                                 const char *tool_name,
                                                 const char *arguments,
@@ -4342,7 +4154,7 @@ mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
  * Threads: any. Blocks: until the call has ended. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
                                               const char *uri,
                                               const mcplink_call_options_t *options,
@@ -4356,7 +4168,7 @@ mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
                                                     const char *uri,
                                                     const mcplink_call_options_t *options,
@@ -4377,7 +4189,7 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
  * 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
                                            const char *prompt_name,
                                            const char *arguments,
@@ -4392,7 +4204,7 @@ mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
                                                  const char *prompt_name,
                                                  const char *arguments,
@@ -4418,9 +4230,9 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
  * 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
-                                         int32_t of,
+                                         mcplink_completion_of of,
                                          const char *target,
                                          const char *argument,
                                          const char *typed,
@@ -4436,9 +4248,9 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
-                                               int32_t of,
+                                               mcplink_completion_of of,
                                                const char *target,
                                                const char *argument,
                                                const char *typed,
@@ -4459,7 +4271,10 @@ mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
  * Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads: any.
  * Blocks: until the call has ended. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_ping(mcplink_client_t *client, const mcplink_call_options_t *options, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
+                                     const mcplink_call_options_t *options,
+                                     mcplink_error_t **err);
 
 /**
  * Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
@@ -4468,7 +4283,7 @@ MCPLINK_API mcplink_status_t mcplink_client_ping(mcplink_client_t *client, const
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
                                            const mcplink_call_options_t *options,
                                            mcplink_done_fn callback,
@@ -4489,7 +4304,7 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
  * 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request(mcplink_client_t *client,
                                         const char *request,
                                         const char *params,
@@ -4504,7 +4319,7 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
                                               const char *request,
                                               const char *params,
@@ -4529,7 +4344,7 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
  * items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has ended.
  * Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
                                            const mcplink_call_options_t *options,
                                            mcplink_result_t **out,
@@ -4541,7 +4356,7 @@ mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
                                                  const mcplink_call_options_t *options,
                                                  mcplink_done_fn callback,
@@ -4559,7 +4374,7 @@ mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items. Threads: any. Blocks: until the call has ended. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
                                                const mcplink_call_options_t *options,
                                                mcplink_result_t **out,
@@ -4572,7 +4387,7 @@ mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
                                                      const mcplink_call_options_t *options,
                                                      mcplink_done_fn callback,
@@ -4590,7 +4405,7 @@ mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items. Threads: any. Blocks: until the call has ended. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
                                                const mcplink_call_options_t *options,
                                                mcplink_result_t **out,
@@ -4603,7 +4418,7 @@ mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
                                                      const mcplink_call_options_t *options,
                                                      mcplink_done_fn callback,
@@ -4621,7 +4436,7 @@ mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
  * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items. Threads: any. Blocks: until the call has ended. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
                                              const mcplink_call_options_t *options,
                                              mcplink_result_t **out,
@@ -4634,7 +4449,7 @@ mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
                                                    const mcplink_call_options_t *options,
                                                    mcplink_done_fn callback,
@@ -4656,7 +4471,7 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
  * requests. Threads: any.
  * Blocks: only while the server does not read. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
                                        const char *notification,
                                        const char *params,
@@ -4672,7 +4487,7 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
  * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
  * mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
 
 /**
  * Sets the least severe level of log messages that a server of the legacy era sends. The messages
@@ -4686,9 +4501,9 @@ MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *clie
  * logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
  * Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
-                                              int32_t level,
+                                              mcplink_log_level level,
                                               const mcplink_call_options_t *options,
                                               mcplink_error_t **err);
 
@@ -4712,7 +4527,7 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
  * mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
  * Blocks: until the server has answered. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
                                        const char *filter,
                                        size_t len,
@@ -4731,7 +4546,7 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
  * Blocks: until the server has answered. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
                                           const char *uri,
                                           const mcplink_call_options_t *options,
@@ -4746,7 +4561,7 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
  * Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
  * the server does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
 
 /**
  * Clears the client's cache of results, so that later calls request the results from the server
@@ -4756,7 +4571,7 @@ MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
 
 /**
  * Sets the handler for form elicitation (elicitation/create): the server asks the user with a
@@ -4874,7 +4689,7 @@ mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *opt
  * Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *description);
+MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *description);
 
 /**
  * Adds an argument to the tool. The input schema of the tool is made of all added arguments.
@@ -4894,7 +4709,7 @@ MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *descr
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
                                         const char *param,
-                                        int32_t kind,
+                                        mcplink_param_type kind,
                                         uint32_t flags,
                                         const char *description);
 
@@ -4946,7 +4761,7 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool
  * is_so: true if the hint applies to the tool.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, int32_t hint, bool is_so);
+MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, mcplink_tool_hint hint, bool is_so);
 
 /**
  * Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
@@ -4956,7 +4771,7 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, i
  * support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, int32_t support);
+MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, mcplink_task_support support);
 
 /**
  * Sets the display name of the tool.
@@ -5005,7 +4820,7 @@ MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
  * Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_resource_t *mcplink_resource_new(const char *uri, const char *name);
+MCPLINK_NODISCARD MCPLINK_API mcplink_resource_t *mcplink_resource_new(const char *uri, const char *name);
 
 /**
  * Sets the display name of the resource.
@@ -5091,7 +4906,7 @@ MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
  * Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_template_t *mcplink_template_new(const char *uri_template, const char *name);
+MCPLINK_NODISCARD MCPLINK_API mcplink_template_t *mcplink_template_new(const char *uri_template, const char *name);
 
 /**
  * Sets the display name of the template.
@@ -5169,7 +4984,7 @@ MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
  * Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *name, const char *description);
+MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *name, const char *description);
 
 /**
  * Adds an argument to the prompt. The value of an argument is always text. A prompt without
@@ -5234,7 +5049,7 @@ MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
  * Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
  * for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_server_options_t *mcplink_server_options_new(const char *name, const char *version);
+MCPLINK_NODISCARD MCPLINK_API mcplink_server_options_t *mcplink_server_options_new(const char *name, const char *version);
 
 /**
  * Frees server options. Servers that were made with them keep a copy.
@@ -5325,7 +5140,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_opti
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
-                                                int32_t level,
+                                                mcplink_log_level level,
                                                 mcplink_log_fn callback,
                                                 void *user,
                                                 mcplink_destroy_fn destroy);
@@ -5402,7 +5217,7 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
  * bound: the limit.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, int32_t which, size_t bound);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit which, size_t bound);
 
 /**
  * Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
@@ -5559,7 +5374,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_serv
  * list: one of enum mcplink_list.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options, int32_t list);
+MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options, mcplink_list list);
 
 /**
  * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
@@ -5573,7 +5388,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_opt
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
-                                                  int32_t list,
+                                                  mcplink_list list,
                                                   uint64_t ttl_ms,
                                                   bool is_public);
 
@@ -5665,7 +5480,7 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
  * Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
  * invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_server_t *mcplink_server_new(const char *name, const char *version);
+MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *name, const char *version);
 
 /**
  * Makes a server with options.
@@ -5677,7 +5492,7 @@ MCPLINK_API mcplink_server_t *mcplink_server_new(const char *name, const char *v
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
  * setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
                                          mcplink_server_t **out,
                                          mcplink_error_t **err);
@@ -5725,7 +5540,7 @@ MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
  * schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
  * Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
                                          const mcplink_tool_t *tool,
                                          mcplink_handler_fn callback,
@@ -5741,7 +5556,7 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
  * the server serves: clients are notified. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
 
 /**
  * Adds a resource.
@@ -5758,7 +5573,7 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
  * any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
                                              const mcplink_resource_t *resource,
                                              mcplink_handler_fn callback,
@@ -5774,7 +5589,7 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
  * while the server serves: clients are notified. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
 
 /**
  * Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
@@ -5792,7 +5607,7 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *se
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
  * Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
                                              const mcplink_template_t *template_,
                                              mcplink_handler_fn callback,
@@ -5808,7 +5623,7 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
  * while the server serves: clients are notified. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
 
 /**
  * Adds a prompt.
@@ -5826,7 +5641,7 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *se
  * arguments have equal names. Threads: any, also while the server serves: clients are notified.
  * Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
                                            const mcplink_prompt_t *prompt,
                                            mcplink_handler_fn callback,
@@ -5842,7 +5657,7 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
  * the server serves: clients are notified. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
 
 /**
  * Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
@@ -5865,9 +5680,9 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *serv
  * with the same error. Threads: any. Call the function before the first client is served, so that
  * no request is served without the restriction. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
-                                               int32_t of,
+                                               mcplink_primitive of,
                                                const char *target,
                                                const char *scopes,
                                                mcplink_error_t **err);
@@ -5890,9 +5705,9 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
  * any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
-                                              int32_t of,
+                                              mcplink_completion_of of,
                                               const char *target,
                                               const char *argument,
                                               mcplink_handler_fn callback,
@@ -5909,7 +5724,7 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
  * 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
 
 /**
  * Returns statistics of a server: an array with one object for each session, listener and
@@ -5921,7 +5736,10 @@ MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *s
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_stats(const mcplink_server_t *server, mcplink_json_t **stats, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
+                                      mcplink_json_t **stats,
+                                      mcplink_error_t **err);
 
 /**
  * Returns a text about the current activity of a server, to find the cause of a hang.
@@ -5932,7 +5750,10 @@ MCPLINK_API mcplink_status_t mcplink_server_stats(const mcplink_server_t *server
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_activity(const mcplink_server_t *server, mcplink_json_t **activity, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
+                                         mcplink_json_t **activity,
+                                         mcplink_error_t **err);
 
 /**
  * Sends a log message to all clients that requested messages of the given level. If logging is not
@@ -5948,7 +5769,12 @@ MCPLINK_API mcplink_status_t mcplink_server_activity(const mcplink_server_t *ser
  * Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
  * Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_log(mcplink_server_t *server, int32_t level, const char *logger, const char *json, size_t len);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_log(mcplink_server_t *server,
+                                    mcplink_log_level level,
+                                    const char *logger,
+                                    const char *json,
+                                    size_t len);
 
 /**
  * Serves the process that started this process, over the standard streams. Serving ends when that
@@ -5967,7 +5793,7 @@ MCPLINK_API mcplink_status_t mcplink_server_log(mcplink_server_t *server, int32_
  * a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
  * finish first, for a few seconds. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server, mcplink_error_t **err);
 
 /**
  * Starts to serve over the standard streams without waiting: the non-blocking form of
@@ -5980,7 +5806,10 @@ MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server
  * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
  * any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server, mcplink_session_t **session, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
+                                                  mcplink_session_t **session,
+                                                  mcplink_error_t **err);
 
 /**
  * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
@@ -5996,7 +5825,11 @@ MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *
  * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
  * Blocks: until serving ends. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server, int input, int output, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
+                                          int input,
+                                          int output,
+                                          mcplink_error_t **err);
 
 /**
  * Starts to serve over file descriptors without waiting: the non-blocking form of
@@ -6012,7 +5845,7 @@ MCPLINK_API mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server, 
  * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
  * any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
                                                 int input,
                                                 int output,
@@ -6040,7 +5873,7 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
  * Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
  * MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
                                        mcplink_transport_t *transport,
                                        const char *principal,
@@ -6056,7 +5889,7 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
  * when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
  * may finish first, for a few seconds. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
 /**
  * Closes a session: its calls are cancelled, and its transport is closed. If the close function of
@@ -6108,7 +5941,7 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
  * Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
  * Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(void);
+MCPLINK_NODISCARD MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(void);
 
 /**
  * Frees HTTP options. Listeners and endpoints made with them keep a copy.
@@ -6231,7 +6064,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http
  * bound: the limit.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, int32_t which, size_t bound);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit which, size_t bound);
 
 /**
  * Sets a function that authenticates each request before the request is processed. By default all
@@ -6344,7 +6177,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_
  * request: the request.
  * principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
  * request states are bound to the principal that made them.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
 
@@ -6355,7 +6189,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *
  *
  * request: the request.
  * scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
 
@@ -6402,7 +6237,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_
  * request: the request.
  * why: the reason, for the client and the log, for example "it was revoked". It must not quote the
  * token.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
 
@@ -6412,7 +6248,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_requ
  *
  * request: the request.
  * scopes: all required scopes, separated by spaces.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
 
@@ -6422,7 +6259,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_reque
  *
  * request: the request.
  * why: the reason, for the host's log.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request, const char *why);
 
@@ -6432,7 +6270,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t
  * request: the request.
  * challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
  * "Bearer".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 
@@ -6451,7 +6290,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
  * listener or endpoint is made with the description. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
+MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
 
 /**
  * Adds another authorization server. The library itself cannot verify the tokens of this
@@ -6649,7 +6488,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_re
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
  * or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, int32_t dpop);
+MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, mcplink_dpop dpop);
 
 /**
  * Requires a nonce of this server in each DPoP proof, so that proofs can't be made in advance. A
@@ -6695,7 +6534,7 @@ MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server)
  * invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
  * without HTTP. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
                                             const mcplink_http_options_t *options,
                                             const char *bind,
@@ -6737,7 +6576,7 @@ MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener)
  * Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
  * drain time and a few seconds at most. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
 
 /**
  * Closes a listener and frees it. If a callback of the server calls this function, the function
@@ -6817,7 +6656,7 @@ MCPLINK_API mcplink_str_t mcplink_http_head_quiet_text(const mcplink_http_head_t
  * called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
  * 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_exchange_t *mcplink_exchange_new(const char *method,
                                          const char *target,
                                          mcplink_http_begin_fn begin,
@@ -6907,7 +6746,7 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
  * stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API
+MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_http(mcplink_server_t *server,
                                      const mcplink_http_options_t *options,
                                      mcplink_http_t **http,
@@ -6927,7 +6766,10 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * without a pump the handler runs on this thread, and the function blocks until the handler
  * returns. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_http_serve(mcplink_http_t *http, mcplink_exchange_t *exchange, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
+                                    mcplink_exchange_t *exchange,
+                                    mcplink_error_t **err);
 
 /**
  * Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
@@ -6936,7 +6778,7 @@ MCPLINK_API mcplink_status_t mcplink_http_serve(mcplink_http_t *http, mcplink_ex
  * Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
  * seconds at most. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
 
 /**
  * Closes an endpoint and frees it.
@@ -6948,9 +6790,5 @@ MCPLINK_API void mcplink_http_free(mcplink_http_t *http);
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
-
-#if defined(__GNUC__) && !defined(__cplusplus)
-#  pragma GCC diagnostic pop
-#endif
 
 #endif  /* MCPLINK_H */

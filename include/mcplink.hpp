@@ -343,7 +343,7 @@ public:
     json_view pointer(const char *path) const noexcept { return json_view(mcplink_json_pointer(node_, path)); }
     std::string_view key(std::size_t index) const noexcept { return detail::view(mcplink_json_key_at(node_, index)); }
     std::size_t size() const noexcept { return mcplink_json_len(node_); }
-    std::int32_t type() const noexcept { return mcplink_json_type(node_); }
+    mcplink_json_type_t type() const noexcept { return mcplink_json_type(node_); }
     bool is_missing() const noexcept { return mcplink_json_is_missing(node_); }
     std::string_view str() const noexcept { return detail::view(mcplink_json_str(node_)); }
     std::optional<std::int64_t> i64() const noexcept
@@ -458,7 +458,7 @@ public:
     {
         return detail::told(mcplink_responder_progress(raw_, done, total, message));
     }
-    result<void> log(std::int32_t level, std::string_view text)
+    result<void> log(mcplink_log_level level, std::string_view text)
     {
         return detail::told(mcplink_responder_log(raw_, level, text.data(), text.size()));
     }
@@ -813,7 +813,7 @@ template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Re
 
 /* Sets the process-wide log hook, for handles without one: callback(std::int32_t level,
    std::string_view target, std::string_view text). */
-template <class F> result<void> set_log(std::int32_t level, F callback)
+template <class F> result<void> set_log(mcplink_log_level level, F callback)
 {
     return detail::told(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_set_log(level, c...); }, std::move(callback)));
 }
@@ -894,7 +894,7 @@ public:
     json_view misfits() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_misfits(get())); }
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
     json_view content(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_content(get(), index)); }
-    std::int32_t content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
+    mcplink_content_kind content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
     /* The bytes of an image, of audio, or of a binary resource. */
     std::string_view content_bytes(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND
     {
@@ -930,7 +930,7 @@ public:
     {
         return note(mcplink_call_options_set_meta(get(), key, json.data(), json.size()), "call_options::meta was refused");
     }
-    call_options &log_level(std::int32_t level) noexcept
+    call_options &log_level(mcplink_log_level level) noexcept
     {
         return note(mcplink_call_options_set_log_level(get(), level), "call_options::log_level was refused");
     }
@@ -1058,7 +1058,7 @@ public:
     }
     /* callback() returns the credential of the user, of the kind subject (enum mcplink_subject),
        as text or optional text. */
-    template <class F> oauth &enterprise(const char *token_endpoint, const oauth_client &known, std::int32_t subject, F callback)
+    template <class F> oauth &enterprise(const char *token_endpoint, const oauth_client &known, mcplink_subject subject, F callback)
     {
         need(known);
         return note(detail::hand_over<mcplink_bearer_fn>(
@@ -1088,9 +1088,9 @@ public:
     {
         return note(mcplink_oauth_set_private_addresses(get(), allowed), "oauth::private_addresses was refused");
     }
-    oauth &dpop(std::int32_t dpop) noexcept { return note(mcplink_oauth_set_dpop(get(), dpop), "oauth::dpop was refused"); }
+    oauth &dpop(mcplink_dpop dpop) noexcept { return note(mcplink_oauth_set_dpop(get(), dpop), "oauth::dpop was refused"); }
     /* As set_log. */
-    template <class F> oauth &on_log(std::int32_t level, F callback)
+    template <class F> oauth &on_log(mcplink_log_level level, F callback)
     {
         return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_oauth_set_log(get(), level, c...); }, std::move(callback)),
                     "oauth::on_log was refused");
@@ -1198,7 +1198,7 @@ public:
     {
         return note(mcplink_client_options_set_revisions(get(), revisions), "client_options::revisions was refused");
     }
-    client_options &era(std::int32_t era) noexcept { return note(mcplink_client_options_set_era(get(), era), "client_options::era was refused"); }
+    client_options &era(mcplink_era era) noexcept { return note(mcplink_client_options_set_era(get(), era), "client_options::era was refused"); }
     client_options &cancel_with(const cancel &token) noexcept
     {
         need(token.get() != nullptr, "client_options::cancel_with was refused");
@@ -1223,7 +1223,7 @@ public:
         return note(mcplink_client_options_set_close_ms(get(), detail::count(span)), "client_options::close_timeout was refused");
     }
     /* number: one of enum mcplink_limit. */
-    client_options &limit(std::int32_t number, std::size_t bound) noexcept
+    client_options &limit(mcplink_limit number, std::size_t bound) noexcept
     {
         return note(mcplink_client_options_set_limit(get(), number, bound), "client_options::limit was refused");
     }
@@ -1297,12 +1297,12 @@ public:
                     "client_options::on_stderr was refused");
     }
     /* mode: one of enum mcplink_stderr. */
-    client_options &stderr_mode(std::int32_t mode) noexcept
+    client_options &stderr_mode(mcplink_stderr mode) noexcept
     {
         return note(mcplink_client_options_set_stderr(get(), mode, nullptr, nullptr, nullptr), "client_options::stderr_mode was refused");
     }
     /* As set_log. */
-    template <class F> client_options &on_log(std::int32_t level, F callback)
+    template <class F> client_options &on_log(mcplink_log_level level, F callback)
     {
         return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_client_options_set_log(get(), level, c...); },
                                                       std::move(callback)),
@@ -1419,7 +1419,7 @@ public:
         return ask(options, mcplink_client_read_resource, uri);
     }
     /* of: one of enum mcplink_completion_of. */
-    result<call_result> complete(std::int32_t of, const char *target, const char *argument, const char *typed, std::string_view known = "{}",
+    result<call_result> complete(mcplink_completion_of of, const char *target, const char *argument, const char *typed, std::string_view known = "{}",
                                  const call_options *options = nullptr)
     {
         return ask(options, mcplink_client_complete, of, target, argument, typed, known.data(), known.size());
@@ -1457,7 +1457,7 @@ public:
         return begin(std::move(done), options, mcplink_client_read_resource_start, uri);
     }
     template <class F>
-    result<call> complete_start(std::int32_t of, const char *target, const char *argument, const char *typed, std::string_view known, F done,
+    result<call> complete_start(mcplink_completion_of of, const char *target, const char *argument, const char *typed, std::string_view known, F done,
                                 const call_options *options = nullptr)
     {
         return begin(std::move(done), options, mcplink_client_complete_start, of, target, argument, typed, known.data(), known.size());
@@ -1471,7 +1471,7 @@ public:
         return begin(std::move(done), options, mcplink_client_ping_start);
     }
     result<void> ping(const call_options *options = nullptr) { return act(options, mcplink_client_ping); }
-    result<void> set_log_level(std::int32_t level, const call_options *options = nullptr)
+    result<void> set_log_level(mcplink_log_level level, const call_options *options = nullptr)
     {
         return act(options, mcplink_client_set_log_level, level);
     }
@@ -1501,9 +1501,9 @@ public:
     bool has(const char *capability) const noexcept { return mcplink_client_has(get(), capability); }
     std::string_view revision() const noexcept { return detail::view(mcplink_client_revision(get())); }
     /* One of enum mcplink_connection_state. */
-    std::int32_t state() const noexcept { return mcplink_client_state(get()); }
+    mcplink_connection_state state() const noexcept { return mcplink_client_state(get()); }
     /* One of enum mcplink_era. */
-    std::int32_t era() const noexcept { return mcplink_client_era(get()); }
+    mcplink_era era() const noexcept { return mcplink_client_era(get()); }
     result<json> server_info() const { return detail::shown(get(), mcplink_client_server_info); }
     result<json> stderr_tail() const { return detail::shown(get(), mcplink_client_stderr_tail); }
     result<json> stats() const { return detail::shown(get(), mcplink_client_stats); }
@@ -1546,7 +1546,7 @@ public:
     {
         need(owned_ != nullptr, "tool: its name or description was refused");
     }
-    tool &param(const char *name, std::int32_t type, std::uint32_t flags = 0, const char *description = nullptr) noexcept
+    tool &param(const char *name, mcplink_param_type type, std::uint32_t flags = 0, const char *description = nullptr) noexcept
     {
         return note(mcplink_tool_add_param(get(), name, type, flags, description), "tool::param was refused");
     }
@@ -1563,12 +1563,12 @@ public:
         return note(mcplink_tool_set_output_schema(get(), schema.data(), schema.size()), "tool::output_schema was refused");
     }
     /* hint: one of enum mcplink_tool_hint. */
-    tool &annotation(std::int32_t hint, bool is_so = true) noexcept
+    tool &annotation(mcplink_tool_hint hint, bool is_so = true) noexcept
     {
         return note(mcplink_tool_set_annotation(get(), hint, is_so), "tool::annotation was refused");
     }
     /* support: one of enum mcplink_task_support. */
-    tool &task_support(std::int32_t support) noexcept
+    tool &task_support(mcplink_task_support support) noexcept
     {
         return note(mcplink_tool_set_task_support(get(), support), "tool::task_support was refused");
     }
@@ -1735,7 +1735,7 @@ public:
         return note(mcplink_server_options_set_claim_stdio(get(), claims), "server_options::claim_stdio was refused");
     }
     /* which: one of enum mcplink_limit. */
-    server_options &limit(std::int32_t which, std::size_t bound) noexcept
+    server_options &limit(mcplink_limit which, std::size_t bound) noexcept
     {
         return note(mcplink_server_options_set_limit(get(), which, bound), "server_options::limit was refused");
     }
@@ -1787,11 +1787,11 @@ public:
         return note(mcplink_server_options_set_validation(get(), validation), "server_options::validation was refused");
     }
     /* Declares a capability without entries. list: one of enum mcplink_list. */
-    server_options &offer(std::int32_t list) noexcept
+    server_options &offer(mcplink_list list) noexcept
     {
         return note(mcplink_server_options_add_offer(get(), list), "server_options::offer was refused");
     }
-    server_options &cache(std::int32_t list, milliseconds time_to_live, bool is_public) noexcept
+    server_options &cache(mcplink_list list, milliseconds time_to_live, bool is_public) noexcept
     {
         return note(mcplink_server_options_set_cache(get(), list, detail::long_count(time_to_live), is_public), "server_options::cache was refused");
     }
@@ -1804,7 +1804,7 @@ public:
         return note(mcplink_server_options_add_extension(get(), id, settings.data(), settings.size()), "server_options::extension was refused");
     }
     /* As set_log. */
-    template <class F> server_options &on_log(std::int32_t level, F callback)
+    template <class F> server_options &on_log(mcplink_log_level level, F callback)
     {
         return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_server_options_set_log(get(), level, c...); },
                                                       std::move(callback)),
@@ -1921,7 +1921,7 @@ public:
     {
         return note(mcplink_resource_server_set_metadata_url(get(), url), "resource_server::metadata_url was refused");
     }
-    resource_server &dpop(std::int32_t dpop) noexcept
+    resource_server &dpop(mcplink_dpop dpop) noexcept
     {
         return note(mcplink_resource_server_set_dpop(get(), dpop), "resource_server::dpop was refused");
     }
@@ -1973,7 +1973,7 @@ public:
         return note(mcplink_http_options_set_keep_alive_ms(get(), detail::count(interval)), "http_options::keep_alive was refused");
     }
     /* which: one of enum mcplink_http_limit. */
-    http_options &limit(std::int32_t which, std::size_t bound) noexcept
+    http_options &limit(mcplink_http_limit which, std::size_t bound) noexcept
     {
         return note(mcplink_http_options_set_limit(get(), which, bound), "http_options::limit was refused");
     }
@@ -2128,7 +2128,7 @@ public:
     /* The handler reads the argument's name with name(), the typed text with typed(), and the
        other arguments with args(). It answers with values(), or returns a
        std::vector<std::string>. of: one of enum mcplink_completion_of. */
-    template <class F> result<void> add_completer(std::int32_t of, const char *target, const char *argument, F handler)
+    template <class F> result<void> add_completer(mcplink_completion_of of, const char *target, const char *argument, F handler)
     {
         return enlist(detail::handling<detail::values>(std::move(handler)), [&](auto... rest) { return mcplink_server_add_completer(get(), of, target, argument, rest...); });
     }
@@ -2137,14 +2137,14 @@ public:
     result<void> remove_template(const char *uri_template) { return detail::told(mcplink_server_remove_template(get(), uri_template)); }
     result<void> remove_prompt(const char *name) { return detail::told(mcplink_server_remove_prompt(get(), name)); }
     /* of: one of enum mcplink_primitive. */
-    result<void> require_scopes(std::int32_t of, const char *target, const char *scopes)
+    result<void> require_scopes(mcplink_primitive of, const char *target, const char *scopes)
     {
         return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), of, target, scopes, err); });
     }
     result<void> resource_updated(const char *uri) { return detail::told(mcplink_server_resource_updated(get(), uri)); }
     /* Sends a log message that belongs to no call, as JSON, to clients of revisions before
        2026-07-28. */
-    result<void> log(std::int32_t level, std::string_view json, const char *logger = nullptr)
+    result<void> log(mcplink_log_level level, std::string_view json, const char *logger = nullptr)
     {
         return detail::told(mcplink_server_log(get(), level, logger, json.data(), json.size()));
     }

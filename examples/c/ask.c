@@ -48,7 +48,7 @@ static void book(void *user, const mcplink_request_t *req, mcplink_responder_t *
     if (!mcplink_json_i64(mcplink_responder_recall(resp, "payment"), &number)) {
         number = pay();
         snprintf(line, sizeof line, "%lld", (long long)number);
-        mcplink_responder_remember(resp, "payment", line, MCPLINK_NUL);
+        if (mcplink_responder_remember(resp, "payment", line, MCPLINK_NUL) < 0) return;
     }
     if (!ask_user(resp, "receipt", "Do you want a receipt?", "sure", &sure)) return;
     snprintf(line, sizeof line, "Booked for %.100s, payment %lld%s.", mcplink_json_str(name).ptr, (long long)number,

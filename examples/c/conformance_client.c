@@ -60,7 +60,7 @@ static void visit(void *user, mcplink_login_t *login)
     for (line = answer; line != NULL; line = strstr(line, "\r\n")) {
         line += line == answer ? 0 : 2;
         if (strncasecmp(line, "location: ", 10) == 0) {
-            mcplink_login_answer(login, line + 10, strcspn(line + 10, "\r"));
+            if (mcplink_login_answer(login, line + 10, strcspn(line + 10, "\r")) < 0) fputs("not the answer\n", stderr);
             return;
         }
     }

@@ -71,12 +71,12 @@ static void on_connected(struct editor *editor)
 {
     mcplink_json_t *info = NULL;
     mcplink_result_t *agreed = NULL;
-    mcplink_client_server_info(editor->client, &info, NULL);
+    if (mcplink_client_server_info(editor->client, &info, NULL) < 0) puts("no information about the server");
     say("connected to", mcplink_json_str(mcplink_json_pointer(info, "/serverInfo/name")));
     mcplink_json_free(info);
-    mcplink_client_listen(editor->client, "{\"toolsListChanged\":true}", MCPLINK_NUL, NULL, &agreed, NULL);
+    if (mcplink_client_listen(editor->client, "{\"toolsListChanged\":true}", MCPLINK_NUL, NULL, &agreed, NULL) < 0) puts("changes are not reported");
     mcplink_result_free(agreed);
-    mcplink_client_list_tools_start(editor->client, NULL, on_listed, editor, NULL, NULL, NULL);
+    if (mcplink_client_list_tools_start(editor->client, NULL, on_listed, editor, NULL, NULL, NULL) < 0) puts("the tools can't be listed");
 }
 
 static void on_event(void *user, int32_t event, const mcplink_json_t *params)
@@ -117,7 +117,7 @@ static void on_elicit(void *user, const mcplink_request_t *req, mcplink_responde
         return;
     }
     editor->question = mcplink_responder_keep(resp);
-    mcplink_responder_on_cancel(resp, on_question_over, editor, NULL);
+    if (mcplink_responder_on_cancel(resp, on_question_over, editor, NULL) < 0) puts("a cancelled question stays open");
     say("the server asks", mcplink_json_str(mcplink_json_get(mcplink_request_params(req), "message")));
 }
 

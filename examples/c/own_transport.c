@@ -117,7 +117,7 @@ static void *read_packets(void *user)
             len -= some;
         }
     }
-    mcplink_transport_feed_end(end->transport, NULL);
+    if (mcplink_transport_feed_end(end->transport, NULL) < 0) fputs("the transport is closed\n", stderr);
     return NULL;
 }
 

@@ -7,6 +7,8 @@
 
 #include <mcplink.h>
 
+#include <stdio.h>
+
 static const struct host *host;
 static mcplink_server_t *server;
 static mcplink_listener_t *listener;
@@ -22,7 +24,7 @@ static void append(void *user, const mcplink_request_t *req, mcplink_responder_t
 {
     (void)user;
     host->append(mcplink_json_str(mcplink_json_get(mcplink_request_args(req), "text")).ptr);
-    mcplink_server_resource_updated(server, "host://document");
+    if (mcplink_server_resource_updated(server, "host://document") < 0) fputs("the server is closed\n", stderr);
     mcplink_responder_text(resp, "appended", MCPLINK_NUL);
 }
 

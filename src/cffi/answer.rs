@@ -24,7 +24,7 @@ pub type mcplink_handler_fn = Option<
 
 /// A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
 /// -32768 to -32000.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_rpc_code {
     /// The user rejected the request.

@@ -1,7 +1,7 @@
 //! Cancel tokens. One token can cancel many calls.
 
 use super::entry::{Outcome, plain, value};
-use super::handle::{Gate, Handled, enter, free_handle, into_raw};
+use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::protocol::CancelToken;
 
@@ -10,6 +10,10 @@ use crate::protocol::CancelToken;
 pub struct mcplink_cancel_t {
     gate: Gate,
     token: CancelToken,
+}
+
+impl Object for mcplink_cancel_t {
+    const KIND: ObjectKind = ObjectKind::Cancel;
 }
 
 impl Handled for mcplink_cancel_t {
@@ -42,6 +46,7 @@ pub(super) unsafe fn optional_token(
 /// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
 /// while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
     value(std::ptr::null_mut(), || {

@@ -3,14 +3,20 @@
 //! Entry points catch panics, so that no panic unwinds into C. No other code writes `*err`. Entry
 //! points also check the pointers that C may pass as NULL.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
 use super::failure::{Failure, mcplink_error_t};
+#[cfg(feature = "http-server")]
+use super::handle::Fault;
+use super::handle::{Object, Tagged, slots, tagged};
+use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::Result;
+use crate::protocol::LogLevel;
 
 /// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
@@ -27,12 +33,12 @@ pub(super) unsafe fn ffi(
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => return status.code(),
         Ok(Err(failure)) => failure,
-        Err(_) => panicked(),
+        Err(panic) => panicked(&*panic),
     };
     let code = failure.code();
     if !err.is_null() {
         // SAFETY: the caller guarantees that `err` can be written to.
-        unsafe { err.write(Box::into_raw(Box::new(failure.into()))) };
+        unsafe { err.write(own(failure.into())) };
     }
     code
 }
@@ -66,90 +72,154 @@ pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status.code(),
         Ok(Err(failure)) => failure.code(),
-        Err(_) => panicked().code(),
+        Err(panic) => panicked(&*panic).code(),
     }
 }
 
 /// Runs the body of an exported function that returns a value. Returns `neutral` if the body
 /// panics.
 pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(neutral)
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        _ = panicked(&*panic);
+        neutral
+    })
 }
 
-pub(super) fn panicked() -> Failure {
+/// Logs the text of a panic, and returns the failure of the function that panicked.
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = format!("this library panicked: {}", text.unwrap_or("no text"));
+    log::tell_process(LogLevel::Error, "library", &text);
     Failure::new(
         mcplink_status::MCPLINK_E_PANIC,
-        "this library has a bug: it panicked; standard error has more, please report it",
+        "this library has a bug: it panicked; the log has more, please report it",
     )
 }
 
-/// Borrows an optional object that C passes; `None` for NULL.
+/// Borrows an object that C passes, for a getter; `None` for NULL and for an object of another
+/// kind, which is logged.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or a live object of this library that does not change during `'a`.
-pub(super) unsafe fn get<'a, T>(object: *const T) -> Option<&'a T> {
+/// `object` is NULL, or a live object of this library, of any kind, that does not change during
+/// `'a`.
+pub(super) unsafe fn get<'a, T: Object>(object: *const T) -> Option<&'a Tagged<T>> {
     // SAFETY: the safety contract of this function.
-    unsafe { object.as_ref() }
+    let found = unsafe { tagged(object) };
+    found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
 }
 
-/// Borrows a required object that C passes. Fails for NULL.
+/// Returns a shared object that C passes, for a getter; `None` for NULL, for an object of another
+/// kind and for a stale handle, which are logged.
+///
+/// # Safety
+///
+/// `object` is NULL, or an object of this library, of any kind.
+pub(super) unsafe fn find<T: Object>(object: *const T) -> Option<Arc<T>> {
+    // SAFETY: the safety contract of this function.
+    let found = unsafe { slots::find(object) };
+    found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
+}
+
+/// Borrows an optional object that C passes; `None` for NULL only. Fails for an object of another
+/// kind.
 ///
 /// # Safety
 ///
 /// The requirements of [`get`] apply.
-pub(super) unsafe fn need<'a, T>(object: *const T, what: &str) -> Outcome<&'a T> {
+#[cfg(feature = "http-server")]
+pub(super) unsafe fn optional<'a, T: Object>(
+    object: *const T,
+    what: &str,
+) -> Outcome<Option<&'a T>> {
     // SAFETY: the safety contract of this function.
-    unsafe { object.as_ref() }.ok_or_else(|| missing(what).into())
-}
-
-/// Borrows a required object that C passes, mutably. Fails for NULL.
-///
-/// # Safety
-///
-/// `object` is NULL, or a live object of this library that nothing else uses during `'a`.
-pub(super) unsafe fn need_mut<'a, T>(object: *mut T, what: &str) -> Outcome<&'a mut T> {
-    // SAFETY: the safety contract of this function.
-    unsafe { object.as_mut() }.ok_or_else(|| missing(what).into())
-}
-
-/// Frees an object that has one owner.
-///
-/// # Safety
-///
-/// `object` is NULL, or was made with `Box::into_raw`, and is not used again.
-pub(super) unsafe fn free<T>(object: *mut T) {
-    if object.is_null() {
-        return;
+    match unsafe { tagged(object) } {
+        Ok(object) => Ok(Some(object)),
+        Err(Fault::Null) => Ok(None),
+        Err(fault) => Err(Failure::object::<T>(fault, what)),
     }
-    // SAFETY: the safety contract of this function.
-    let object = unsafe { Box::from_raw(object) };
-    value((), || drop(object));
 }
 
-/// Adds a reference to an object that was lent to a callback.
+/// Returns a required shared object that C passes. Fails for NULL, for an object of another kind
+/// and for a stale handle.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or points into a live `Arc`.
-pub(super) unsafe fn keep<T>(object: *mut T) -> *mut T {
-    if !object.is_null() {
-        // SAFETY: the safety contract of this function.
-        unsafe { Arc::increment_strong_count(object.cast_const()) };
+/// `object` is NULL, or an object of this library, of any kind.
+pub(super) unsafe fn need<T: Object>(object: *const T, what: &str) -> Outcome<Arc<T>> {
+    // SAFETY: the safety contract of this function.
+    let found = unsafe { slots::find(object) };
+    found.map_err(|fault| Failure::object::<T>(fault, what))
+}
+
+/// Borrows a required object that C passes, mutably. Fails for NULL and for an object of another
+/// kind.
+///
+/// # Safety
+///
+/// `object` is NULL, or a live object of this library, of any kind, that nothing else uses during
+/// `'a`.
+pub(super) unsafe fn need_mut<'a, T: Object>(object: *mut T, what: &str) -> Outcome<&'a mut T> {
+    // SAFETY: the safety contract of this function.
+    let found = unsafe { tagged(object) }.map(drop);
+    found.map_err(|fault| Failure::object::<T>(fault, what))?;
+    // SAFETY: the kind was checked, and nothing else uses the object.
+    Ok(unsafe { &mut *object.cast::<Tagged<T>>() })
+}
+
+/// Converts a value into an object that C owns.
+pub(super) fn own<T: Object>(value: T) -> *mut T {
+    let object = Tagged::new(value);
+    object.own();
+    Box::into_raw(Box::new(object)).cast()
+}
+
+/// Frees an object that [`own`] made. An object of another kind, or that C does not own, is logged
+/// and not freed.
+///
+/// # Safety
+///
+/// `object` is NULL, or a live object of this library, of any kind, and is not used again.
+pub(super) unsafe fn free<T: Object>(object: *mut T) {
+    // SAFETY: the safety contract of this function.
+    let freed = unsafe { tagged(object) }.and_then(Tagged::disown);
+    match freed {
+        // SAFETY: `own` made the object, as C owned it; C gives it up.
+        Ok(()) => value((), || {
+            // SAFETY: as above.
+            drop(unsafe { Box::from_raw(object.cast::<Tagged<T>>()) })
+        }),
+        Err(fault) => log::fault::<T>(fault),
     }
-    object
+}
+
+/// Adds a reference to an object that was lent to a callback. Returns NULL for an object of another
+/// kind and for a stale handle, which are logged.
+///
+/// # Safety
+///
+/// `object` is NULL, or an object of this library, of any kind.
+pub(super) unsafe fn keep<T: Object>(object: *mut T) -> *mut T {
+    // SAFETY: the safety contract of this function.
+    match unsafe { slots::keep(object) } {
+        Ok(()) => object,
+        Err(fault) => {
+            log::fault::<T>(fault);
+            ptr::null_mut()
+        }
+    }
 }
 
 /// Releases a reference that [`keep`] added.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or was returned by [`keep`], and is released once for each call of [`keep`].
-pub(super) unsafe fn release<T>(object: *mut T) {
-    if object.is_null() {
-        return;
-    }
+/// `object` is NULL, or an object of this library, of any kind.
+pub(super) unsafe fn release<T: Object>(object: *mut T) {
     // SAFETY: the safety contract of this function.
-    let object = unsafe { Arc::from_raw(object.cast_const()) };
-    value((), || drop(object));
+    match unsafe { slots::release(object) } {
+        Ok(last) => value((), || drop(last)),
+        Err(fault) => log::fault::<T>(fault),
+    }
 }

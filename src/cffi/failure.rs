@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::handle::{Fault, Kind as ObjectKind, Object};
 use super::status::{mcplink_status, mcplink_status_t};
-use super::text::Text;
+use super::text::{Text, missing};
 use crate::error::{Error, ErrorKind};
 
 /// An error: what failed, and what to do about it. A function that fails returns an error through
@@ -17,6 +18,10 @@ pub struct mcplink_error_t {
     pub(super) challenge: Option<Text>,
     pub(super) oauth_code: Option<Text>,
     pub(super) error: Error,
+}
+
+impl Object for mcplink_error_t {
+    const KIND: ObjectKind = ObjectKind::Error;
 }
 
 /// The error type of this layer: a status for C, and the Rust error.
@@ -35,6 +40,34 @@ impl Failure {
             method: None,
             error: Error::new(ErrorKind::State, text),
         }
+    }
+
+    /// Makes the failure of a function that takes a `T` as the parameter `what`.
+    pub(super) fn object<T: Object>(fault: Fault, what: &str) -> Self {
+        let expected = T::KIND.name();
+        let (kind, text) = match fault {
+            Fault::Null => return missing(what).into(),
+            Fault::Other(found) => (
+                ErrorKind::Invalid,
+                format!("{what} must be a {expected}, but is a {}", found.name()),
+            ),
+            Fault::Stale => (
+                ErrorKind::State,
+                format!(
+                    "{what} is no longer valid: this {expected} was freed, or the callback that \
+                     borrowed it has returned"
+                ),
+            ),
+            Fault::Borrowed => (
+                ErrorKind::State,
+                format!("{what} is borrowed: the library frees this {expected}"),
+            ),
+            Fault::Unknown => (
+                ErrorKind::Invalid,
+                format!("{what} is no {expected}, or one that was freed"),
+            ),
+        };
+        Error::new(kind, text).into()
     }
 
     /// Adds the method of the failed request to the failure.

@@ -8,8 +8,11 @@ use std::sync::OnceLock;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::entry::{Outcome, free, get, giving, value};
+use super::arg;
+use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
+use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
+use super::log;
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,6 +28,10 @@ pub struct mcplink_json_t {
     text: OnceLock<Text>,
 }
 
+impl Object for mcplink_json_t {
+    const KIND: ObjectKind = ObjectKind::Json;
+}
+
 enum Content {
     Null,
     Boolean(bool),
@@ -32,41 +39,44 @@ enum Content {
     Unsigned(u64),
     Float(f64),
     String(ArenaText),
-    Array(Box<[mcplink_json_t]>),
+    Array(Box<[JsonNode]>),
     /// An object, as members in their original order. If several members have the same name, the
     /// last one counts.
-    Object(Box<[(ArenaText, mcplink_json_t)]>),
+    Object(Box<[(ArenaText, JsonNode)]>),
 }
 
 use mcplink_json_t as Node;
+
+/// A node that C may borrow.
+pub(super) type JsonNode = Tagged<Node>;
 
 /// A JSON document: its root node, and the texts of all its nodes.
 // The root comes first, so that a pointer to the document is also a pointer to its root node.
 #[repr(C)]
 pub(super) struct Document {
-    root: Node,
+    root: JsonNode,
     /// The texts of all nodes. The field is dropped after the nodes, which point into the texts.
     _texts: Texts,
 }
 
 /// The type of a JSON value.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_json_type_t {
     /// No value: the node is NULL.
     MCPLINK_JSON_MISSING = 0,
     /// The value null.
-    MCPLINK_JSON_NULL = 1,
+    MCPLINK_JSON_NULL = 801,
     /// The value true or false.
-    MCPLINK_JSON_BOOLEAN = 2,
+    MCPLINK_JSON_BOOLEAN = 802,
     /// A number.
-    MCPLINK_JSON_NUMBER = 3,
+    MCPLINK_JSON_NUMBER = 803,
     /// A string.
-    MCPLINK_JSON_STRING = 4,
+    MCPLINK_JSON_STRING = 804,
     /// An array.
-    MCPLINK_JSON_ARRAY = 5,
+    MCPLINK_JSON_ARRAY = 805,
     /// An object.
-    MCPLINK_JSON_OBJECT = 6,
+    MCPLINK_JSON_OBJECT = 806,
 }
 
 impl Document {
@@ -91,27 +101,28 @@ impl Document {
 
     /// Converts the document into a pointer that the host owns.
     pub(super) fn into_raw(self) -> *mut mcplink_json_t {
+        self.root.own();
         Box::into_raw(Box::new(self)).cast()
     }
 }
 
 impl Deref for Document {
-    type Target = Node;
+    type Target = JsonNode;
 
-    fn deref(&self) -> &Node {
+    fn deref(&self) -> &JsonNode {
         &self.root
     }
 }
 
 impl Node {
-    fn new(content: Content) -> Self {
-        Self {
+    fn new(content: Content) -> JsonNode {
+        Tagged::new(Self {
             content,
             text: OnceLock::new(),
-        }
+        })
     }
 
-    pub(super) fn member(&self, key: &str) -> Option<&Self> {
+    pub(super) fn member(&self, key: &str) -> Option<&JsonNode> {
         let Content::Object(members) = &self.content else {
             return None;
         };
@@ -119,7 +130,7 @@ impl Node {
         found.map(|(_, node)| node)
     }
 
-    pub(super) fn item(&self, index: usize) -> Option<&Self> {
+    pub(super) fn item(&self, index: usize) -> Option<&JsonNode> {
         match &self.content {
             Content::Array(items) => items.get(index),
             Content::Object(members) => members.get(index).map(|(_, node)| node),
@@ -128,12 +139,12 @@ impl Node {
     }
 
     /// Returns the node at a JSON pointer, relative to this node. Spec: RFC 6901.
-    fn pointer(&self, pointer: &str) -> Option<&Self> {
+    fn pointer<'a>(this: &'a JsonNode, pointer: &str) -> Option<&'a JsonNode> {
         if pointer.is_empty() {
-            return Some(self);
+            return Some(this);
         }
         let steps = pointer.strip_prefix('/')?.split('/');
-        let mut node = self;
+        let mut node = this;
         for step in steps {
             node = match &node.content {
                 Content::Array(items) => items.get(index(step)?)?,
@@ -190,13 +201,13 @@ fn index(step: &str) -> Option<usize> {
 /// When an object is complete, its members are moved from `members` into the object.
 struct Reading {
     texts: Texts,
-    members: Vec<(ArenaText, Node)>,
+    members: Vec<(ArenaText, JsonNode)>,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reading {
-    type Value = Node;
+    type Value = JsonNode;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self).map(Node::new)
     }
 }
@@ -283,11 +294,11 @@ impl Serialize for Node {
             Content::Unsigned(value) => serializer.serialize_u64(*value),
             Content::Float(value) => serializer.serialize_f64(*value),
             Content::String(text) => serializer.serialize_str(text.as_str()),
-            Content::Array(items) => serializer.collect_seq(items),
+            Content::Array(items) => serializer.collect_seq(items.iter().map(|item| &**item)),
             Content::Object(members) => {
                 let mut map = serializer.serialize_map(Some(members.len()))?;
                 for (name, node) in members {
-                    map.serialize_entry(name.as_str(), node)?;
+                    map.serialize_entry(name.as_str(), &**node)?;
                 }
                 map.end()
             }
@@ -304,6 +315,7 @@ impl Serialize for Node {
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
 /// may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_parse(
     text: *const c_char,
@@ -329,7 +341,15 @@ pub unsafe extern "C" fn mcplink_json_parse(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
     // SAFETY: the header requires a document of this library, freed once; as such it was made.
-    unsafe { free(document.cast::<Document>()) }
+    let freed = unsafe { tagged(document) }.and_then(Tagged::disown);
+    match freed {
+        // SAFETY: C owned the node, so it is the root of a document that `into_raw` made.
+        Ok(()) => value((), || {
+            // SAFETY: as above.
+            drop(unsafe { Box::from_raw(document.cast::<Document>()) })
+        }),
+        Err(fault) => log::fault::<mcplink_json_t>(fault),
+    }
 }
 
 /// Returns the type of a value.
@@ -338,7 +358,9 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 /// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
+pub unsafe extern "C" fn mcplink_json_type(
+    node: *const mcplink_json_t,
+) -> arg::mcplink_json_type_t {
     use mcplink_json_type_t as Type;
     // SAFETY: the header requires a node of this library.
     let node = unsafe { get(node) };
@@ -359,8 +381,9 @@ pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
 /// Returns: true if node is NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
-    node.is_null()
+pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
+    // SAFETY: the header requires a node of this library.
+    unsafe { get(node) }.is_none()
 }
 
 /// Returns a member of an object.
@@ -428,7 +451,7 @@ pub unsafe extern "C" fn mcplink_json_key_at(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize {
     // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }.map_or(0, Node::len)
+    unsafe { get(node) }.map_or(0, |node| node.len())
 }
 
 /// Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
@@ -446,7 +469,7 @@ pub unsafe extern "C" fn mcplink_json_pointer(
     value(std::ptr::null(), || {
         // SAFETY: the header requires a node of this library and text that ends in NUL.
         let (node, pointer) = unsafe { (get(node), name(pointer, "pointer")) };
-        shown(node.and_then(|node| node.pointer(pointer.ok()?)))
+        shown(node.and_then(|node| Node::pointer(node, pointer.ok()?)))
     })
 }
 
@@ -459,14 +482,15 @@ pub unsafe extern "C" fn mcplink_json_pointer(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
     // SAFETY: the header requires a node of this library.
-    let string = unsafe { get(node) }.and_then(Node::string);
+    let string = unsafe { get(node) }.and_then(|node| node.string());
     string.map_or(mcplink_str_t::EMPTY, ArenaText::view)
 }
 
 /// Reads an integer value.
 ///
 /// node: a node or NULL.
-/// out: receives the integer, or 0 when the function returns false; may be NULL.
+/// out: receives the integer. It stays unchanged when the function returns false, so that it can
+/// hold a default value. May be NULL.
 /// Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -482,9 +506,9 @@ pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut
         }
         _ => None,
     });
-    if !out.is_null() {
+    if let Some(number) = number.filter(|_| !out.is_null()) {
         // SAFETY: the header requires that it can be written to.
-        unsafe { out.write(number.unwrap_or_default()) };
+        unsafe { out.write(number) };
     }
     number.is_some()
 }
@@ -513,7 +537,7 @@ pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }.is_some_and(Node::is_true)
+    unsafe { get(node) }.is_some_and(|node| node.is_true())
 }
 
 /// Returns a value as JSON text, without white space.
@@ -529,8 +553,8 @@ pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcpli
     })
 }
 
-pub(super) fn shown(node: Option<&Node>) -> *const mcplink_json_t {
-    node.map_or(std::ptr::null(), std::ptr::from_ref)
+pub(super) fn shown(node: Option<&JsonNode>) -> *const mcplink_json_t {
+    node.map_or(std::ptr::null(), Tagged::as_ptr)
 }
 
 /// Reads JSON text that the host passes, and checks that it is valid JSON.
@@ -584,10 +608,16 @@ mod tests {
             text,
             "order, integers and escapes stay"
         );
-        assert_eq!(node.pointer("/b/a~1b/~0").map(Node::len), Some(0));
-        assert!(node.pointer("/a/00").is_none());
-        assert!(node.pointer("a").is_none());
-        assert_eq!(node.pointer("/a/6").and_then(Node::as_str), Some("x\0y"));
+        assert_eq!(
+            Node::pointer(&node, "/b/a~1b/~0").map(|node| node.len()),
+            Some(0)
+        );
+        assert!(Node::pointer(&node, "/a/00").is_none());
+        assert!(Node::pointer(&node, "a").is_none());
+        assert_eq!(
+            Node::pointer(&node, "/a/6").and_then(|node| node.as_str()),
+            Some("x\0y")
+        );
     }
 
     #[test]
@@ -606,7 +636,7 @@ mod tests {
     #[test]
     fn the_last_member_of_a_name_counts() {
         let node = parse(r#"{"a":1,"a":"x"}"#);
-        assert_eq!(node.member("a").and_then(Node::as_str), Some("x"));
+        assert_eq!(node.member("a").and_then(|node| node.as_str()), Some("x"));
     }
 
     #[test]
@@ -614,16 +644,16 @@ mod tests {
         // SAFETY: the node is live, and `out` can be written to.
         let read = |text: &str| unsafe {
             let mut out = 7;
-            let is = mcplink_json_i64(&*parse(text), &mut out);
+            let is = mcplink_json_i64(parse(text).as_ptr(), &mut out);
             (is, out)
         };
         assert_eq!(read("9007199254740993"), (true, 9007199254740993));
         assert_eq!(read("-9223372036854775808"), (true, i64::MIN));
-        assert_eq!(read("9223372036854775808"), (false, 0));
+        assert_eq!(read("9223372036854775808"), (false, 7));
         assert_eq!(read("2.0"), (true, 2));
-        assert_eq!(read("2.5"), (false, 0));
-        assert_eq!(read("1e300"), (false, 0));
-        assert_eq!(read("\"2\""), (false, 0));
+        assert_eq!(read("2.5"), (false, 7));
+        assert_eq!(read("1e300"), (false, 7));
+        assert_eq!(read("\"2\""), (false, 7));
     }
 
     #[test]

@@ -1,24 +1,68 @@
 //! Log hooks: how the library reports to its host.
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::entry::plain;
-use super::responder::{level_of, mcplink_log_level};
-use super::status::{mcplink_status, mcplink_status_t};
+use super::failure::Failure;
+use super::handle::{Fault, Object};
 use super::text::{Text, mcplink_str_t};
-use super::user::{UserData, call_back, mcplink_destroy_fn};
-use crate::error::Result;
+use super::user::{UserData, call_back};
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogLevel, LogRecord};
+use crate::schema::LoggingLevel;
 use crate::sync::StaticMutex;
+
+/// The severity of a log message, after RFC 5424.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "constants of C")]
+pub enum mcplink_log_level {
+    /// Details for debugging.
+    MCPLINK_LOG_DEBUG = 1100,
+    /// General information.
+    MCPLINK_LOG_INFO = 1101,
+    /// Normal but significant events.
+    MCPLINK_LOG_NOTICE = 1102,
+    /// Warning conditions.
+    MCPLINK_LOG_WARNING = 1103,
+    /// Error conditions.
+    MCPLINK_LOG_ERROR = 1104,
+    /// Critical conditions.
+    MCPLINK_LOG_CRITICAL = 1105,
+    /// Action must be taken at once.
+    MCPLINK_LOG_ALERT = 1106,
+    /// The system is unusable.
+    MCPLINK_LOG_EMERGENCY = 1107,
+}
+
+/// Returns the log level for the number that C passes.
+pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
+    use mcplink_log_level as Level;
+    let known = [
+        (Level::MCPLINK_LOG_DEBUG, LoggingLevel::Debug),
+        (Level::MCPLINK_LOG_INFO, LoggingLevel::Info),
+        (Level::MCPLINK_LOG_NOTICE, LoggingLevel::Notice),
+        (Level::MCPLINK_LOG_WARNING, LoggingLevel::Warning),
+        (Level::MCPLINK_LOG_ERROR, LoggingLevel::Error),
+        (Level::MCPLINK_LOG_CRITICAL, LoggingLevel::Critical),
+        (Level::MCPLINK_LOG_ALERT, LoggingLevel::Alert),
+        (Level::MCPLINK_LOG_EMERGENCY, LoggingLevel::Emergency),
+    ];
+    let found = known.into_iter().find(|(known, _)| *known as i32 == level);
+    found.map(|(_, level)| level).ok_or_else(|| {
+        let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
+        Error::new(ErrorKind::Invalid, text)
+    })
+}
 
 /// Receives a log record of the library, for example about a protocol error of a peer or a failed
 /// handler.
 ///
 /// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
-/// "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
-/// one line. Both texts are valid until the callback returns. The callback runs on any thread, also
-/// on several at once, and must be quick.
+/// "transport", "server", "client", "http", "auth", "handle", which is a mistake of the host with an
+/// object, or "library", which is a bug of this library; later versions may add more. text: usually one line. Both texts are valid until the
+/// callback returns. The callback runs on any thread, also on several at once, and must be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -99,28 +143,28 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
     }
 }
 
-/// Sets the process-wide log hook. Clients and servers without a log hook of their own use the
-/// process-wide hook.
-///
-/// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: called on any thread, also on several at once; it must be quick. NULL removes the
-/// hook.
-/// user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
-/// removed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_set_log(
-    level: i32,
-    callback: mcplink_log_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    plain(|| {
-        let hook = Hook::new(level, callback, user)?;
-        let before = std::mem::replace(&mut *DEFAULT.lock(), hook);
-        drop(before);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+/// Logs a record that belongs to no handle, through the process-wide hook.
+pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
+    let record = LogRecord {
+        level,
+        target,
+        text,
+    };
+    // Reporting a failure must not fail.
+    _ = catch_unwind(AssertUnwindSafe(|| tell(None, 0, &record)));
+}
+
+/// Logs that C passed something that is no `T`. For functions that can't return a failure, such as
+/// getters. NULL is not logged: getters accept it.
+pub(super) fn fault<T: Object>(fault: Fault) {
+    if fault != Fault::Null {
+        let failure = Failure::object::<T>(fault, "the argument");
+        tell_process(LogLevel::Error, "handle", &failure.to_string());
+    }
+}
+
+/// Replaces the process-wide hook.
+pub(super) fn replace(hook: Option<Arc<Hook>>) {
+    let before = std::mem::replace(&mut *DEFAULT.lock(), hook);
+    drop(before);
 }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
-//!  handle             thread-safe handles and how they are freed
+//!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
 //!  callback_executor  runs the callbacks of a handle;  pump  the host's queue
@@ -29,6 +29,7 @@
 #![deny(improper_ctypes_definitions)]
 
 mod answer;
+mod arg;
 #[cfg_attr(
     not(feature = "auth"),
     allow(dead_code, reason = "nobody looks at what is set")
@@ -41,6 +42,7 @@ mod client;
 mod dump;
 mod entry;
 mod error;
+mod event;
 mod failure;
 mod handle;
 mod json;
@@ -54,6 +56,7 @@ mod request;
 mod responder;
 mod result;
 mod server;
+mod set_log;
 mod status;
 mod task_helpers;
 mod text;

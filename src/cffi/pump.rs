@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::entry::{giving, plain, value};
 use super::error::mcplink_error_t;
-use super::handle::{Gate, Handled, enter, free_handle, into_raw};
+use super::handle::{
+    Fault, Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, slots,
+};
 use super::queue::{Notify, Queue};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::user::{UserData, mcplink_destroy_fn};
@@ -19,6 +21,10 @@ use super::user::{UserData, mcplink_destroy_fn};
 pub struct mcplink_pump_t {
     gate: Gate,
     queue: Arc<Queue>,
+}
+
+impl Object for mcplink_pump_t {
+    const KIND: ObjectKind = ObjectKind::Pump;
 }
 
 impl mcplink_pump_t {
@@ -54,6 +60,7 @@ impl Handled for mcplink_pump_t {
 /// Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor. Threads: any.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_new(
     out: *mut *mut mcplink_pump_t,
@@ -152,19 +159,20 @@ pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcplink_status_t {
-    // A signal handler must not allocate or lock, so this reads the pump without entering it.
-    // SAFETY: the header requires NULL or a pump of this library, which is live.
-    match unsafe { pump.as_ref() } {
+    let wake = |pump: &mcplink_pump_t| {
         // In a forked process the descriptor number may refer to another file by now.
-        Some(pump) if pump.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
-        Some(pump) => {
-            if let Some(wakeup) = pump.queue.wakeup() {
-                wakeup.fire();
-            }
-            mcplink_status::MCPLINK_OK.code()
+        if pump.gate.is_foreign() {
+            return mcplink_status::MCPLINK_E_FORKED;
         }
-        None => mcplink_status::MCPLINK_E_INVALID.code(),
-    }
+        if let Some(wakeup) = pump.queue.wakeup() {
+            wakeup.fire();
+        }
+        mcplink_status::MCPLINK_OK
+    };
+    // A signal handler must not allocate or lock, so this looks at the pump without entering it.
+    // SAFETY: the header requires a pump of this library.
+    let woken = unsafe { slots::peek(pump, wake) };
+    woken.unwrap_or_else(Fault::status).code()
 }
 
 /// Sets a function that is called when the pump has to be dispatched. This setting is for event
@@ -180,6 +188,7 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_set_notify(
     pump: *mut mcplink_pump_t,

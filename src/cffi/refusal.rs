@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::entry::{Outcome, need_mut, panicked, plain, value};
 use super::error::Failure;
+use super::handle::{Fault, Object, tagged};
 use super::log::{self, Hook};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
@@ -35,7 +36,7 @@ impl Refusal {
 }
 
 /// A settings object, which is configured by setters.
-pub(super) trait Settings {
+pub(super) trait Settings: Object {
     /// The name of the parameter with which C passes this object, for error texts.
     const NAME: &'static str;
     /// The log target of the object.
@@ -88,16 +89,23 @@ pub(super) unsafe fn set<T: Settings>(
     // SAFETY: the safety contract of this function.
     let done = caught(|| change(unsafe { need_mut(object, T::NAME) }?));
     // SAFETY: the safety contract of this function; the mutable borrow of `change` has ended.
-    let outcome = match unsafe { object.as_ref() } {
-        Some(object) => object.attempt(setter, || done),
-        None => {
-            let failed = done.map_err(|failure| failure.context(setter));
-            failed
-                .inspect_err(|failure| tell(None, T::TARGET, failure))
-                .map(|()| mcplink_status::MCPLINK_OK)
+    let outcome = match unsafe { tagged(object) } {
+        Ok(object) => object.attempt(setter, || done),
+        Err(_) => {
+            return done.map_or_else(
+                |failure| refused(T::TARGET, setter, failure),
+                |()| mcplink_status::MCPLINK_OK.code(),
+            );
         }
     };
     plain(|| outcome)
+}
+
+/// Logs the failure of a setter that got no object of its kind, and returns the status.
+pub(super) fn refused(target: &str, setter: &str, failure: Failure) -> mcplink_status_t {
+    let failure = failure.context(setter);
+    tell(None, target, &failure);
+    failure.code()
 }
 
 /// Borrows a settings object for a function that uses the settings. Fails if a setter of the object
@@ -108,11 +116,11 @@ pub(super) unsafe fn set<T: Settings>(
 /// `object` is NULL, or a live object of this library that does not change during `'a`.
 pub(super) unsafe fn taken<'a, T: Settings>(object: *const T, what: &str) -> Outcome<&'a T> {
     // SAFETY: the safety contract of this function.
-    let object = unsafe { object.as_ref() }.ok_or_else(|| match T::CONSTRUCTOR {
-        Some(constructor) => {
-            missing(what).remark(format_args!("{constructor} gives NULL for a bad argument"))
-        }
-        None => missing(what),
+    let object = unsafe { tagged(object) }.map_err(|fault| match (fault, T::CONSTRUCTOR) {
+        (Fault::Null, Some(constructor)) => missing(what)
+            .remark(format_args!("{constructor} gives NULL for a bad argument"))
+            .into(),
+        _ => Failure::object::<T>(fault, what),
     })?;
     object.refusal().check()?;
     Ok(object)
@@ -133,7 +141,7 @@ pub(super) fn constructed<T>(
 
 /// Runs `body`, and converts a panic into a refusal.
 fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 fn tell(own: Option<Arc<Hook>>, target: &str, failure: &Failure) {

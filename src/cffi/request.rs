@@ -6,8 +6,10 @@ use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 
-use super::entry::{get, value};
-use super::json::{Document, mcplink_json_t, shown};
+use super::entry::value;
+use super::handle::{Kind as ObjectKind, Object, slots};
+use super::json::{Document, JsonNode, mcplink_json_t, shown};
+use super::log;
 use super::pending_request::Call;
 use super::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::error::Error;
@@ -39,6 +41,10 @@ pub struct mcplink_request_t {
     revision: OnceLock<Text>,
     client_info: OnceLock<Option<Document>>,
     capabilities: OnceLock<Option<Document>>,
+}
+
+impl Object for mcplink_request_t {
+    const KIND: ObjectKind = ObjectKind::Request;
 }
 
 impl mcplink_request_t {
@@ -121,11 +127,11 @@ impl mcplink_request_t {
         self.method.as_str() == method::TOOLS_CALL
     }
 
-    fn tree(&self) -> Option<&mcplink_json_t> {
+    fn tree(&self) -> Option<&JsonNode> {
         parsed(&self.tree, || Some((*self.params).to_owned()))
     }
 
-    fn arguments(&self) -> Option<&mcplink_json_t> {
+    fn arguments(&self) -> Option<&JsonNode> {
         match self.arguments {
             Some(path) => path
                 .iter()
@@ -156,7 +162,7 @@ impl mcplink_request_t {
 fn parsed(
     tree: &OnceLock<Option<Document>>,
     text: impl FnOnce() -> Option<String>,
-) -> Option<&mcplink_json_t> {
+) -> Option<&JsonNode> {
     // A message is valid JSON, but may contain a value that C can't represent. Then the message has
     // no tree.
     tree.get_or_init(|| Document::parse(&text()?).ok())
@@ -165,6 +171,20 @@ fn parsed(
 
 fn written(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
+}
+
+/// Returns the request that C passes; `None` for NULL, for an object of another kind and for a
+/// stale handle, which are logged.
+///
+/// # Safety
+///
+/// `request` is NULL, or an object of this library, of any kind.
+unsafe fn find(request: *const mcplink_request_t) -> Option<slots::Part<mcplink_request_t>> {
+    // SAFETY: the safety contract of this function.
+    let found = unsafe { slots::find_part(request) };
+    found
+        .inspect_err(|fault| log::fault::<mcplink_request_t>(*fault))
+        .ok()
 }
 
 /// Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
@@ -181,7 +201,11 @@ pub unsafe extern "C" fn mcplink_request_args(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a request of this library.
-        shown(unsafe { get(request) }.and_then(mcplink_request_t::arguments))
+        shown(
+            unsafe { find(request) }
+                .as_deref()
+                .and_then(mcplink_request_t::arguments),
+        )
     })
 }
 
@@ -198,7 +222,11 @@ pub unsafe extern "C" fn mcplink_request_params(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a request of this library.
-        shown(unsafe { get(request) }.and_then(mcplink_request_t::tree))
+        shown(
+            unsafe { find(request) }
+                .as_deref()
+                .and_then(mcplink_request_t::tree),
+        )
     })
 }
 
@@ -214,7 +242,8 @@ pub unsafe extern "C" fn mcplink_request_meta(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a request of this library.
-        let tree = unsafe { get(request) }.and_then(mcplink_request_t::tree);
+        let request = unsafe { find(request) };
+        let tree = request.as_deref().and_then(mcplink_request_t::tree);
         shown(tree.and_then(|tree| tree.member("_meta")))
     })
 }
@@ -229,7 +258,11 @@ pub unsafe extern "C" fn mcplink_request_meta(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.map(|request| &request.name))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .map(|request| &request.name),
+    )
 }
 
 /// Returns the text typed so far for the completed argument.
@@ -241,7 +274,11 @@ pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.map(|request| &request.typed))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .map(|request| &request.typed),
+    )
 }
 
 /// Returns the method, for example "tools/call".
@@ -254,7 +291,11 @@ pub unsafe extern "C" fn mcplink_request_method(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.map(|request| &request.method))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .map(|request| &request.method),
+    )
 }
 
 /// Returns a number that identifies the server's connection on which the request came; see
@@ -266,7 +307,7 @@ pub unsafe extern "C" fn mcplink_request_method(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request_t) -> u64 {
     // SAFETY: the header requires a request of this library.
-    unsafe { get(request) }.map_or(0, |request| request.session)
+    unsafe { find(request) }.map_or(0, |request| request.session)
 }
 
 /// Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
@@ -282,7 +323,11 @@ pub unsafe extern "C" fn mcplink_request_principal(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.and_then(|request| request.principal.as_ref()))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .and_then(|request| request.principal.as_ref()),
+    )
 }
 
 /// Returns the scopes that were granted to the principal, including implied scopes. A space
@@ -297,7 +342,11 @@ pub unsafe extern "C" fn mcplink_request_scopes(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::scopes))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .and_then(mcplink_request_t::scopes),
+    )
 }
 
 /// Checks whether a scope was granted to the principal. A handler can then do more for a principal
@@ -314,8 +363,8 @@ pub unsafe extern "C" fn mcplink_request_has_scope(
     scope: *const c_char,
 ) -> bool {
     // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, scope) = unsafe { (get(request), name(scope, "scope")) };
-    let identity = request.and_then(|request| request.identity.as_ref());
+    let (request, scope) = unsafe { (find(request), name(scope, "scope")) };
+    let identity = request.as_deref().and_then(|it| it.identity.as_ref());
     identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
 }
 
@@ -328,7 +377,8 @@ pub unsafe extern "C" fn mcplink_request_has_scope(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_t) -> i64 {
     // SAFETY: the header requires a request of this library.
-    let identity = unsafe { get(request) }.and_then(|request| request.identity.as_ref());
+    let request = unsafe { find(request) };
+    let identity = request.as_deref().and_then(|it| it.identity.as_ref());
     let when = identity.and_then(Principal::expiry);
     let since = when.and_then(|when| when.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |since| {
@@ -347,7 +397,11 @@ pub unsafe extern "C" fn mcplink_request_revision(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::revision))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .and_then(mcplink_request_t::revision),
+    )
 }
 
 /// Returns the "name" and "version" that the client reports about itself. They are for display and
@@ -363,8 +417,8 @@ pub unsafe extern "C" fn mcplink_request_client_info(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a request of this library.
-        let request = unsafe { get(request) };
-        shown(request.and_then(|request| {
+        let request = unsafe { find(request) };
+        shown(request.as_deref().and_then(|request| {
             let info = request.terms.as_ref()?.client_info.as_ref()?;
             parsed(&request.client_info, || written(info))
         }))
@@ -383,8 +437,8 @@ pub unsafe extern "C" fn mcplink_request_capabilities(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a request of this library.
-        let request = unsafe { get(request) };
-        shown(request.and_then(|request| {
+        let request = unsafe { find(request) };
+        shown(request.as_deref().and_then(|request| {
             let terms = request.terms.as_ref()?;
             parsed(&request.capabilities, || written(&terms.capabilities))
         }))

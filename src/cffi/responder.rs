@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::arg;
 use super::callback_executor::CallbackExecutor;
-use super::entry::{Outcome, ffi, get, keep, need, plain, release, value};
+use super::entry::{Outcome, ffi, find, keep, need, plain, release, value};
 use super::error::{Failure, mcplink_error_t};
-use super::handle::Process;
+use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
+use super::log::level_of;
 use super::pending_request::{Answer, Call, Question};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
@@ -24,7 +26,7 @@ use super::text::{filled, name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
-use crate::schema::{InputRequest, LoggingLevel};
+use crate::schema::InputRequest;
 use crate::server::{AskError, Context};
 use crate::sync::Mutex;
 
@@ -46,6 +48,10 @@ pub struct mcplink_responder_t {
     /// Values that were returned to the host. They stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnCancel>>,
+}
+
+impl Object for mcplink_responder_t {
+    const KIND: ObjectKind = ObjectKind::Responder;
 }
 
 struct Slot {
@@ -120,10 +126,12 @@ impl mcplink_responder_t {
             });
             return;
         }
-        let responder = Arc::as_ptr(&self).cast_mut();
+        let owner = self.owner;
+        let lent = Lent::with_part(self, |responder| &responder.request);
+        let responder = lent.handle();
         // A foreign exception ends the process in `call_back`. A panic of a handler in Rust leaves
         // the request unanswered. Dropping the request then sends an internal error.
-        _ = call_back(self.owner, || handler(&raw const self.request, responder));
+        _ = call_back(owner, || handler(slots::view_of(responder), responder));
     }
 
     /// Calls `look` with the pending request. Fails if the request was answered before. Another
@@ -245,12 +253,12 @@ pub(super) fn unsupported() -> Failure {
 /// mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
 /// server or client. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_keep(
     responder: *mut mcplink_responder_t,
 ) -> *mut mcplink_responder_t {
-    // SAFETY: the header requires a responder of this library, which is live; it came from an
-    // `Arc`.
+    // SAFETY: the header requires a responder of this library.
     unsafe { keep(responder) }
 }
 
@@ -266,7 +274,7 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
     // SAFETY: the header requires that the responder was kept, and is released once for each
     // mcplink_responder_keep.
     unsafe {
-        if get(responder).is_some_and(|responder| responder.process.is_foreign()) {
+        if slots::peek(responder, |it| it.process.is_foreign()).unwrap_or(false) {
             // The parent process answers the request.
             return;
         }
@@ -284,7 +292,8 @@ pub unsafe extern "C" fn mcplink_responder_request(
     responder: *const mcplink_responder_t,
 ) -> *const mcplink_request_t {
     // SAFETY: the header requires a responder of this library.
-    unsafe { get(responder) }.map_or(std::ptr::null(), |responder| &raw const responder.request)
+    let responder = unsafe { find(responder) }.map(|_| slots::view_of(responder));
+    responder.unwrap_or(std::ptr::null())
 }
 
 /// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
@@ -300,7 +309,7 @@ pub unsafe extern "C" fn mcplink_responder_is_cancelled(
 ) -> bool {
     value(false, || {
         // SAFETY: the header requires a responder of this library.
-        unsafe { get(responder) }.is_some_and(mcplink_responder_t::is_cancelled)
+        unsafe { find(responder) }.is_some_and(|responder| responder.is_cancelled())
     })
 }
 
@@ -319,6 +328,7 @@ pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_
 /// set, or when the responder is freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_on_cancel(
     responder: *mut mcplink_responder_t,
@@ -392,49 +402,6 @@ pub unsafe extern "C" fn mcplink_responder_progress(
     })
 }
 
-/// The severity of a log message, after RFC 5424.
-#[repr(i32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "constants of C")]
-pub enum mcplink_log_level {
-    /// Details for debugging.
-    MCPLINK_LOG_DEBUG = 0,
-    /// General information.
-    MCPLINK_LOG_INFO = 1,
-    /// Normal but significant events.
-    MCPLINK_LOG_NOTICE = 2,
-    /// Warning conditions.
-    MCPLINK_LOG_WARNING = 3,
-    /// Error conditions.
-    MCPLINK_LOG_ERROR = 4,
-    /// Critical conditions.
-    MCPLINK_LOG_CRITICAL = 5,
-    /// Action must be taken at once.
-    MCPLINK_LOG_ALERT = 6,
-    /// The system is unusable.
-    MCPLINK_LOG_EMERGENCY = 7,
-}
-
-/// Returns the log level for the number that C passes.
-pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
-    use mcplink_log_level as Level;
-    let known = [
-        (Level::MCPLINK_LOG_DEBUG, LoggingLevel::Debug),
-        (Level::MCPLINK_LOG_INFO, LoggingLevel::Info),
-        (Level::MCPLINK_LOG_NOTICE, LoggingLevel::Notice),
-        (Level::MCPLINK_LOG_WARNING, LoggingLevel::Warning),
-        (Level::MCPLINK_LOG_ERROR, LoggingLevel::Error),
-        (Level::MCPLINK_LOG_CRITICAL, LoggingLevel::Critical),
-        (Level::MCPLINK_LOG_ALERT, LoggingLevel::Alert),
-        (Level::MCPLINK_LOG_EMERGENCY, LoggingLevel::Emergency),
-    ];
-    let found = known.into_iter().find(|(known, _)| *known as i32 == level);
-    found.map(|(_, level)| level).ok_or_else(|| {
-        let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
-        Error::new(ErrorKind::Invalid, text)
-    })
-}
-
 /// Refuses the request unless these scopes were granted to the principal. This function is for a
 /// handler that learns only at run time which scopes the request requires. Scopes that are known
 /// beforehand are set with mcplink_server_require_scopes.
@@ -451,6 +418,7 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 /// with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
 /// client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_need_scopes(
     responder: *mut mcplink_responder_t,
@@ -494,7 +462,7 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_log(
     responder: *mut mcplink_responder_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
@@ -527,6 +495,7 @@ pub unsafe extern "C" fn mcplink_responder_log(
 /// invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(
     responder: *mut mcplink_responder_t,
@@ -598,6 +567,7 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
 /// answer.
 /// Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_remember(
     responder: *mut mcplink_responder_t,
@@ -639,7 +609,7 @@ pub unsafe extern "C" fn mcplink_responder_recall(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a responder of this library and text that ends in NUL.
-        let (responder, key) = unsafe { (get(responder), name(key, "key")) };
+        let (responder, key) = unsafe { (find(responder), name(key, "key")) };
         let (Some(responder), Ok(key)) = (responder, key) else {
             return std::ptr::null();
         };

@@ -7,8 +7,11 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::entry::{get, release, value};
-use super::json::{Document, mcplink_json_t, shown};
+use super::arg;
+use super::entry::{get, value};
+use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
+use super::json::{Document, JsonNode, mcplink_json_t, shown};
+use super::log;
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of};
 use crate::error::{Error, ErrorKind, Result};
@@ -39,26 +42,30 @@ pub struct mcplink_result_t {
     bytes: OnceLock<Vec<Decoded>>,
 }
 
+impl Object for mcplink_result_t {
+    const KIND: ObjectKind = ObjectKind::Result;
+}
+
 /// The kind of a content block.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_content_kind {
     /// No content block: the index is out of range.
     MCPLINK_CONTENT_NONE = 0,
     /// Text, in the member "text".
-    MCPLINK_CONTENT_TEXT = 1,
+    MCPLINK_CONTENT_TEXT = 301,
     /// An image: see mcplink_result_content_bytes and the member "mimeType".
-    MCPLINK_CONTENT_IMAGE = 2,
+    MCPLINK_CONTENT_IMAGE = 302,
     /// Audio: see mcplink_result_content_bytes and the member "mimeType".
-    MCPLINK_CONTENT_AUDIO = 3,
+    MCPLINK_CONTENT_AUDIO = 303,
     /// A resource link, in the member "uri".
-    MCPLINK_CONTENT_RESOURCE_LINK = 4,
+    MCPLINK_CONTENT_RESOURCE_LINK = 304,
     /// An embedded resource, in the member "resource".
-    MCPLINK_CONTENT_RESOURCE = 5,
+    MCPLINK_CONTENT_RESOURCE = 305,
     /// The binary contents of a resource that was read.
-    MCPLINK_CONTENT_BLOB = 6,
+    MCPLINK_CONTENT_BLOB = 306,
     /// A kind that this library does not know: see the member "type".
-    MCPLINK_CONTENT_OTHER = 7,
+    MCPLINK_CONTENT_OTHER = 307,
 }
 
 use mcplink_content_kind as Kind;
@@ -102,14 +109,23 @@ impl From<RawResult> for Raw {
     }
 }
 
+/// A result that several owners share: C and a call.
+pub(super) type SharedResult = Arc<Tagged<mcplink_result_t>>;
+
+/// Converts a result into a reference that C owns.
+pub(super) fn owned(result: SharedResult) -> *mut mcplink_result_t {
+    result.own();
+    Arc::into_raw(result).cast_mut().cast()
+}
+
 impl mcplink_result_t {
     /// Makes the result of a request, without checking the result.
-    pub(super) fn new(raw: RawResult) -> Arc<Self> {
+    pub(super) fn new(raw: RawResult) -> SharedResult {
         Self::with(raw.into(), Model::Any, OnceLock::new(), false)
     }
 
     /// Makes an empty result, for a request that returns nothing.
-    pub(super) fn empty() -> Arc<Self> {
+    pub(super) fn empty() -> SharedResult {
         Self::new(RawResult::alone("{}"))
     }
 
@@ -118,8 +134,8 @@ impl mcplink_result_t {
         model: Model,
         tree: OnceLock<Option<Document>>,
         is_tool_error: bool,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> SharedResult {
+        Arc::new(Tagged::new(Self {
             raw,
             is_tool_error,
             model,
@@ -127,7 +143,7 @@ impl mcplink_result_t {
             misfits: OnceLock::new(),
             text: OnceLock::new(),
             bytes: OnceLock::new(),
-        })
+        }))
     }
 
     /// Makes the result of a method, and parses the result at once.
@@ -136,7 +152,7 @@ impl mcplink_result_t {
     ///
     /// [`ErrorKind::Protocol`] when a value has no C representation, such as a lone surrogate in a
     /// string. Without this check the value would look empty.
-    pub(super) fn read(method: &'static str, raw: RawResult) -> Result<Arc<Self>> {
+    pub(super) fn read(method: &'static str, raw: RawResult) -> Result<SharedResult> {
         Self::read_as(method, Model::Of(method), raw)
     }
 
@@ -146,18 +162,18 @@ impl mcplink_result_t {
         method: &'static str,
         raw: RawResult,
         misfits: Vec<Misfit>,
-    ) -> Result<Arc<Self>> {
+    ) -> Result<SharedResult> {
         Self::read_as(method, Model::List(misfits), raw)
     }
 
-    fn read_as(method: &str, model: Model, raw: RawResult) -> Result<Arc<Self>> {
+    fn read_as(method: &str, model: Model, raw: RawResult) -> Result<SharedResult> {
         let raw = Raw::from(raw);
         let tree = Document::parse(raw.as_str()).map_err(|error| {
             let text = format!("the result of {method} can't be read: {error}");
             Error::new(ErrorKind::Protocol, text).sent(true)
         })?;
-        let is_tool_error = method == method::TOOLS_CALL
-            && tree.member("isError").is_some_and(mcplink_json_t::is_true);
+        let is_tool_error =
+            method == method::TOOLS_CALL && tree.member("isError").is_some_and(|it| it.is_true());
         Ok(Self::with(raw, model, Some(tree).into(), is_tool_error))
     }
 
@@ -169,7 +185,7 @@ impl mcplink_result_t {
         }
     }
 
-    fn tree(&self) -> Option<&mcplink_json_t> {
+    fn tree(&self) -> Option<&JsonNode> {
         let tree = self.tree.get_or_init(|| {
             // A result of `mcplink_client_request` is valid JSON, but may contain a value that C
             // can't represent. Then the result has no tree.
@@ -178,7 +194,7 @@ impl mcplink_result_t {
         tree.as_deref()
     }
 
-    fn misfits(&self) -> Option<&mcplink_json_t> {
+    fn misfits(&self) -> Option<&JsonNode> {
         let misfits = self.misfits.get_or_init(|| {
             let misfits = match &self.model {
                 Model::Any => Vec::new(),
@@ -191,14 +207,14 @@ impl mcplink_result_t {
         misfits.as_deref()
     }
 
-    fn member(&self, key: &str) -> Option<&mcplink_json_t> {
+    fn member(&self, key: &str) -> Option<&JsonNode> {
         self.tree()?.member(key)
     }
 
     /// Returns the array with the content of a tool result, the contents of a resource, or the
     /// messages of a prompt. The flag is true for messages.
     fn blocks(&self) -> Option<(&mcplink_json_t, bool)> {
-        let is_list = |node: &&mcplink_json_t| node.is_array();
+        let is_list = |node: &&JsonNode| node.is_array();
         let plain = self.member("content").filter(is_list);
         let plain = plain.or_else(|| self.member("contents").filter(is_list));
         if let Some(blocks) = plain {
@@ -211,7 +227,7 @@ impl mcplink_result_t {
         self.blocks().map_or(0, |(blocks, _)| blocks.len())
     }
 
-    fn content(&self, index: usize) -> Option<&mcplink_json_t> {
+    fn content(&self, index: usize) -> Option<&JsonNode> {
         let (blocks, are_messages) = self.blocks()?;
         let block = blocks.item(index)?;
         if are_messages {
@@ -290,11 +306,11 @@ fn to_json(misfit: &Misfit) -> Value {
     })
 }
 
-fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
+fn kind_of(block: Option<&JsonNode>) -> Kind {
     let Some(block) = block else {
         return Kind::MCPLINK_CONTENT_NONE;
     };
-    match block.member("type").and_then(mcplink_json_t::as_str) {
+    match block.member("type").and_then(|it| it.as_str()) {
         Some("text") => Kind::MCPLINK_CONTENT_TEXT,
         Some("image") => Kind::MCPLINK_CONTENT_IMAGE,
         Some("audio") => Kind::MCPLINK_CONTENT_AUDIO,
@@ -314,7 +330,15 @@ fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     // SAFETY: the header requires a result of this library, freed once.
-    unsafe { release(result) }
+    let freed = unsafe { tagged(result) }.and_then(Tagged::disown);
+    match freed {
+        // SAFETY: C owned a reference, which `owned` made of an `Arc`.
+        Ok(()) => value((), || {
+            // SAFETY: as above.
+            drop(unsafe { Arc::from_raw(result.cast::<Tagged<mcplink_result_t>>()) })
+        }),
+        Err(fault) => log::fault::<mcplink_result_t>(fault),
+    }
 }
 
 /// Returns the result as a JSON value.
@@ -331,7 +355,7 @@ pub unsafe extern "C" fn mcplink_result_json(
 ) -> *const mcplink_json_t {
     // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(mcplink_result_t::tree))
+        shown(get(result).and_then(|result| result.tree()))
     })
 }
 
@@ -358,7 +382,7 @@ pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> 
 pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
     value(mcplink_str_t::EMPTY, || {
         // SAFETY: the header requires a result of this library.
-        unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, mcplink_result_t::text)
+        unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, |result| result.text())
     })
 }
 
@@ -424,7 +448,7 @@ pub unsafe extern "C" fn mcplink_result_misfits(
 ) -> *const mcplink_json_t {
     // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(mcplink_result_t::misfits))
+        shown(get(result).and_then(|result| result.misfits()))
     })
 }
 
@@ -438,7 +462,7 @@ pub unsafe extern "C" fn mcplink_result_misfits(
 pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_result_t) -> usize {
     value(0, || {
         // SAFETY: the header requires a result of this library.
-        unsafe { get(result) }.map_or(0, mcplink_result_t::content_count)
+        unsafe { get(result) }.map_or(0, |result| result.content_count())
     })
 }
 
@@ -471,7 +495,7 @@ pub unsafe extern "C" fn mcplink_result_content(
 pub unsafe extern "C" fn mcplink_result_content_kind(
     result: *const mcplink_result_t,
     index: usize,
-) -> i32 {
+) -> arg::mcplink_content_kind {
     value(Kind::MCPLINK_CONTENT_NONE, || {
         // SAFETY: the header requires a result of this library.
         kind_of(unsafe { get(result) }.and_then(|result| result.content(index)))

@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 /// success with a condition to check.
 ///
 /// Codes are never renumbered and never reused. Treat an unknown negative code as failure.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_status {
     /// Success.

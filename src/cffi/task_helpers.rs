@@ -18,6 +18,7 @@ use super::status::{mcplink_status, mcplink_status_t};
 /// Returns: MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
 /// answering. MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_become_task(
     responder: *mut mcplink_responder_t,
@@ -51,6 +52,7 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
 /// the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
 /// client. Threads: any. Blocks: only while a client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_send_away(
     responder: *mut mcplink_responder_t,

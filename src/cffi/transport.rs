@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::entry::{Outcome, plain, value};
 use super::error::Failure;
-use super::handle::{Gate, Handled, enter, free_handle, into_raw};
+use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
@@ -30,6 +30,10 @@ const MAX_FED: usize = 16 << 20;
 pub struct mcplink_transport_t {
     gate: Gate,
     pipe: Arc<Pipe>,
+}
+
+impl Object for mcplink_transport_t {
+    const KIND: ObjectKind = ObjectKind::Transport;
 }
 
 /// Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
@@ -306,6 +310,7 @@ impl Handled for mcplink_transport_t {
 /// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_new(
     user: *mut c_void,
@@ -383,6 +388,7 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 /// any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed(
     transport: *mut mcplink_transport_t,
@@ -406,6 +412,7 @@ pub unsafe extern "C" fn mcplink_transport_feed(
 /// connection normally.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed_end(
     transport: *mut mcplink_transport_t,

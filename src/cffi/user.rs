@@ -6,17 +6,9 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::json::mcplink_json_t;
-
 /// Releases the user data of a callback. The function runs exactly once: when the callback is
 /// replaced, when its owner is freed, or at once when the callback can't be registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
-
-/// Receives an event: one of enum mcplink_event, with details in params. params is valid until the
-/// callback returns, and is NULL for an event without details. Ignore unknown events.
-pub type mcplink_event_fn = Option<
-    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
->;
 
 /// The `user` pointer of a callback, with its destructor. Every function that registers a callback
 /// first makes this object, so that `destroy` also runs if the registration fails.

@@ -6,11 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::entry::{Outcome, ffi, free, need, need_mut, plain};
+use super::entry::{Outcome, ffi, free, need_mut, own, plain};
 use super::error::mcplink_error_t;
+use super::handle::{Kind as ObjectKind, Object};
 use super::json::json_payload;
 use super::status::{mcplink_status, mcplink_status_t};
-use super::text::{bytes, mcplink_str_t, name, payload};
+use super::text::{bytes, mcplink_str_t, missing, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON writer: builds one JSON value step by step.
@@ -25,6 +26,10 @@ pub struct mcplink_writer_t {
     whole: bool,
     /// The first error of a step.
     fault: Option<Error>,
+}
+
+impl Object for mcplink_writer_t {
+    const KIND: ObjectKind = ObjectKind::Writer;
 }
 
 use mcplink_writer_t as Writer;
@@ -163,9 +168,10 @@ unsafe fn write(
 /// Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
 /// at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
-    Box::into_raw(Box::default())
+    own(Default::default())
 }
 
 /// Frees a writer and the text that mcplink_writer_finish returned.
@@ -399,6 +405,7 @@ pub unsafe extern "C" fn mcplink_writer_bytes(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
 /// value, NaN, or text that is not UTF-8. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_finish(
     writer: *mut mcplink_writer_t,
@@ -409,7 +416,9 @@ pub unsafe extern "C" fn mcplink_writer_finish(
     // to.
     unsafe {
         ffi(err, || {
-            need(out, "out")?;
+            if out.is_null() {
+                return Err(missing("out").into());
+            }
             out.write(mcplink_str_t::EMPTY);
             out.write(need_mut(writer, "writer")?.finish()?);
             Ok(mcplink_status::MCPLINK_OK)

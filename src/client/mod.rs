@@ -12,6 +12,7 @@ mod builder;
 mod cache;
 mod call_options;
 mod calls;
+mod config;
 mod connect;
 mod connect_cancel;
 mod era;
@@ -45,6 +46,7 @@ pub use self::cache::ResponseCache;
 pub use self::call_options::CallOptions;
 #[cfg(feature = "cffi")]
 pub(crate) use self::calls::tool_params;
+pub use self::config::{Config, ConfigInput, ConfigWarning, ServerConfig};
 pub use self::era::{Era, EraMemory};
 pub use self::paging::{Items, ListPage, Pages};
 pub use self::pending_call::{CallEvent, PendingCall};

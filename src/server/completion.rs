@@ -161,7 +161,7 @@ fn rank(value: &str, typed: &str) -> Option<u8> {
     message = "a completer can't return `{Self}`",
     label = "the handler of this completer returns `{Self}`",
     note = "return a `Vec` of texts, or a `Completion`",
-    note = "a handler that fails returns a `Result` with `mcplink::server::HandlerError`, into which `?` converts errors"
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
 )]
 pub trait CompletionOutput {
     /// Converts the value into a completion.

@@ -24,8 +24,8 @@ use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 #[diagnostic::on_unimplemented(
     message = "a tool can't return `{Self}`",
     label = "the handler of this tool returns `{Self}`",
-    note = "wrap a structured value in `mcplink::server::Json`; return a text, content blocks or a `CallToolResult`",
-    note = "a handler that fails returns a `Result` with `mcplink::server::HandlerError`, into which `?` converts errors"
+    note = "wrap a structured value in `Json`, or return a text, content or a `CallToolResult`",
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
 )]
 pub trait ToolOutput {
     /// Returns the JSON Schema of the structured value. Returns `None` if the type has no

@@ -138,8 +138,8 @@ impl ResourceRead {
 #[diagnostic::on_unimplemented(
     message = "a resource can't return `{Self}`",
     label = "the handler of this resource returns `{Self}`",
-    note = "return a `String`, a `Vec<u8>`, `ResourceContents`, several of them, or a `ReadResourceResult`",
-    note = "a handler that fails returns a `Result` with `mcplink::server::HandlerError`, into which `?` converts errors"
+    note = "return a `String`, a `Vec<u8>`, `ResourceContents` or a `ReadResourceResult`",
+    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
 )]
 pub trait ResourceOutput {
     /// Converts the value into the result of `resources/read`.

@@ -74,9 +74,9 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// header contains no revision.
     fn agree(&self, revision: Option<&str>);
 
-    /// Opens the listening stream, and passes its messages to `deliver` and its events to
-    /// `on_event`. The messages on this stream belong to no request. Blocks until the peer offers
-    /// no such stream, the session changes, or the transport stops.
+    /// Opens the listening stream. Passes its messages to `deliver`, and its events to `on_event`.
+    /// The messages on this stream belong to no request. Blocks until the peer offers no such
+    /// stream, the session changes, or the transport stops.
     ///
     /// # Errors
     ///

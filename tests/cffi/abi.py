@@ -36,9 +36,10 @@ def promises():
     lines = []
     for statement in statements():
         if "MCPLINK_API " in statement:
-            lines.append(statement[statement.index("MCPLINK_API ") + len("MCPLINK_API "):])
-        elif statement.startswith("enum "):
-            name = statement.split()[1]
+            attribute = "MCPLINK_NODISCARD " if "MCPLINK_NODISCARD " in statement else ""
+            lines.append(attribute + statement[statement.index("MCPLINK_API ") + len("MCPLINK_API "):])
+        elif statement.startswith("typedef enum "):
+            name = statement.split()[2]
             for constant in re.findall(r"(MCPLINK_\w+ = -?\w+)", statement):
                 lines.append(f"{name}: {constant}")
         elif statement.startswith("typedef"):

@@ -11,7 +11,8 @@ shared=$folder/libmcplink.so
 native=${native:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
 mkdir -p "$out/guests" "$out/parts" "$out/cpp"
 
-c_flags=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -pedantic -Wstrict-prototypes -Iinclude)
+# These programs ignore what they do not test; parts/mistakes.c tests the warnings.
+c_flags=(-std=c11 -D_GNU_SOURCE -DMCPLINK_NO_NODISCARD -g -Wall -Wextra -Werror -pedantic -Wstrict-prototypes -Iinclude)
 # What hosts compile their own code with.
 cpp_flags=(-g -Wall -Wextra -Werror -pedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor -Iinclude)
 check=()
@@ -54,6 +55,7 @@ build_program() {
     restricts) source=$out/$name.c && tests/cffi/restricts.py c "$source" ;;
     link) source=$out/link.c && tests/cffi/abi.py link "$source" ;;
     fuzz) tests/cffi/calls.py cases "$out/cases.h" ;;
+    kinds) tests/cffi/calls.py kinds "$out/kinds.h" ;;
   esac
   if [ -f "tests/cffi/$name.rs" ]; then
     rustc --edition 2021 --crate-type staticlib -C panic=unwind -O "tests/cffi/$name.rs" -o "$out/$name.a"

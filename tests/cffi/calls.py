@@ -4,6 +4,7 @@
     tests/cffi/calls.py nulls FILE.c      calls every function with NULL and 0 for everything
     tests/cffi/calls.py triples FILE.c    calls every function that takes (callback, user, destroy) so that it can't register them
     tests/cffi/calls.py cases FILE.h      every function with arguments that are picked at random: for fuzz.c
+    tests/cffi/calls.py kinds FILE.h      every function that takes an object, once for each of them: for kinds.c
 """
 
 import pathlib
@@ -30,6 +31,7 @@ class Parameter:
 
 class Function:
     def __init__(self, line):
+        line = line.removeprefix("MCPLINK_NODISCARD ")
         self.returns, self.name, parameters = re.match(r"^(.*?)(mcplink_\w+)\((.*)\)$", line).groups()
         self.returns = self.returns.strip()
         self.parameters = [] if parameters == "void" else [Parameter(text) for text in split(parameters)]
@@ -125,6 +127,48 @@ def triples():
     return "\n".join(text)
 
 
+def kinds():
+    """A table of calls: each passes one object, and NULL and 0 for all other arguments."""
+    text, table, names = [HEAD], [], set()
+    for function in functions():
+        for at, parameter in enumerate(function.parameters):
+            if not parameter.object or parameter.object.group(1) == "str":
+                continue
+            kind = parameter.object.group(1)
+            names.add(kind)
+            arguments, before, after = [], [], []
+            for other in function.parameters:
+                if other is parameter:
+                    arguments.append(f"({parameter.type})object")
+                elif other.name == "err" and other.out:
+                    arguments.append("err")
+                elif other.out:
+                    before.append(f"mcplink_{other.out.group(1)}_t *{other.name} = NULL;")
+                    arguments.append(f"&{other.name}")
+                    after.append(f"mcplink_{other.out.group(1)}_free({other.name});")
+                elif other.type == "int":
+                    arguments.append("-1")
+                elif other.type == "mcplink_str_t *":
+                    before.append(f"mcplink_str_t {other.name};")
+                    arguments.append(f"&{other.name}")
+                else:
+                    arguments.append("0")
+            call = f"{function.name}({', '.join(arguments)})"
+            gives = function.returns == "mcplink_status_t" and function.name != "mcplink_error_status"
+            text += [f"static mcplink_status_t call_{len(table)}(void *object, mcplink_error_t **err)", "{"]
+            text += [f"    {line}" for line in before]
+            text += ["    mcplink_status_t status = 0;", "    (void)err;", f"    status = {call};" if gives else f"    (void){call};"]
+            text += [f"    {line}" for line in after] + ["    return status;", "}", ""]
+            has_error = any(other.name == "err" and other.out for other in function.parameters)
+            table.append(f'    {{ "{function.name}", KIND_{kind}, call_{len(table)}, {int(gives)}, {int(gives and at == 0)}, '
+                         f"{int(gives and at == 0 and has_error)} }},")
+    text[1:1] = ["enum { " + ", ".join(f"KIND_{name}" for name in sorted(names)) + ", KINDS };",
+                 "static const char *const KIND_NAMES[] = { " + ", ".join(f'"mcplink_{name}_t"' for name in sorted(names)) + " };", ""]
+    text += ["static const struct {", "    const char *name;", "    int kind;", "    mcplink_status_t (*call)(void *object, mcplink_error_t **err);",
+             "    int gives_status, is_first, has_error;", "} CALLS[] = {", *table, "};", ""]
+    return "\n".join(text)
+
+
 # What is not called at random, and why.
 LEFT_OUT = {
     "mcplink_server_serve_stdio": "takes the program's own streams",
@@ -160,6 +204,8 @@ def argument(function, at):
         return "len"
     if parameter.name == "count" and parameter.type == "size_t":
         return "below(3)"
+    if re.fullmatch(r"mcplink_\w+", parameter.type) and parameter.type != "mcplink_status_t":
+        return f"({parameter.type})pick_int()"
     simple = {
         "size_t": "pick_size()", "uint64_t": "pick_size()", "uint16_t": "(uint16_t)pick_size()", "uint32_t": "pick_time()", "int32_t": "pick_int()", "mcplink_status_t": "pick_int()",
         "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "int": "pick_fd()", "ptrdiff_t": "pick_fd()",
@@ -237,5 +283,7 @@ if __name__ == "__main__":
             pathlib.Path(file).write_text(triples())
         case ["cases", file]:
             pathlib.Path(file).write_text(cases())
+        case ["kinds", file]:
+            pathlib.Path(file).write_text(kinds())
         case _:
             sys.exit(__doc__)

@@ -75,13 +75,13 @@ inline mcplink::oauth_client bad_client()
 inline mcplink::oauth bad_oauth()
 {
     mcplink::oauth oauth;
-    oauth.dpop(4711);
+    oauth.dpop(static_cast<mcplink_dpop>(99));
     return oauth;
 }
 inline mcplink::resource_server bad_tokens()
 {
     mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
-    tokens.dpop(4711);
+    tokens.dpop(static_cast<mcplink_dpop>(99));
     return tokens;
 }
 template <class T> const T &moved(T object)

@@ -181,7 +181,14 @@ TEXTS = {
     "meta": '"{}"', "annotations": '"{}"', "settings": '"{}"', "json": '"{\\"keys\\":[]}"', "issuer": '"https://second.example"', "target": '"t"',
     "host": '"files.example"', "origin": '"https://files.example"', "audience": '"https://files.example/mcp"', "token": '"token"',
 }
-NUMBERS = {"kind": "MCPLINK_PARAM_STRING", "subject": "MCPLINK_SUBJECT_ID_TOKEN"}
+NUMBERS = {"flags": "MCPLINK_PARAM_REQUIRED"}
+ENUMS = {
+    "mcplink_param_type": "MCPLINK_PARAM_STRING", "mcplink_subject": "MCPLINK_SUBJECT_ID_TOKEN", "mcplink_log_level": "MCPLINK_LOG_INFO",
+    "mcplink_era": "MCPLINK_ERA_LEGACY", "mcplink_limit": "MCPLINK_LIMIT_MESSAGE_BYTES", "mcplink_http_limit": "MCPLINK_HTTP_LIMIT_SESSIONS",
+    "mcplink_stderr": "MCPLINK_STDERR_INHERIT", "mcplink_dpop": "MCPLINK_DPOP_NEVER", "mcplink_primitive": "MCPLINK_PRIMITIVE_TOOL",
+    "mcplink_list": "MCPLINK_LIST_TOOLS", "mcplink_tool_hint": "MCPLINK_HINT_READ_ONLY", "mcplink_task_support": "MCPLINK_TASK_OPTIONAL",
+    "mcplink_completion_of": "MCPLINK_COMPLETION_OF_PROMPT",
+}
 
 
 def lengths(function):
@@ -202,6 +209,8 @@ def good(function, at):
         return "NULL" if "(*)" in parameter.type else f"on_{parameter.type[len('mcplink_'):-len('_fn')]}"
     if parameter.type == "const char *":
         return TEXTS.get(parameter.name, '"text"')
+    if parameter.type in ENUMS:
+        return ENUMS[parameter.type]
     if parameter.type in ("int32_t", "uint32_t", "size_t", "uint64_t", "int64_t", "uint16_t", "ptrdiff_t"):
         return NUMBERS.get(parameter.name, "1")
     if parameter.type == "bool":
@@ -244,7 +253,7 @@ def holes(function):
             hole(f"{parameter.name} refused", True, **{here: f"bad_{parameter.object.group(1)}"})
         elif parameter.is_callback():
             hole(f"{parameter.name} NULL", True, **{here: "NULL"})
-        elif parameter.type == "int32_t":
+        elif parameter.type == "int32_t" or parameter.type in ENUMS:
             hole(f"{parameter.name} of another kind", True, **{here: "-1"})
             hole(f"{parameter.name} of another kind", True, **{here: "4711"})
         elif parameter.type == "int64_t":
@@ -359,6 +368,8 @@ def in_cpp():
                 good_one, bad = "std::string_view(certificate)", ["std::string_view()", 'std::string_view("")', 'std::string_view("\\xff\\xfe")']
             elif kind == "F":
                 good_one, bad = None, ["nullptr", f"std::function<{SIGNATURES[callbacks[name]]}>()"]
+            elif kind in ENUMS:
+                good_one, bad = ENUMS[kind], [f"static_cast<{kind}>(99)"]
             elif kind == "std::int32_t":
                 good_one, bad = "1", ["-1", "4711"]
             elif kind.startswith("const resource_server"):

@@ -35,7 +35,9 @@ class Programs:
     issuer: list[str]
 
     def at(self, name: str) -> str:
-        return str((self.examples / name).absolute())
+        # The tool is no example: it lies beside their folder.
+        folder = self.examples.parent if name == "mcplink" else self.examples
+        return str((folder / name).absolute())
 
 
 @dataclass
@@ -55,7 +57,7 @@ class World:
     def mcp(self, *words: str, person: str = "grants") -> tuple[int, str, str]:
         """Exit status, standard output and standard error of one run, in which a person sits at the browser."""
         where = ["--url", self.server, "--login", "--tokens", str(self.store)]
-        return self.run([self.programs.at("mcp"), *where, *words], person)
+        return self.run([self.programs.at("mcplink"), *where, *words], person)
 
     def login(self, *words: str) -> tuple[int, str, str]:
         options = ["--person", str(self.folder / "bin" / "xdg-open"), "--tokens", str(self.store)]

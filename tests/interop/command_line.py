@@ -1,4 +1,4 @@
-"""Checks of `mcp`, the command line: what it prints for people and for programs, at a terminal and without one, and how it ends."""
+"""Checks of `mcplink`, the command line: what it prints for people and for programs, at a terminal and without one, and how it ends."""
 
 import json
 from pathlib import Path
@@ -75,15 +75,15 @@ def check_of_actions(argv: list[str], name: str, server: list[str], server_name:
         expect(status == TOOL_FAILED, "exit status, that of the first failure", [status, err])
         return f"{len(script)} actions"
 
-    return Check(f"mcp --json -> {name} {era}", body)
+    return Check(f"mcplink --json -> {name} {era}", body)
 
 
 # --- a person at a terminal -----------------------------------------------------------------------------------------------------
 
 
 TELLING = [
-    ("mcp> ", "listen demo://text\n"),
-    ("mcp> ", "call touch uri=demo://text\n"),
+    ("mcplink> ", "listen demo://text\n"),
+    ("mcplink> ", "call touch uri=demo://text\n"),
     ("demo://text has changed\n", ""),
     ("the tools have changed\n", "quit\n"),
 ]
@@ -97,27 +97,27 @@ TELLING_JSON = [
 def check_at_terminal(argv: list[str], name: str, server: list[str], era: str, tells: bool) -> Check:
     """A session of the shell at a terminal: tables, a bar, the server's questions, and what it tells by itself."""
     dialogue = [
-        ("mcp> ", "tools\n"),
-        ("mcp> ", "call slow steps=3 delay_ms=150\n"),
-        ("mcp> ", "call ask\n"),
+        ("mcplink> ", "tools\n"),
+        ("mcplink> ", "call slow steps=3 delay_ms=150\n"),
+        ("mcplink> ", "call ask\n"),
         ("Who are you?", ""),
         ("name", "Ada\n"),
         ("(c)ancel: ", "y\n"),
         ("It is Ada.", ""),
-        ("mcp> ", "call sample\n"),
+        ("mcplink> ", "call sample\n"),
         ("(user) The capital of France?", ""),
         ("refuses): ", "Paris\n"),
         ("The model says Paris.", ""),
-        ("mcp> ", "call roots\n"),
+        ("mcplink> ", "call roots\n"),
         ("Roots: file:///home/ada", ""),
-        ("mcp> ", "call media\n"),
-        ("mcp> ", "resources\n"),
-        ("mcp> ", "read demo://bytes\n"),
-        ("mcp> ", "prompts\n"),
-        ("mcp> ", "prompt praise name=Ada\n"),
-        ("mcp> ", "call no_such_tool\n"),
-        ("mcp> ", "dance\n"),
-        *(TELLING if tells else [("mcp> ", "quit\n")]),
+        ("mcplink> ", "call media\n"),
+        ("mcplink> ", "resources\n"),
+        ("mcplink> ", "read demo://bytes\n"),
+        ("mcplink> ", "prompts\n"),
+        ("mcplink> ", "prompt praise name=Ada\n"),
+        ("mcplink> ", "call no_such_tool\n"),
+        ("mcplink> ", "dance\n"),
+        *(TELLING if tells else [("mcplink> ", "quit\n")]),
     ]
     shows = [
         "NAME ",
@@ -145,7 +145,7 @@ def check_at_terminal(argv: list[str], name: str, server: list[str], era: str, t
             run_at_terminal(check, [*argv, "--json", "shell", "--", *noting_pids(pids, server)], pids, TELLING_JSON)
         return f"{len(dialogue)} steps"
 
-    return Check(f"mcp at a terminal -> {name} {era}", body)
+    return Check(f"mcplink at a terminal -> {name} {era}", body)
 
 
 FORMS = [
@@ -200,7 +200,7 @@ def checks_of_questions(argv: list[str], everything: list[str]) -> list[Check]:
                 expect(status == wanted, f"{words[1]}: exit status, not {wanted}", status)
             return f"{len(FORMS)} dialogues"
 
-        return Check(f"mcp is asked by everything_server {era}", body)
+        return Check(f"mcplink is asked by everything_server {era}", body)
 
     return [check_of("legacy"), check_of("modern")]
 
@@ -214,24 +214,24 @@ def check_of_signals(argv: list[str], everything: list[str], era: str) -> Check:
         (ask.split(), [("username", SIGINT)]),
         (ask.split(), [("username", "Ada\n"), ("email", "a@b.c\n"), ("(c)ancel: ", SIGTERM)]),
         (["call", "test_sampling", "prompt=Why?"], [("refuses): ", SIGHUP)]),
-        (["shell"], [("mcp> ", SIGINT)]),
+        (["shell"], [("mcplink> ", SIGINT)]),
     ]
     in_shell = [
-        ("mcp> ", f"{slow}\n"),
+        ("mcplink> ", f"{slow}\n"),
         ("[", SIGINT),
-        ("mcp: interrupted\n", ""),
-        ("mcp> ", f"{ask}\n"),
+        ("mcplink: interrupted\n", ""),
+        ("mcplink> ", f"{ask}\n"),
         ("(Your user name)", SIGINT),
-        ("mcp: interrupted\n", ""),
+        ("mcplink: interrupted\n", ""),
         # What is typed from now on is the shell's.
-        ("mcp> ", "call echo message=hej\n"),
+        ("mcplink> ", "call echo message=hej\n"),
         ("\nhej\n", ""),
-        ("mcp> ", f"{ask}\n"),
+        ("mcplink> ", f"{ask}\n"),
         ("(Your user name)", "Eve\n"),
         ("email", "a@b.c\n"),
         ("(c)ancel: ", "y\n"),
         ("accept", ""),
-        ("mcp> ", SIGTERM),
+        ("mcplink> ", SIGTERM),
     ]
 
     def body(check: Check, folder: Path) -> str:
@@ -243,7 +243,7 @@ def check_of_signals(argv: list[str], everything: list[str], era: str) -> Check:
             expect(status == INTERRUPTED, f"{words}: exit status", [status, shown])
         return f"{len(once) + 1} dialogues"
 
-    return Check(f"mcp is interrupted {era}", body)
+    return Check(f"mcplink is interrupted {era}", body)
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------------------
@@ -257,15 +257,15 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
         (["tools"], None, USAGE, "the server is missing"),
         (["tools", "node", "server.js"], None, USAGE, "the server's command stands behind --"),
         (["dance"], server, USAGE, "there is no action dance"),
-        (["call"], server, USAGE, "call takes the name of a tool"),
+        (["call"], server, USAGE, "<NAME>"),
         (["call", "greet", "Ada"], server, USAGE, "KEY=VALUE"),
         (["call", "greet", '{"name": '], server, USAGE, "not a JSON object"),
         (["call", "greet", "name=a", "name=b"], server, USAGE, "given twice"),
-        (["--loud", "tools"], server, USAGE, "there is no option --loud"),
-        (["--era", "stone", "tools"], server, USAGE, "legacy, modern or auto"),
+        (["--loud", "tools"], server, USAGE, "unexpected argument '--loud'"),
+        (["--era", "stone", "tools"], server, USAGE, "auto, legacy, modern"),
         (["--revision", "2020-01-01", "tools"], server, USAGE, "2026-07-28"),
         (["--era", "modern", "--revision", "2025-06-18", "tools"], server, USAGE, "contradict"),
-        (["--timeout", "soon", "tools"], server, USAGE, "--timeout takes seconds"),
+        (["--timeout", "soon", "tools"], server, USAGE, "expected a number of seconds"),
         (["--root", "/does/not/exist", "tools"], server, USAGE, "--root"),
         (["--url", "nonsense", "tools"], None, USAGE, "neither with http://"),
         (["--url", "http://127.0.0.1:9/mcp", "tools"], None, LOST, "can't be reached"),
@@ -294,8 +294,8 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
             pids.unlink(missing_ok=True)
             status, out = run_program(check, [*argv, *words, *(["--", *command] if command else [])], pids)
             seen = [status, out, check.stderr]
-            expect(status == code, f"mcp {' '.join(words)} has to end with {code}", seen)
-            expect(out == "" and said in check.stderr and check.stderr.startswith("mcp: "), f"mcp {' '.join(words)} has to say {said!r}", seen)
+            expect(status == code, f"mcplink {' '.join(words)} has to end with {code}", seen)
+            expect(out == "" and said in check.stderr and check.stderr.startswith("mcplink: "), f"mcplink {' '.join(words)} has to say {said!r}", seen)
         status, out, err = mcp(check, argv, ["--trace", "--era", "legacy", "call", "echo", "message=hej"], everything, folder)
         expect((status, out) == (DONE, "hej\n"), "a traced call", [status, out])
         traced = [line.split(None, 2) for line in err.splitlines()]
@@ -307,7 +307,7 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
         expect(json.loads(out)["protocolVersion"] == "2024-11-05", "a pinned revision", [status, out])
         return f"{len(cases) + 3} commands"
 
-    return Check("mcp says what went wrong", body)
+    return Check("mcplink says what went wrong", body)
 
 
 # --- the published servers ------------------------------------------------------------------------------------------------------
@@ -337,4 +337,4 @@ def check_of_calls(argv: list[str], name: str, choose) -> Check:
                 raise Failed(why)
         return f"{len(calls)} calls"
 
-    return Check(f"mcp --json -> {name}", body)
+    return Check(f"mcplink --json -> {name}", body)

@@ -233,7 +233,7 @@ SERVERS = [
 ]
 
 
-# --- running `mcp` --------------------------------------------------------------------------------------------------------------
+# --- running `mcplink` --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -245,7 +245,9 @@ class Programs:
     missing: dict[str, str] = field(default_factory=dict)  # packages that could not be installed, and why
 
     def ours(self, name: str) -> str:
-        return str((self.examples / name).absolute())
+        # The tool is no example: it lies beside their folder.
+        folder = self.examples.parent if name == "mcplink" else self.examples
+        return str((folder / name).absolute())
 
     def of(self, package: Package) -> str:
         if package.name in self.missing:
@@ -267,7 +269,7 @@ def open_list_call(programs: Programs, check: Check, scratch: Path, era: str, pl
     pids = scratch / "pids"
     script = "\n".join(["info", "tools", f"call {call.tool} {json.dumps(call.arguments)}"])
     env = {"HOME": str(scratch), **place.env}
-    words = [programs.ours("mcp"), "--json", "--era", era, "--timeout", str(TIMEOUT)]
+    words = [programs.ours("mcplink"), "--json", "--era", era, "--timeout", str(TIMEOUT)]
     if place.url:
         words += ["--url", place.url, "shell"]
     else:
@@ -316,8 +318,8 @@ def answer_of(status: int, called: list[dict], stderr: str) -> tuple[str, str]:
 
 def last_word(stderr: str, of: str = "") -> str:
     """The last line of `mcp` on standard error; servers write there too."""
-    lines = [line for line in stderr.splitlines() if line.startswith("mcp: ") and of in line]
-    return short(lines[-1].removeprefix("mcp: ")) if lines else "mcp does not say why"
+    lines = [line for line in stderr.splitlines() if line.startswith("mcplink: ") and of in line]
+    return short(lines[-1].removeprefix("mcplink: ")) if lines else "mcplink does not say why"
 
 
 def check_of_server(programs: Programs, server: Server, era: str) -> Check:
@@ -328,7 +330,7 @@ def check_of_server(programs: Programs, server: Server, era: str) -> Check:
                 stack.enter_context(server.around(scratch))
             return open_list_call(programs, check, scratch, era, place, server.call(scratch), server.modern)
 
-    return Check(f"mcp -> {server.package.name} {era}", body)
+    return Check(f"mcplink -> {server.package.name} {era}", body)
 
 
 # --- bridges --------------------------------------------------------------------------------------------------------------------
@@ -443,7 +445,7 @@ def check_of_bridge(programs: Programs, name: str, reach: Callable, modern: bool
             place = reach(stack, programs, scratch, behind)
             return open_list_call(programs, check, scratch, era, place, behind.call, modern and behind.modern)
 
-    return Check(f"mcp -> {name} -> {behind.name} {era}", body)
+    return Check(f"mcplink -> {name} -> {behind.name} {era}", body)
 
 
 # --- clients of others ----------------------------------------------------------------------------------------------------------
@@ -540,9 +542,9 @@ def run(programs: Programs, perform: Callable, lanes: int, only: str, lists: boo
     if lists:
         print("\n".join(check.name for check in wanted))
         return 0
-    for name in ("mcp", "everything_server"):
+    for name in ("mcplink", "everything_server"):
         if not os.access(programs.ours(name), os.X_OK):
-            print(f"FAILED there is no {programs.ours(name)}: build it with cargo build --example {name}")
+            print(f"FAILED there is no {programs.ours(name)}: build it with cargo build -p mcplink-cli && cargo build --example everything_server")
             return 1
     install(programs, lanes, fresh)
     counts = {"ok": 0, "FAILED": 0, "none": 0}

@@ -158,7 +158,7 @@ def run_at_terminal(
     which signal comes then. Gives all that was shown."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        argv, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=pids.parent, env={**os.environ, "COLUMNS": "80"}
+        argv, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=pids.parent, env={**os.environ, "COLUMNS": "80", "TERM": "dumb"}
     )
     os.close(theirs)
     shown, looked_at, left, give_up = "", 0, list(dialogue), time.monotonic() + DEADLINE

@@ -43,6 +43,7 @@ mod client_cache;
 mod client_calls;
 mod client_cancelling;
 mod client_children;
+mod client_config;
 mod client_fallback;
 mod client_misfits;
 mod client_opening;
@@ -144,8 +145,6 @@ mod list_changes;
 #[cfg(feature = "http-server")]
 mod listening;
 mod log_records;
-#[cfg(feature = "schemars")]
-mod mcp_cli;
 mod own_transport;
 mod panics;
 mod played;

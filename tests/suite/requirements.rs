@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Folders and files in which ids are looked for.
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 12] = [
     "src",
+    "cli",
     "tests",
     "docs",
     "include",
@@ -388,7 +389,7 @@ fn the_threat_model_names_what_exists() {
     for (at, word) in marked.iter().enumerate().skip(1).step_by(2) {
         // The tests of a file follow it, with a comma between two.
         let follows = matches!(marked[at - 1], " " | ", " | ",\n" | "\n");
-        let is_file = ["src/", "tests/", "examples/"]
+        let is_file = ["src/", "cli/", "tests/", "examples/"]
             .iter()
             .any(|folder| word.starts_with(folder));
         if is_file {

@@ -98,6 +98,7 @@ mod with {
     use crate::cffi::auth::settings::{Settings, invalid, mcplink_dpop};
     use crate::cffi::auth::token_store::{Functions, TokenStore};
     use crate::cffi::client::mcplink_token_t;
+    use crate::cffi::handle::{Lent, Tagged};
     use crate::cffi::log;
     use crate::cffi::text::{Text, mcplink_str_t};
     use crate::cffi::user::{Hook, call_back};
@@ -416,10 +417,10 @@ mod with {
             scopes: &scopes.join(" "),
         };
         let login = mcplink_login_t::new(&shown, owner, is_answer, answer);
-        let pointer = Arc::as_ptr(&login).cast_mut();
+        let lent = Lent::new(login);
         // SAFETY: the header requires valid arguments: the user data of the callback, and a login
         // that lives until the callback returns.
-        entered.call(|| unsafe { (hook.callback)(hook.user.ptr(), pointer) })
+        entered.call(|| unsafe { (hook.callback)(hook.user.ptr(), lent.handle()) })
     }
 
     /// Passes the login to the host, and blocks until the login is answered or over.
@@ -443,10 +444,10 @@ mod with {
         what: &str,
         ask: impl FnOnce(*mut mcplink_token_t) -> i32,
     ) -> Result<Option<Secret>> {
-        let mut token = mcplink_token_t { text: None };
-        let token_ptr = &raw mut token;
+        let mut token = Tagged::new(mcplink_token_t { text: None });
+        let token_ptr = token.as_mut_ptr();
         entered.ask(what, || ask(token_ptr))?;
-        Ok(token.text.map(Secret::new))
+        Ok(token.text.take().map(Secret::new))
     }
 
     fn required(what: &str, given: Option<Secret>) -> Result<Secret> {

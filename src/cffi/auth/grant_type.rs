@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::login::mcplink_login_t;
 use super::registered::{Registered, mcplink_oauth_client_t};
 use super::settings::{invalid, mcplink_oauth_t, set};
+use crate::cffi::arg;
 use crate::cffi::client::{mcplink_bearer_fn, mcplink_token_t};
 use crate::cffi::refusal::taken;
 use crate::cffi::status::mcplink_status_t;
@@ -81,15 +82,15 @@ impl Default for Way {
 }
 
 /// The kind of a credential that an identity provider issued when the user signed on.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_subject {
     /// An OpenID Connect ID token.
-    MCPLINK_SUBJECT_ID_TOKEN = 1,
+    MCPLINK_SUBJECT_ID_TOKEN = 1601,
     /// A refresh token of the identity provider.
-    MCPLINK_SUBJECT_REFRESH_TOKEN = 2,
+    MCPLINK_SUBJECT_REFRESH_TOKEN = 1602,
     /// A SAML 2.0 assertion.
-    MCPLINK_SUBJECT_SAML2 = 3,
+    MCPLINK_SUBJECT_SAML2 = 1603,
 }
 
 /// Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
@@ -274,7 +275,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_enterprise(
     oauth: *mut mcplink_oauth_t,
     token_endpoint: *const c_char,
     client: *const mcplink_oauth_client_t,
-    subject: i32,
+    subject: arg::mcplink_subject,
     callback: mcplink_bearer_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,

@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::entry::{Outcome, get, keep, need, plain, release, value};
-use crate::cffi::handle::Process;
+use crate::cffi::entry::{Outcome, find, keep, need, plain, release, value};
+use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
@@ -35,6 +35,10 @@ pub struct mcplink_login_t {
     is_answer: Option<Check>,
     visit: Arc<LoginAttempt>,
     on_over: Mutex<Option<OnCancel>>,
+}
+
+impl Object for mcplink_login_t {
+    const KIND: ObjectKind = ObjectKind::Login;
 }
 
 /// A function that checks whether a URL is the answer to a login.
@@ -141,7 +145,7 @@ impl LoginAttempt {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { get(login) }.map(|login| &login.url))
+    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.url))
 }
 
 /// Returns the URL, without the query, of the server that requires the login.
@@ -152,7 +156,7 @@ pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { get(login) }.map(|login| &login.server))
+    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.server))
 }
 
 /// Returns the scheme, host and port of the authorization server. Show them to the person before a
@@ -166,7 +170,11 @@ pub unsafe extern "C" fn mcplink_login_authorization_server(
     login: *const mcplink_login_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { get(login) }.map(|login| &login.authorization_server))
+    view_or_empty(
+        unsafe { find(login) }
+            .as_deref()
+            .map(|login| &login.authorization_server),
+    )
 }
 
 /// Returns the scopes that the person is asked to grant, separated by spaces.
@@ -177,7 +185,7 @@ pub unsafe extern "C" fn mcplink_login_authorization_server(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { get(login) }.map(|login| &login.scopes))
+    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.scopes))
 }
 
 /// Checks whether the login is over. A login is over when it was answered, when it timed out, or
@@ -191,7 +199,7 @@ pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> 
 pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) -> bool {
     value(false, || {
         // SAFETY: the header requires a login of this library.
-        unsafe { get(login) }.is_some_and(|login| login.visit.over.is_triggered())
+        unsafe { find(login) }.is_some_and(|login| login.visit.over.is_triggered())
     })
 }
 
@@ -205,6 +213,7 @@ pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) ->
 /// set, or when the login is freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_on_over(
     login: *mut mcplink_login_t,
@@ -251,6 +260,7 @@ fn answered(first: bool) -> Outcome {
 /// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
 /// listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_answer(
     login: *mut mcplink_login_t,
@@ -306,9 +316,10 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 /// once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
-    // SAFETY: the header requires a live login of this library; all logins came from an `Arc`.
+    // SAFETY: the header requires a login of this library.
     unsafe { keep(login) }
 }
 
@@ -322,7 +333,7 @@ pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
     // SAFETY: the header requires that the login was kept, and is released once for each
     // mcplink_login_keep.
     unsafe {
-        if get(login).is_some_and(|login| login.process.is_foreign()) {
+        if slots::peek(login, |login| login.process.is_foreign()).unwrap_or(false) {
             // The parent process waits for the answer.
             return;
         }

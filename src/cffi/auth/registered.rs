@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 
 use super::Hidden;
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, optional, payload};
@@ -13,6 +14,10 @@ use crate::cffi::text::{filled, filled_measured, optional, payload};
 pub struct mcplink_oauth_client_t {
     pub(super) registered: Registered,
     refusal: Refusal,
+}
+
+impl Object for mcplink_oauth_client_t {
+    const KIND: ObjectKind = ObjectKind::OAuthClient;
 }
 
 impl Settings for mcplink_oauth_client_t {
@@ -27,7 +32,7 @@ impl Settings for mcplink_oauth_client_t {
 
 impl mcplink_oauth_client_t {
     fn new(issuer: Option<&str>, id: &str) -> *mut Self {
-        Box::into_raw(Box::new(Self {
+        own(Self {
             registered: Registered {
                 issuer: issuer.map(str::to_owned),
                 id: id.to_owned(),
@@ -35,7 +40,7 @@ impl mcplink_oauth_client_t {
                 audience: None,
             },
             refusal: Refusal::default(),
-        }))
+        })
     }
 }
 
@@ -69,6 +74,7 @@ pub(super) enum Proof {
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
 /// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
     issuer: *const c_char,
@@ -89,6 +95,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
 /// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
     client_id: *const c_char,

@@ -8,8 +8,10 @@ use super::authorizer::Made;
 use super::grant_type::Way;
 use super::registered::{Registered, mcplink_oauth_client_t};
 use super::token_store::TokenStore;
-use crate::cffi::entry::{Outcome, ffi, free, value};
+use crate::cffi::arg;
+use crate::cffi::entry::{Outcome, ffi, free, own, value};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -27,6 +29,10 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_oauth_t {
+    const KIND: ObjectKind = ObjectKind::OAuth;
 }
 
 impl refusal::Settings for mcplink_oauth_t {
@@ -66,18 +72,18 @@ pub(super) struct Settings {
 }
 
 /// Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_dpop {
     /// Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
     /// server accepts bound and unbound tokens. This mode is the default of clients.
     #[default]
-    MCPLINK_DPOP_WHEN_ASKED = 0,
+    MCPLINK_DPOP_WHEN_ASKED = 400,
     /// Tokens are never bound. This mode is the default of servers: such a server refuses bound
     /// tokens, because the server could not check the key.
-    MCPLINK_DPOP_NEVER = 1,
+    MCPLINK_DPOP_NEVER = 401,
     /// Tokens are always bound: an unbound token is refused.
-    MCPLINK_DPOP_ALWAYS = 2,
+    MCPLINK_DPOP_ALWAYS = 402,
 }
 
 impl mcplink_dpop {
@@ -136,13 +142,14 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
 /// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
 /// any; one thread at a time may use the settings. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
     value(std::ptr::null_mut(), || {
-        Box::into_raw(Box::new(mcplink_oauth_t {
+        own(mcplink_oauth_t {
             made: Made::of(Settings::default()),
             refusal: Refusal::default(),
-        }))
+        })
     })
 }
 
@@ -302,7 +309,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_dpop(
     oauth: *mut mcplink_oauth_t,
-    dpop: i32,
+    dpop: arg::mcplink_dpop,
 ) -> mcplink_status_t {
     // SAFETY: the header requires settings of this library.
     unsafe {
@@ -483,7 +490,7 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_log(
     oauth: *mut mcplink_oauth_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
@@ -509,6 +516,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
 /// Threads: any, while no thread changes the settings. Blocks: while the token store removes the
 /// tokens. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_forget(
     oauth: *const mcplink_oauth_t,

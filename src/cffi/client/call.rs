@@ -1,7 +1,8 @@
 //! Started calls: the non-blocking form of a call.
 
 use std::ffi::{c_char, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -11,9 +12,11 @@ use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, plain, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle,
+};
 use crate::cffi::queue::Kind;
-use crate::cffi::result::mcplink_result_t;
+use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::optional;
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
@@ -25,6 +28,10 @@ use crate::sync::{Condvar, Mutex};
 pub struct mcplink_call_t {
     gate: Gate,
     started: Arc<Started>,
+}
+
+impl Object for mcplink_call_t {
+    const KIND: ObjectKind = ObjectKind::Call;
 }
 
 /// Receives the outcome of a started call, exactly once. The outcome is a result if status is
@@ -56,6 +63,8 @@ struct Started {
     /// The client. The reference is weak, so that a call does not keep a freed client alive.
     shared: Weak<Shared>,
     token: CancelToken,
+    /// The slot handle of the call; NULL if the host requested none. It is stale once freed.
+    handle: AtomicPtr<mcplink_call_t>,
     state: Mutex<State>,
     /// Notified after the outcome was set or the handle was freed. Both happen under the lock of
     /// `state`, so a waiter can't miss the notification.
@@ -64,8 +73,7 @@ struct Started {
 
 #[derive(Default)]
 struct State {
-    outcome: Option<Arc<Outcome<Arc<mcplink_result_t>>>>,
-    handle: Weak<mcplink_call_t>,
+    outcome: Option<Arc<Outcome<SharedResult>>>,
     is_freed: bool,
 }
 
@@ -97,7 +105,7 @@ impl Started {
     fn end(
         self: &Arc<Self>,
         shared: &Shared,
-        outcome: Outcome<Arc<mcplink_result_t>>,
+        outcome: Outcome<SharedResult>,
         done: Option<Arc<Hook<DoneFn>>>,
     ) {
         let outcome = Arc::new(outcome);
@@ -106,19 +114,17 @@ impl Started {
         let Some(done) = done else { return };
         let (me, number) = (Arc::clone(self), shared.number);
         shared.stage.post(Kind::Call, move || {
-            let state = me.state.lock();
-            let handle = state.handle.upgrade().filter(|_| !state.is_freed);
-            drop(state);
-            tell(number, &done, handle.as_ref(), &outcome);
+            let call = match me.state.lock().is_freed {
+                true => ptr::null_mut(),
+                false => me.handle.load(Ordering::Acquire),
+            };
+            tell(number, &done, call, &outcome);
         });
     }
 
     /// Blocks until the call has an outcome; returns `None` at the deadline. Fails if another
     /// thread frees the handle.
-    fn wait(
-        &self,
-        deadline: Option<Instant>,
-    ) -> Outcome<Option<Arc<Outcome<Arc<mcplink_result_t>>>>> {
+    fn wait(&self, deadline: Option<Instant>) -> Outcome<Option<Arc<Outcome<SharedResult>>>> {
         let over = |state: &State| state.outcome.is_some() || state.is_freed;
         // The thread that runs the client's callbacks must answer requests of the server meanwhile.
         // Otherwise the call would wait for the server, and the server for this thread.
@@ -148,27 +154,24 @@ impl Started {
 fn tell(
     number: u64,
     done: &Hook<DoneFn>,
-    handle: Option<&Arc<mcplink_call_t>>,
-    outcome: &Outcome<Arc<mcplink_result_t>>,
+    call: *mut mcplink_call_t,
+    outcome: &Outcome<SharedResult>,
 ) {
-    let call = handle.map_or(std::ptr::null_mut(), |handle| {
-        Arc::as_ptr(handle).cast_mut()
-    });
     let user = done.user.ptr();
     match outcome {
         Ok(result) => {
             let status = result.status().code();
             // SAFETY: the header requires valid arguments.
             call_back(number, || unsafe {
-                (done.callback)(user, call, status, Arc::as_ptr(result), std::ptr::null());
+                (done.callback)(user, call, status, result.as_ptr(), ptr::null());
             });
         }
         Err(failure) => {
             let status = failure.code();
-            let error = mcplink_error_t::from(failure.clone());
+            let error = Tagged::new(mcplink_error_t::from(failure.clone()));
             // SAFETY: the header requires valid arguments.
             call_back(number, || unsafe {
-                (done.callback)(user, call, status, std::ptr::null(), &raw const error);
+                (done.callback)(user, call, status, ptr::null(), error.as_ptr());
             });
         }
     }
@@ -193,7 +196,7 @@ pub(super) unsafe fn start(
     unsafe {
         ffi(err, || {
             if !out.is_null() {
-                out.write(std::ptr::null_mut());
+                out.write(ptr::null_mut());
             }
             let client = enter(client, "client")?;
             let options = copied(options)?;
@@ -201,7 +204,7 @@ pub(super) unsafe fn start(
             let done = Hook::new(callback, user);
             let call = begin(&client, options, request, done, !out.is_null())?;
             if let Some(call) = call {
-                out.write(Arc::into_raw(call).cast_mut());
+                out.write(call);
             }
             Ok(mcplink_status::MCPLINK_OK)
         })
@@ -214,7 +217,7 @@ fn begin(
     request: Request,
     done: Option<Arc<Hook<DoneFn>>>,
     is_wanted: bool,
-) -> Outcome<Option<Arc<mcplink_call_t>>> {
+) -> Outcome<Option<*mut mcplink_call_t>> {
     static IDS: AtomicU64 = AtomicU64::new(1);
     let connected = client.client()?.clone();
     let shared = Arc::clone(&client.shared);
@@ -222,17 +225,18 @@ fn begin(
         id: IDS.fetch_add(1, Ordering::Relaxed),
         shared: Arc::downgrade(&shared),
         token: CancelToken::new(),
+        handle: AtomicPtr::default(),
         state: Mutex::default(),
         changed: Condvar::new(),
     });
     let handle = is_wanted.then(|| {
-        Arc::new(mcplink_call_t {
+        Lent::new(Arc::new(mcplink_call_t {
             gate: Gate::new(),
             started: Arc::clone(&started),
-        })
+        }))
     });
     if let Some(handle) = &handle {
-        started.state.lock().handle = Arc::downgrade(handle);
+        started.handle.store(handle.handle(), Ordering::Release);
     }
     client.callers.start(move || {
         let Request { method, work } = request;
@@ -257,7 +261,7 @@ fn begin(
             done,
         );
     })?;
-    Ok(handle)
+    Ok(handle.map(Lent::into_owned))
 }
 
 /// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
@@ -298,6 +302,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
 /// from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait(
     call: *mut mcplink_call_t,
@@ -310,7 +315,7 @@ pub unsafe extern "C" fn mcplink_call_wait(
     unsafe {
         ffi(err, || {
             if !out.is_null() {
-                out.write(std::ptr::null_mut());
+                out.write(ptr::null_mut());
             }
             let call = enter(call, "call")?;
             let deadline = Instant::now().checked_add(span(timeout_ms));
@@ -321,7 +326,7 @@ pub unsafe extern "C" fn mcplink_call_wait(
                 Err(failure) => Err(failure.clone()),
                 Ok(result) => {
                     if !out.is_null() {
-                        out.write(Arc::into_raw(Arc::clone(result)).cast_mut());
+                        out.write(result::owned(Arc::clone(result)));
                     }
                     Ok(result.status())
                 }

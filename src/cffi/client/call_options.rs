@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use super::Timeouts;
 use super::options::{invalid, span};
+use crate::cffi::arg;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{Outcome, free, value};
+use crate::cffi::entry::{Outcome, free, own, value};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
+use crate::cffi::log::level_of;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
-use crate::cffi::responder::level_of;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
@@ -30,6 +32,10 @@ pub struct mcplink_call_options_t {
     log_level: Option<LoggingLevel>,
     bypasses_cache: bool,
     refusal: Refusal,
+}
+
+impl Object for mcplink_call_options_t {
+    const KIND: ObjectKind = ObjectKind::CallOptions;
 }
 
 /// Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
@@ -124,10 +130,11 @@ pub(super) unsafe fn copied(
 /// Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
 /// may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
     value(std::ptr::null_mut(), || {
-        Box::into_raw(Box::new(mcplink_call_options_t::default()))
+        own(mcplink_call_options_t::default())
     })
 }
 
@@ -272,7 +279,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     options: *mut mcplink_call_options_t,
-    level: i32,
+    level: arg::mcplink_log_level,
 ) -> mcplink_status_t {
     // SAFETY: the header requires options of this library.
     unsafe {

@@ -16,7 +16,7 @@ use crate::cffi::entry::{Outcome, ffi, panicked};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Entered, enter};
 use crate::cffi::queue::Kind;
-use crate::cffi::result::mcplink_result_t;
+use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::missing;
 use crate::cffi::user::Hook;
@@ -32,13 +32,12 @@ pub(super) struct Request {
     pub(super) work: Work,
 }
 
-pub(super) type Work =
-    Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send>;
+pub(super) type Work = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send>;
 
 impl Request {
     pub(super) fn new(
         method: &'static str,
-        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send + 'static,
+        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send + 'static,
     ) -> Self {
         Self {
             method: Cow::Borrowed(method),
@@ -79,7 +78,7 @@ pub(super) unsafe fn call(
             let result = run(&client, copied(options)?, request()?)?;
             let status = result.status();
             if let Out::To(out) = out {
-                out.write(Arc::into_raw(result).cast_mut());
+                out.write(result::owned(result));
             }
             Ok(status)
         })
@@ -91,7 +90,7 @@ pub(super) fn run(
     entered: &Entered<mcplink_client_t>,
     options: mcplink_call_options_t,
     request: Request,
-) -> Outcome<Arc<mcplink_result_t>> {
+) -> Outcome<SharedResult> {
     let client = entered.client()?.clone();
     let shared = &entered.shared;
     let Request { method, work } = request;
@@ -116,7 +115,7 @@ fn elsewhere(
     client: Client,
     options: mcplink_call_options_t,
     work: Work,
-) -> Outcome<Arc<mcplink_result_t>> {
+) -> Outcome<SharedResult> {
     let slot = Arc::new(Mutex::new(None));
     let (filled, shared) = (Arc::clone(&slot), Arc::clone(&entered.shared));
     entered.callers.start(move || {
@@ -168,7 +167,7 @@ pub(super) fn judged<T>(
 
 /// Runs `work`, and converts a panic of this library into a failure of the call.
 pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// Progress that waits for the callback thread. Newer progress replaces older waiting progress.

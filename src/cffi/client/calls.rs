@@ -11,6 +11,7 @@ use super::call_options::mcplink_call_options_t;
 use super::calling::{Out, Request, Work, call};
 use super::mcplink_client_t;
 use super::options::invalid;
+use crate::cffi::arg;
 use crate::cffi::entry::Outcome;
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::json::optional_json;
@@ -189,6 +190,7 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 /// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
 /// is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool(
     client: *mut mcplink_client_t,
@@ -222,6 +224,7 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
 /// calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
 /// call. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool_start(
     client: *mut mcplink_client_t,
@@ -252,6 +255,7 @@ pub unsafe extern "C" fn mcplink_client_call_tool_start(
 /// Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_read_resource(
     client: *mut mcplink_client_t,
@@ -270,6 +274,7 @@ pub unsafe extern "C" fn mcplink_client_read_resource(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_read_resource_start(
     client: *mut mcplink_client_t,
@@ -299,6 +304,7 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
 /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt(
     client: *mut mcplink_client_t,
@@ -322,6 +328,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt_start(
     client: *mut mcplink_client_t,
@@ -356,10 +363,11 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete(
     client: *mut mcplink_client_t,
-    of: i32,
+    of: arg::mcplink_completion_of,
     target: *const c_char,
     argument: *const c_char,
     typed: *const c_char,
@@ -382,10 +390,11 @@ pub unsafe extern "C" fn mcplink_client_complete(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete_start(
     client: *mut mcplink_client_t,
-    of: i32,
+    of: arg::mcplink_completion_of,
     target: *const c_char,
     argument: *const c_char,
     typed: *const c_char,
@@ -413,6 +422,7 @@ pub unsafe extern "C" fn mcplink_client_complete_start(
 /// Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_ping(
     client: *mut mcplink_client_t,
@@ -429,6 +439,7 @@ pub unsafe extern "C" fn mcplink_client_ping(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_ping_start(
     client: *mut mcplink_client_t,
@@ -454,6 +465,7 @@ pub unsafe extern "C" fn mcplink_client_ping_start(
 /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request(
     client: *mut mcplink_client_t,
@@ -477,6 +489,7 @@ pub unsafe extern "C" fn mcplink_client_request(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request_start(
     client: *mut mcplink_client_t,

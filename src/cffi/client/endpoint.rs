@@ -15,6 +15,8 @@ use super::options::mcplink_token_t;
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
 #[cfg(feature = "http-client")]
+use crate::cffi::handle::Tagged;
+#[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-client")]
@@ -22,17 +24,17 @@ use crate::transport::http::Http;
 use crate::transport::{Child, Stderr, StderrTail, Transport};
 
 /// The destination of the standard error of a child process.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_stderr {
     /// The standard error is captured, and its last 64 KiB are stored: see
     /// mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
     #[default]
-    MCPLINK_STDERR_CAPTURE = 0,
+    MCPLINK_STDERR_CAPTURE = 1500,
     /// The standard error of the child is written to the standard error of this process.
-    MCPLINK_STDERR_INHERIT = 1,
+    MCPLINK_STDERR_INHERIT = 1501,
     /// The standard error is discarded.
-    MCPLINK_STDERR_DISCARD = 2,
+    MCPLINK_STDERR_DISCARD = 1502,
 }
 
 /// The endpoint options of a client.
@@ -236,12 +238,12 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
     else {
         return Err(Error::new(ErrorKind::Closed, "the client was freed"));
     };
-    let mut token = mcplink_token_t { text: None };
+    let mut token = Tagged::new(mcplink_token_t { text: None });
     // SAFETY: the header requires valid arguments.
     let status = call_back(number, || unsafe {
-        (hook.callback)(hook.user.ptr(), &raw mut token)
+        (hook.callback)(hook.user.ptr(), token.as_mut_ptr())
     });
-    match (status, token.text) {
+    match (status, token.text.take()) {
         (Some(0), Some(text)) if !text.trim().is_empty() => Ok(text),
         (Some(0), _) => Err(refused(
             "the function for tokens gave none (mcplink_token_set)".to_owned(),

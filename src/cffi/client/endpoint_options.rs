@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::Shared;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
+use crate::cffi::arg;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
-use crate::cffi::entry::{Outcome, need};
+use crate::cffi::entry::Outcome;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
 use crate::cffi::status::mcplink_status_t;
@@ -64,7 +65,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     unsafe {
         set(options, "mcplink_client_options_set_command", |options| {
             let mut words = argv;
-            need(words, "argv")?;
+            if words.is_null() {
+                return Err(missing("argv").into());
+            }
             let mut command = Vec::new();
             while !(*words).is_null() {
                 command.push(system_text(*words, "argv")?);
@@ -281,7 +284,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     options: *mut mcplink_client_options_t,
-    mode: i32,
+    mode: arg::mcplink_stderr,
     callback: mcplink_line_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,

@@ -22,52 +22,52 @@ use crate::schema::method;
 use crate::sync::Mutex;
 
 /// The kind of an event. Ignore unknown kinds: later versions may add more.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_event {
     /// A client of mcplink_client_start is connected. The event has no params.
-    MCPLINK_EVENT_CONNECTED = 1,
+    MCPLINK_EVENT_CONNECTED = 601,
     /// A client of mcplink_client_start could not be connected. The params are
     /// {"status":-9,"message":"..."}. Free the client.
-    MCPLINK_EVENT_FAILED = 2,
+    MCPLINK_EVENT_FAILED = 602,
     /// The connection to the server was lost, and the server will be restarted. The params are
     /// {"status":-3,"message":"...","attempt":1,"delayMs":250}.
-    MCPLINK_EVENT_LOST = 3,
+    MCPLINK_EVENT_LOST = 603,
     /// The server is connected again, after a lost connection. The new connection has none of the
     /// state of the lost connection. The params are {"attempt":1}.
-    MCPLINK_EVENT_RESTORED = 4,
+    MCPLINK_EVENT_RESTORED = 604,
     /// The connection has ended for good. The params are {"status":-3,"message":"..."} when the
     /// connection was lost. There are no params when the client was closed.
-    MCPLINK_EVENT_CLOSED = 5,
+    MCPLINK_EVENT_CLOSED = 605,
     /// The list of tools has changed; see mcplink_client_listen. The event has no params.
-    MCPLINK_EVENT_TOOLS_CHANGED = 6,
+    MCPLINK_EVENT_TOOLS_CHANGED = 606,
     /// The list of prompts has changed; see mcplink_client_listen. The event has no params.
-    MCPLINK_EVENT_PROMPTS_CHANGED = 7,
+    MCPLINK_EVENT_PROMPTS_CHANGED = 607,
     /// The list of resources has changed; see mcplink_client_listen. The event has no params.
-    MCPLINK_EVENT_RESOURCES_CHANGED = 8,
+    MCPLINK_EVENT_RESOURCES_CHANGED = 608,
     /// The contents of a resource have changed; see mcplink_client_subscribe. The params are
     /// {"uri":"..."}.
-    MCPLINK_EVENT_RESOURCE_UPDATED = 9,
+    MCPLINK_EVENT_RESOURCE_UPDATED = 609,
     /// The server was unreachable, so change notifications may have been missed: assume that
     /// everything has changed. The event has no params.
-    MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
+    MCPLINK_EVENT_EVERYTHING_CHANGED = 610,
     /// Change notifications have ended, though the connection is open. The params are
     /// {"clean":true} when the server ended the subscription regularly, and otherwise
     /// {"clean":false}.
-    MCPLINK_EVENT_CHANGES_ENDED = 11,
+    MCPLINK_EVENT_CHANGES_ENDED = 611,
     /// The server has sent a log message. The params are
     /// {"level":"info","logger":"...","data":...}.
-    MCPLINK_EVENT_LOG_MESSAGE = 12,
+    MCPLINK_EVENT_LOG_MESSAGE = 612,
     /// The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
     /// revision 2025-11-25 has this event.
-    MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
+    MCPLINK_EVENT_ELICITATION_COMPLETE = 613,
     /// The server has sent a notification for which the host has set a function. The params are the
     /// params of the notification.
-    MCPLINK_EVENT_NOTIFICATION = 14,
+    MCPLINK_EVENT_NOTIFICATION = 614,
     /// The state of a task has changed; see mcplink_client_listen. The params are the complete
     /// task, as returned by tasks/get, for example
     /// {"taskId":"...","status":"completed","result":{...},...}.
-    MCPLINK_EVENT_TASK_CHANGED = 15,
+    MCPLINK_EVENT_TASK_CHANGED = 615,
 }
 
 use mcplink_event as Number;

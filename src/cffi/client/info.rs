@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::options::mcplink_era;
 use super::{mcplink_client_t, mcplink_connection_state};
+use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, giving, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
@@ -22,7 +23,9 @@ use crate::schema::ProtocolVersion;
 /// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_state(client: *const mcplink_client_t) -> i32 {
+pub unsafe extern "C" fn mcplink_client_state(
+    client: *const mcplink_client_t,
+) -> arg::mcplink_connection_state {
     value(mcplink_connection_state::MCPLINK_CLIENT_NONE, || {
         // SAFETY: the header requires a client of this library.
         let client = unsafe { enter(client, "client") };
@@ -62,7 +65,7 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
 /// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> i32 {
+pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> arg::mcplink_era {
     value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
         // SAFETY: the header requires a client of this library.
         let client = unsafe { enter(client, "client") };
@@ -145,6 +148,7 @@ unsafe fn document(
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_server_info(
     client: *const mcplink_client_t,
@@ -179,6 +183,7 @@ pub unsafe extern "C" fn mcplink_client_server_info(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_stderr_tail(
     client: *const mcplink_client_t,
@@ -205,6 +210,7 @@ pub unsafe extern "C" fn mcplink_client_stderr_tail(
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_stats(
     client: *const mcplink_client_t,
@@ -247,6 +253,7 @@ pub unsafe extern "C" fn mcplink_client_stats(
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_activity(
     client: *const mcplink_client_t,

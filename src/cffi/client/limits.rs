@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 use super::options::{invalid, mcplink_client_options_t, span};
+use crate::cffi::arg;
 use crate::cffi::limit;
 use crate::cffi::refusal::set;
 use crate::cffi::status::mcplink_status_t;
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_message(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_limit(
     options: *mut mcplink_client_options_t,
-    number: i32,
+    number: arg::mcplink_limit,
     limit_value: usize,
 ) -> mcplink_status_t {
     // SAFETY: the header requires options of this library.

@@ -81,6 +81,7 @@ fn prompts() -> Outcome<Request> {
 /// items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has ended.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools(
     client: *mut mcplink_client_t,
@@ -97,6 +98,7 @@ pub unsafe extern "C" fn mcplink_client_list_tools(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools_start(
     client: *mut mcplink_client_t,
@@ -119,6 +121,7 @@ pub unsafe extern "C" fn mcplink_client_list_tools_start(
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources(
     client: *mut mcplink_client_t,
@@ -136,6 +139,7 @@ pub unsafe extern "C" fn mcplink_client_list_resources(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources_start(
     client: *mut mcplink_client_t,
@@ -167,6 +171,7 @@ pub unsafe extern "C" fn mcplink_client_list_resources_start(
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates(
     client: *mut mcplink_client_t,
@@ -184,6 +189,7 @@ pub unsafe extern "C" fn mcplink_client_list_templates(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates_start(
     client: *mut mcplink_client_t,
@@ -215,6 +221,7 @@ pub unsafe extern "C" fn mcplink_client_list_templates_start(
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts(
     client: *mut mcplink_client_t,
@@ -232,6 +239,7 @@ pub unsafe extern "C" fn mcplink_client_list_prompts(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts_start(
     client: *mut mcplink_client_t,

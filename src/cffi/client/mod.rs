@@ -40,7 +40,7 @@ use self::hooks::Hooks;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
-use crate::cffi::handle::{Gate, Handled};
+use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
 use crate::cffi::user::Inside;
 use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
@@ -59,23 +59,27 @@ pub struct mcplink_client_t {
     callers: Callers,
 }
 
+impl Object for mcplink_client_t {
+    const KIND: ObjectKind = ObjectKind::Client;
+}
+
 /// The state of a client.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_connection_state {
     /// No client: the pointer is NULL.
     MCPLINK_CLIENT_NONE = 0,
     /// The client is being connected: see mcplink_client_start.
-    MCPLINK_CLIENT_CONNECTING = 1,
+    MCPLINK_CLIENT_CONNECTING = 201,
     /// The client is connected.
-    MCPLINK_CLIENT_READY = 2,
+    MCPLINK_CLIENT_READY = 202,
     /// The connection to the server was lost, and the server will be restarted: see
     /// mcplink_client_options_set_restart.
-    MCPLINK_CLIENT_LOST = 3,
+    MCPLINK_CLIENT_LOST = 203,
     /// The client was closed, or its connection has ended for good.
-    MCPLINK_CLIENT_CLOSED = 4,
+    MCPLINK_CLIENT_CLOSED = 204,
     /// The connection could not be made.
-    MCPLINK_CLIENT_FAILED = 5,
+    MCPLINK_CLIENT_FAILED = 205,
 }
 
 /// The default timeouts of calls; `None` for the defaults of the library.

@@ -7,11 +7,12 @@ use super::call_options::mcplink_call_options_t;
 use super::calling::{Out, Request, act, call};
 use super::options::invalid;
 use super::{Shared, mcplink_client_t};
+use crate::cffi::arg;
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::Entered;
 use crate::cffi::json::optional_json;
-use crate::cffi::responder::level_of;
-use crate::cffi::result::mcplink_result_t;
+use crate::cffi::log::level_of;
+use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::client::CallOptions;
@@ -32,6 +33,7 @@ use crate::schema::{SubscriptionFilter, method};
 /// requests. Threads: any.
 /// Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_notify(
     client: *mut mcplink_client_t,
@@ -62,6 +64,7 @@ pub unsafe extern "C" fn mcplink_client_notify(
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
 /// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_roots_changed(
     client: *mut mcplink_client_t,
@@ -89,10 +92,11 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 /// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level(
     client: *mut mcplink_client_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     options: *const mcplink_call_options_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
@@ -130,6 +134,7 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_listen(
     client: *mut mcplink_client_t,
@@ -175,7 +180,7 @@ fn listen(
     filter: SubscriptionFilter,
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
-) -> Result<Arc<mcplink_result_t>> {
+) -> Result<SharedResult> {
     let mut subscription = None;
     if !filter.is_empty() {
         subscription = Some(client.subscribe_with(filter, options, event_poster(shared))?);
@@ -212,6 +217,7 @@ fn event_poster(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static
 /// the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_subscribe(
     client: *mut mcplink_client_t,
@@ -237,7 +243,7 @@ fn subscribe(
     uri: String,
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
-) -> Result<Arc<mcplink_result_t>> {
+) -> Result<SharedResult> {
     let done = Ok(mcplink_result_t::empty());
     let Some(here) = shared.upgrade() else {
         return done;
@@ -272,6 +278,7 @@ fn subscribe(
 /// Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
 /// the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe(
     client: *mut mcplink_client_t,
@@ -296,6 +303,7 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_clear_cache(
     client: *mut mcplink_client_t,

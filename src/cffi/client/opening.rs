@@ -84,6 +84,7 @@ fn connect(
 /// Threads: any. Blocks: until the client is connected or has failed, at most for the time of
 /// mcplink_client_options_set_connect_timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_open(
     options: *const mcplink_client_options_t,
@@ -123,6 +124,7 @@ pub unsafe extern "C" fn mcplink_client_open(
 /// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
 /// contradict each other. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_start(
     options: *const mcplink_client_options_t,

@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::Timeouts;
 use super::endpoint::Endpoint;
 use super::hooks::{Hooks, set_by_method};
+use crate::cffi::arg;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{free, need_mut, plain, value};
-use crate::cffi::handle::enter;
+use crate::cffi::entry::{free, need_mut, own, plain, value};
+use crate::cffi::event::mcplink_event_fn;
+use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
 use crate::cffi::json::json_payload;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
@@ -18,7 +20,7 @@ use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{name, payload};
 use crate::cffi::threads::ThreadOptions;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn, mcplink_event_fn};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::client::{Client, ClientBuilder, Era, Restart};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
@@ -44,24 +46,32 @@ pub struct mcplink_client_options_t {
     refusal: Refusal,
 }
 
+impl Object for mcplink_client_options_t {
+    const KIND: ObjectKind = ObjectKind::ClientOptions;
+}
+
 /// An output parameter: receives a token or another secret from a function of the host. See
 /// mcplink_token_set.
 pub struct mcplink_token_t {
     pub(in crate::cffi) text: Option<String>,
 }
 
+impl Object for mcplink_token_t {
+    const KIND: ObjectKind = ObjectKind::Token;
+}
+
 use mcplink_client_options_t as Options;
 
 /// The era of a server, which depends on the protocol revisions that the server supports.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_era {
     /// The era is unknown, or has to be detected.
     MCPLINK_ERA_UNKNOWN = 0,
     /// A server of revisions up to 2025-11-25.
-    MCPLINK_ERA_LEGACY = 1,
+    MCPLINK_ERA_LEGACY = 501,
     /// A server of revision 2026-07-28 or later.
-    MCPLINK_ERA_MODERN = 2,
+    MCPLINK_ERA_MODERN = 502,
 }
 
 impl Settings for Options {
@@ -132,11 +142,10 @@ pub(super) fn span(milliseconds: u32) -> Duration {
 /// Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
 /// Threads: any; one thread at a time may use them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
-    value(std::ptr::null_mut(), || {
-        Box::into_raw(Box::new(Options::new()))
-    })
+    value(std::ptr::null_mut(), || own(Options::new()))
 }
 
 /// Frees client options. Clients that were opened with them continue.
@@ -237,7 +246,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_revisions(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_era(
     options: *mut mcplink_client_options_t,
-    era: i32,
+    era: arg::mcplink_era,
 ) -> mcplink_status_t {
     use mcplink_era as Known;
     // SAFETY: the header requires options of this library.
@@ -436,7 +445,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_log(
     options: *mut mcplink_client_options_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
@@ -459,6 +468,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_token_set(
     token: *mut mcplink_token_t,

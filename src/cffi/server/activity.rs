@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::mcplink_server_t;
 use super::serving::{Served, Serving};
+use crate::cffi::arg;
 use crate::cffi::dump::Dumped;
 use crate::cffi::entry::{giving, plain};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
-use crate::cffi::responder::level_of;
+use crate::cffi::log::level_of;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::optional;
 
@@ -91,6 +92,7 @@ impl Dumped for Serving {
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stats(
     server: *const mcplink_server_t,
@@ -115,6 +117,7 @@ pub unsafe extern "C" fn mcplink_server_stats(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_activity(
     server: *const mcplink_server_t,
@@ -144,10 +147,11 @@ pub unsafe extern "C" fn mcplink_server_activity(
 /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_log(
     server: *mut mcplink_server_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     logger: *const c_char,
     json: *const c_char,
     len: usize,

@@ -9,14 +9,14 @@ use crate::cffi::json::optional_json;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Whether an argument of a tool or prompt is required.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "constants of C")]
 pub enum mcplink_param_flag {
     /// The argument may be omitted.
     MCPLINK_PARAM_OPTIONAL = 0,
     /// The argument is required.
-    MCPLINK_PARAM_REQUIRED = 1,
+    MCPLINK_PARAM_REQUIRED = 32768,
 }
 
 /// Parses optional JSON text as a type of the protocol. Returns `None` for NULL.

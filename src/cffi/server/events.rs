@@ -16,7 +16,7 @@ use crate::server::{
 };
 
 /// The kind of a server event. Ignore unknown kinds: later versions may add more.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_server_event {
     /// A session began: a client has identified itself. The params are
@@ -24,28 +24,28 @@ pub enum mcplink_server_event {
     /// "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
     /// "http". The members client and principal are omitted if they are unknown. See
     /// mcplink_session_number.
-    MCPLINK_SERVER_SESSION_BEGAN = 1,
+    MCPLINK_SERVER_SESSION_BEGAN = 1401,
     /// A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN. They also contain
     /// "status":-3,"message":"...", unless the host closed the session.
-    MCPLINK_SERVER_SESSION_ENDED = 2,
+    MCPLINK_SERVER_SESSION_ENDED = 1402,
     /// A malformed message was refused. The params are {"session":1,"peer":"...","message":"..."}.
     /// The member session is omitted for a malformed HTTP request.
-    MCPLINK_SERVER_MALFORMED = 3,
+    MCPLINK_SERVER_MALFORMED = 1403,
     /// A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or because the
     /// system had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. The event
     /// does not occur over HTTP.
-    MCPLINK_SERVER_TOO_LONG = 4,
+    MCPLINK_SERVER_TOO_LONG = 1404,
     /// A request was refused because too many requests are in flight, or a session was refused
     /// because too many sessions are open. The params are those of MCPLINK_SERVER_MALFORMED. For a
     /// request they also contain its method, such as "method":"tools/call".
-    MCPLINK_SERVER_BUSY = 5,
+    MCPLINK_SERVER_BUSY = 1405,
     /// A handler gave no answer or an invalid answer, and the client received an internal error.
     /// The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
     /// "method".
-    MCPLINK_SERVER_HANDLER_FAILED = 6,
+    MCPLINK_SERVER_HANDLER_FAILED = 1406,
     /// A request over HTTP was denied because of its field Host, its origin or its credentials. The
     /// params are those of MCPLINK_SERVER_MALFORMED.
-    MCPLINK_SERVER_DENIED = 7,
+    MCPLINK_SERVER_DENIED = 1407,
 }
 
 use mcplink_server_event as Number;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
+use crate::cffi::arg;
 use crate::cffi::limit;
 use crate::cffi::refusal::set;
 use crate::cffi::status::mcplink_status_t;
@@ -27,7 +28,7 @@ use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_limit(
     options: *mut mcplink_server_options_t,
-    which: i32,
+    which: arg::mcplink_limit,
     bound: usize,
 ) -> mcplink_status_t {
     // SAFETY: the header requires options of this library.
@@ -393,17 +394,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
 }
 
 /// A list that a server offers to clients.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_list {
     /// The list of tools: tools/list.
-    MCPLINK_LIST_TOOLS = 1,
+    MCPLINK_LIST_TOOLS = 1001,
     /// The list of prompts: prompts/list.
-    MCPLINK_LIST_PROMPTS = 2,
+    MCPLINK_LIST_PROMPTS = 1002,
     /// The list of resources: resources/list.
-    MCPLINK_LIST_RESOURCES = 3,
+    MCPLINK_LIST_RESOURCES = 1003,
     /// The list of resource templates: resources/templates/list.
-    MCPLINK_LIST_TEMPLATES = 4,
+    MCPLINK_LIST_TEMPLATES = 1004,
 }
 
 fn list_of(list: i32) -> crate::error::Result<List> {
@@ -431,7 +432,7 @@ fn list_of(list: i32) -> crate::error::Result<List> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_offer(
     options: *mut mcplink_server_options_t,
-    list: i32,
+    list: arg::mcplink_list,
 ) -> mcplink_status_t {
     // SAFETY: the header requires options of this library.
     unsafe {
@@ -455,7 +456,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_cache(
     options: *mut mcplink_server_options_t,
-    list: i32,
+    list: arg::mcplink_list,
     ttl_ms: u64,
     is_public: bool,
 ) -> mcplink_status_t {

@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_void};
 
 use super::mcplink_server_t;
+use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, ffi, giving, plain};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::status::mcplink_status_t;
@@ -45,6 +46,7 @@ fn refuse<T>() -> Outcome<T> {
 
 /// Returns NULL in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
     std::ptr::null_mut()
@@ -152,7 +154,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_limit(
     _options: *mut mcplink_http_options_t,
-    _which: i32,
+    _which: arg::mcplink_http_limit,
     _bound: usize,
 ) -> mcplink_status_t {
     plain(refuse)
@@ -231,6 +233,7 @@ pub unsafe extern "C" fn mcplink_http_request_challenge(
 
 /// Sets `*listener` to NULL and returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
     _server: *mut mcplink_server_t,
@@ -268,6 +271,7 @@ pub unsafe extern "C" fn mcplink_listener_sessions(_listener: *const mcplink_lis
 
 /// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
     _listener: *mut mcplink_listener_t,
@@ -332,6 +336,7 @@ pub unsafe extern "C" fn mcplink_http_head_quiet_text(
 
 /// Releases the user data and returns NULL in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
     _method: *const c_char,
@@ -406,6 +411,7 @@ pub unsafe extern "C" fn mcplink_exchange_free(_exchange: *mut mcplink_exchange_
 
 /// Sets `*http` to NULL and returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
     _server: *mut mcplink_server_t,
@@ -419,6 +425,7 @@ pub unsafe extern "C" fn mcplink_server_http(
 
 /// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
     _http: *mut mcplink_http_t,
@@ -431,6 +438,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
 
 /// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(_http: *mut mcplink_http_t) -> mcplink_status_t {
     plain(refuse)
@@ -512,6 +520,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 
 /// Returns NULL in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
     _resource: *const c_char,
@@ -611,7 +620,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     _server: *mut mcplink_resource_server_t,
-    _dpop: i32,
+    _dpop: arg::mcplink_dpop,
 ) -> mcplink_status_t {
     plain(refuse)
 }

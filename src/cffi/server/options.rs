@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::entry::free;
+use crate::cffi::arg;
+use crate::cffi::entry::{free, own};
 use crate::cffi::handle::enter;
 use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
@@ -23,6 +24,7 @@ use crate::schema::{Icon, ProtocolVersion};
 /// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
 /// for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_new(
     name: *const c_char,
@@ -32,9 +34,7 @@ pub unsafe extern "C" fn mcplink_server_options_new(
         // SAFETY: the header requires texts that end in NUL.
         let (name, version) =
             unsafe { (text::name(name, "name")?, text::name(version, "version")?) };
-        Ok(Box::into_raw(Box::new(mcplink_server_options_t::new(
-            name, version,
-        ))))
+        Ok(own(mcplink_server_options_t::new(name, version)))
     })
 }
 
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_log(
     options: *mut mcplink_server_options_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,

@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 
 use super::definition::{required, typed};
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
@@ -12,6 +13,10 @@ use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 /// The definition of a prompt: messages that a user selects by name. One thread at a time may use a
 /// definition. A server copies the definitions that are added to it.
 pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
+
+impl Object for mcplink_prompt_t {
+    const KIND: ObjectKind = ObjectKind::Prompt;
+}
 
 impl Settings for mcplink_prompt_t {
     const NAME: &'static str = "prompt";
@@ -34,6 +39,7 @@ impl Settings for mcplink_prompt_t {
 /// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
     name: *const c_char,
@@ -49,10 +55,7 @@ pub unsafe extern "C" fn mcplink_prompt_new(
         };
         let mut prompt = Prompt::new(name);
         prompt.description = description.map(str::to_owned);
-        Ok(Box::into_raw(Box::new(mcplink_prompt_t(
-            prompt,
-            Refusal::default(),
-        ))))
+        Ok(own(mcplink_prompt_t(prompt, Refusal::default())))
     })
 }
 

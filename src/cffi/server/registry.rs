@@ -10,6 +10,7 @@ use super::resource::mcplink_resource_t;
 use super::template::mcplink_template_t;
 use super::tool::mcplink_tool_t;
 use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, ffi, plain};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
@@ -45,6 +46,7 @@ impl mcplink_server_t {
 /// schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_tool(
     server: *mut mcplink_server_t,
@@ -77,6 +79,7 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
 /// the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_tool(
     server: *mut mcplink_server_t,
@@ -104,6 +107,7 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
 /// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_resource(
     server: *mut mcplink_server_t,
@@ -138,6 +142,7 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
 /// while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_resource(
     server: *mut mcplink_server_t,
@@ -166,6 +171,7 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
 /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_template(
     server: *mut mcplink_server_t,
@@ -200,6 +206,7 @@ pub unsafe extern "C" fn mcplink_server_add_template(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
 /// while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_template(
     server: *mut mcplink_server_t,
@@ -231,6 +238,7 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// arguments have equal names. Threads: any, also while the server serves: clients are notified.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_prompt(
     server: *mut mcplink_server_t,
@@ -263,6 +271,7 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
 /// the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_prompt(
     server: *mut mcplink_server_t,
@@ -300,18 +309,18 @@ unsafe fn removing(
 }
 
 /// The kind of an entry of a server: a tool, prompt, resource or resource template.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_primitive {
     /// A tool, identified by its name.
-    MCPLINK_PRIMITIVE_TOOL = 1,
+    MCPLINK_PRIMITIVE_TOOL = 1301,
     /// A prompt, identified by its name.
-    MCPLINK_PRIMITIVE_PROMPT = 2,
+    MCPLINK_PRIMITIVE_PROMPT = 1302,
     /// A resource, identified by its URI.
-    MCPLINK_PRIMITIVE_RESOURCE = 3,
+    MCPLINK_PRIMITIVE_RESOURCE = 1303,
     /// A resource template, identified by its URI template as written. The scopes of the template
     /// apply to each resource that is read through the template.
-    MCPLINK_PRIMITIVE_TEMPLATE = 4,
+    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
 }
 
 /// Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
@@ -334,10 +343,11 @@ pub enum mcplink_primitive {
 /// with the same error. Threads: any. Call the function before the first client is served, so that
 /// no request is served without the restriction. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
     server: *mut mcplink_server_t,
-    of: i32,
+    of: arg::mcplink_primitive,
     target: *const c_char,
     scopes: *const c_char,
     err: *mut *mut mcplink_error_t,
@@ -370,14 +380,14 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
 }
 
 /// The kind of an entry with an argument that can be completed: a prompt or a resource template.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_completion_of {
     /// A prompt, identified by its name.
-    MCPLINK_COMPLETION_OF_PROMPT = 1,
+    MCPLINK_COMPLETION_OF_PROMPT = 101,
     /// A resource template, identified by its URI template as written. Its arguments are the
     /// variables of the template.
-    MCPLINK_COMPLETION_OF_TEMPLATE = 2,
+    MCPLINK_COMPLETION_OF_TEMPLATE = 102,
 }
 
 /// Adds a completer: a handler that completes an argument of a prompt, or a variable of a template,
@@ -397,10 +407,11 @@ pub enum mcplink_completion_of {
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
 /// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_completer(
     server: *mut mcplink_server_t,
-    of: i32,
+    of: arg::mcplink_completion_of,
     target: *const c_char,
     argument: *const c_char,
     callback: mcplink_handler_fn,
@@ -447,6 +458,7 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 /// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_resource_updated(
     server: *mut mcplink_server_t,

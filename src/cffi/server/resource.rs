@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
@@ -12,6 +13,10 @@ use crate::schema::{Annotations, Icon, MetaObject, Resource};
 /// The definition of a resource: contents that can be read at a URI. One thread at a time may use a
 /// definition. A server copies the definitions that are added to it.
 pub struct mcplink_resource_t(pub(super) Resource, Refusal);
+
+impl Object for mcplink_resource_t {
+    const KIND: ObjectKind = ObjectKind::Resource;
+}
 
 impl Settings for mcplink_resource_t {
     const NAME: &'static str = "resource";
@@ -35,6 +40,7 @@ impl Settings for mcplink_resource_t {
 /// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_new(
     uri: *const c_char,
@@ -44,10 +50,7 @@ pub unsafe extern "C" fn mcplink_resource_new(
         // SAFETY: the header requires texts that end in NUL.
         let (uri, name) = unsafe { (text::name(uri, "uri")?, text::name(name, "name")?) };
         let resource = Resource::new(uri, name);
-        Ok(Box::into_raw(Box::new(mcplink_resource_t(
-            resource,
-            Refusal::default(),
-        ))))
+        Ok(own(mcplink_resource_t(resource, Refusal::default())))
     })
 }
 

@@ -10,7 +10,9 @@ use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::dump;
 use crate::cffi::entry::{Outcome, giving};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, free_handle, into_raw};
+use crate::cffi::handle::{
+    Fault, Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw, slots,
+};
 use crate::cffi::log::Hook;
 use crate::cffi::refusal::{Refusal, Settings, constructed, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -36,6 +38,10 @@ pub struct mcplink_server_t {
     /// The first error of mcplink_server_require_scopes. After an error the server accepts no
     /// further clients.
     pub(super) refusal: Refusal,
+}
+
+impl Object for mcplink_server_t {
+    const KIND: ObjectKind = ObjectKind::Server;
 }
 
 impl Handled for mcplink_server_t {
@@ -100,6 +106,7 @@ impl mcplink_server_t {
 /// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
 /// invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(
     name: *const c_char,
@@ -135,6 +142,7 @@ unsafe fn described(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
 /// setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new_with(
     options: *const mcplink_server_options_t,
@@ -178,15 +186,16 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
-    // A signal handler must not allocate or lock, so this code reads the server without entering
-    // the handle. SAFETY: the header requires NULL or a server of this library, which is live.
-    match unsafe { server.as_ref() } {
+    let stop = |server: &mcplink_server_t| {
         // In a forked process the descriptor numbers may refer to other files.
-        Some(server) if server.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
-        Some(server) => {
-            server.serving.ask_to_stop();
-            mcplink_status::MCPLINK_OK.code()
+        if server.gate.is_foreign() {
+            return mcplink_status::MCPLINK_E_FORKED;
         }
-        None => mcplink_status::MCPLINK_E_INVALID.code(),
-    }
+        server.serving.ask_to_stop();
+        mcplink_status::MCPLINK_OK
+    };
+    // A signal handler must not allocate or lock, so this code looks at the server without entering
+    // the handle. SAFETY: the header requires a server of this library.
+    let stopped = unsafe { slots::peek(server, stop) };
+    stopped.unwrap_or_else(Fault::status).code()
 }

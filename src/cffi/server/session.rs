@@ -7,9 +7,11 @@ use std::sync::Arc;
 use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
-use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
+use crate::cffi::entry::{Outcome, ffi, find, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
 use crate::cffi::transport::mcplink_transport_t;
@@ -28,6 +30,10 @@ pub struct mcplink_session_t {
     number: u64,
     /// The session number that C sees in requests and events.
     shown: u64,
+}
+
+impl Object for mcplink_session_t {
+    const KIND: ObjectKind = ObjectKind::Session;
 }
 
 impl Handled for mcplink_session_t {
@@ -169,6 +175,7 @@ fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
 /// a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
 /// finish first, for a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
     server: *mut mcplink_server_t,
@@ -193,6 +200,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
 /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
 /// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
     server: *mut mcplink_server_t,
@@ -221,6 +229,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 /// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
 /// Blocks: until serving ends. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
     server: *mut mcplink_server_t,
@@ -250,6 +259,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
 /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
 /// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     server: *mut mcplink_server_t,
@@ -289,6 +299,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
 /// MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_attach(
     server: *mut mcplink_server_t,
@@ -318,6 +329,7 @@ pub unsafe extern "C" fn mcplink_server_attach(
 /// when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
 /// may finish first, for a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_wait(
     session: *mut mcplink_session_t,
@@ -381,9 +393,8 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
-    // SAFETY: the header requires NULL or a session of this library, which is live; the number
-    // never changes.
-    unsafe { session.as_ref() }.map_or(0, |session| session.shown)
+    // SAFETY: the header requires a session of this library.
+    unsafe { find(session) }.map_or(0, |session| session.shown)
 }
 
 /// Returns the principal for which the client acts.
@@ -396,10 +407,9 @@ pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_
 pub unsafe extern "C" fn mcplink_session_principal(
     session: *const mcplink_session_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header requires NULL or a session of this library, which is live; the text never
-    // changes.
-    let session = unsafe { session.as_ref() };
-    view_or_empty(session.and_then(|session| session.principal.as_ref()))
+    // SAFETY: the header requires a session of this library.
+    let session = unsafe { find(session) };
+    view_or_empty(session.as_deref().and_then(|it| it.principal.as_ref()))
 }
 
 /// Closes a session and frees it.

@@ -9,13 +9,15 @@ use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
+use crate::cffi::event::mcplink_event_fn;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
-use crate::cffi::user::{self, UserData, mcplink_destroy_fn, mcplink_event_fn};
+use crate::cffi::user::{self, UserData, mcplink_destroy_fn};
 use crate::error::Result;
 use crate::protocol::KeepAlive;
 use crate::schema::{Implementation, ProtocolVersion};
@@ -51,6 +53,10 @@ pub struct mcplink_server_options_t {
     /// the setter's feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_server_options_t {
+    const KIND: ObjectKind = ObjectKind::ServerOptions;
 }
 
 /// A function that applies a setting when the server is built.

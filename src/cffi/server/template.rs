@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
@@ -13,6 +14,10 @@ use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 /// Supported expressions are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at
 /// a time may use a definition. A server copies the definitions that are added to it.
 pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
+
+impl Object for mcplink_template_t {
+    const KIND: ObjectKind = ObjectKind::Template;
+}
 
 impl Settings for mcplink_template_t {
     const NAME: &'static str = "template";
@@ -35,6 +40,7 @@ impl Settings for mcplink_template_t {
 /// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_new(
     uri_template: *const c_char,
@@ -49,10 +55,7 @@ pub unsafe extern "C" fn mcplink_template_new(
             )
         };
         let template = ResourceTemplate::new(uri_template, name);
-        Ok(Box::into_raw(Box::new(mcplink_template_t(
-            template,
-            Refusal::default(),
-        ))))
+        Ok(own(mcplink_template_t(template, Refusal::default())))
     })
 }
 

@@ -6,7 +6,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::definition::{required, typed};
-use crate::cffi::entry::{Outcome, free};
+use crate::cffi::arg;
+use crate::cffi::entry::{Outcome, free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
@@ -17,6 +19,10 @@ use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecuti
 /// The definition of a tool that a model can call. One thread at a time may use a definition. A
 /// server copies the definitions that are added to it.
 pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
+
+impl Object for mcplink_tool_t {
+    const KIND: ObjectKind = ObjectKind::Tool;
+}
 
 impl Settings for mcplink_tool_t {
     const NAME: &'static str = "tool";
@@ -41,47 +47,47 @@ struct Params {
 }
 
 /// The type of an argument of a tool.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_param_type {
     /// The argument is text.
-    MCPLINK_PARAM_STRING = 1,
+    MCPLINK_PARAM_STRING = 1201,
     /// The argument is an integer.
-    MCPLINK_PARAM_INTEGER = 2,
+    MCPLINK_PARAM_INTEGER = 1202,
     /// The argument is any number.
-    MCPLINK_PARAM_NUMBER = 3,
+    MCPLINK_PARAM_NUMBER = 1203,
     /// The argument is true or false.
-    MCPLINK_PARAM_BOOLEAN = 4,
+    MCPLINK_PARAM_BOOLEAN = 1204,
     /// The argument is an array of any values.
-    MCPLINK_PARAM_ARRAY = 5,
+    MCPLINK_PARAM_ARRAY = 1205,
     /// The argument is an object with any members.
-    MCPLINK_PARAM_OBJECT = 6,
+    MCPLINK_PARAM_OBJECT = 1206,
 }
 
 /// A hint for the user about the effects of a tool. A hint is not a guarantee.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_tool_hint {
     /// The tool changes nothing. Default: false.
-    MCPLINK_HINT_READ_ONLY = 1,
+    MCPLINK_HINT_READ_ONLY = 1801,
     /// The tool may destroy something. Default: true.
-    MCPLINK_HINT_DESTRUCTIVE = 2,
+    MCPLINK_HINT_DESTRUCTIVE = 1802,
     /// The tool is idempotent: a repeated call has no further effect. Default: false.
-    MCPLINK_HINT_IDEMPOTENT = 3,
+    MCPLINK_HINT_IDEMPOTENT = 1803,
     /// The tool interacts with an open world, such as the web. Default: true.
-    MCPLINK_HINT_OPEN_WORLD = 4,
+    MCPLINK_HINT_OPEN_WORLD = 1804,
 }
 
 /// Whether calls of a tool may become tasks.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_task_support {
     /// Calls of the tool must not become tasks.
-    MCPLINK_TASK_FORBIDDEN = 0,
+    MCPLINK_TASK_FORBIDDEN = 1700,
     /// Calls of the tool can become tasks.
-    MCPLINK_TASK_OPTIONAL = 1,
+    MCPLINK_TASK_OPTIONAL = 1701,
     /// Calls of the tool must become tasks.
-    MCPLINK_TASK_REQUIRED = 2,
+    MCPLINK_TASK_REQUIRED = 1702,
 }
 
 impl mcplink_tool_t {
@@ -130,6 +136,7 @@ fn type_of(kind: i32) -> Result<&'static str> {
 /// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_new(
     name: *const c_char,
@@ -146,7 +153,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
         let mut tool = Tool::new(name);
         tool.description = description.map(str::to_owned);
         let tool = mcplink_tool_t(tool, Params::default(), Refusal::default());
-        Ok(Box::into_raw(Box::new(tool)))
+        Ok(own(tool))
     })
 }
 
@@ -168,7 +175,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
 pub unsafe extern "C" fn mcplink_tool_add_param(
     tool: *mut mcplink_tool_t,
     param: *const c_char,
-    kind: i32,
+    kind: arg::mcplink_param_type,
     flags: u32,
     description: *const c_char,
 ) -> mcplink_status_t {
@@ -281,7 +288,7 @@ pub unsafe extern "C" fn mcplink_tool_set_output_schema(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_annotation(
     tool: *mut mcplink_tool_t,
-    hint: i32,
+    hint: arg::mcplink_tool_hint,
     is_so: bool,
 ) -> mcplink_status_t {
     use mcplink_tool_hint as Hint;
@@ -322,7 +329,7 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_task_support(
     tool: *mut mcplink_tool_t,
-    support: i32,
+    support: arg::mcplink_task_support,
 ) -> mcplink_status_t {
     use mcplink_task_support as Support;
     // SAFETY: the header requires a tool of this library.

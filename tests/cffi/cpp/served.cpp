@@ -335,7 +335,7 @@ static void completes()
                                     [](const mcplink::request &, mcplink::responder &answer) { return answer.values({"rose", "sky"}); }));
         const int before = alive::count;
         CHECK(failed_with(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer), MCPLINK_E_INVALID));
-        CHECK(failed_with(server->add_completer(99, "colour", "of", completer), MCPLINK_E_INVALID));
+        CHECK(failed_with(server->add_completer(static_cast<mcplink_completion_of>(99), "colour", "of", completer), MCPLINK_E_INVALID));
         CHECK(alive::count == before);
         CHECK(server->add_tool(mcplink::tool("long", "").task_support(MCPLINK_TASK_OPTIONAL),
                                [](const mcplink::request &, mcplink::responder &answer) {

@@ -323,7 +323,7 @@ static void lets_go_of_what_is_refused()
         options.on_method("tools/\xff", handler);
         CHECK(is_refused(options));
         auto taken = std::move(options);
-        options.on_log(0, told).on_method("a", handler).on_thread(told, nullptr).on_session(told).on_event(told);
+        options.on_log(MCPLINK_LOG_DEBUG, told).on_method("a", handler).on_thread(told, nullptr).on_session(told).on_event(told);
         CHECK(is_refused(options) && failed_with(mcplink::server::make(options), MCPLINK_E_INVALID));
         mcplink::server_options unnamed("\xff", "1");
         unnamed.on_event(told);
@@ -331,10 +331,10 @@ static void lets_go_of_what_is_refused()
     }
     {
         mcplink::client_options options;
-        options.on_request("\xff", handler).on_notification("\xff", told).on_log(99, told).on_log(0, nullptr);
+        options.on_request("\xff", handler).on_notification("\xff", told).on_log(static_cast<mcplink_log_level>(99), told).on_log(MCPLINK_LOG_DEBUG, nullptr);
         CHECK(is_refused(options));
         auto taken = std::move(options);
-        options.on_log(0, told).on_request("a", handler).on_thread(told, told).on_event(told).on_notification("a", told).bearer_hook(text);
+        options.on_log(MCPLINK_LOG_DEBUG, told).on_request("a", handler).on_thread(told, told).on_event(told).on_notification("a", told).bearer_hook(text);
         options.on_stderr(told).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_roots(handler);
         CHECK(is_refused(options) && failed_with(mcplink::client::start(options), MCPLINK_E_INVALID));
     }
@@ -353,7 +353,7 @@ static void lets_go_of_what_is_refused()
         CHECK(is_refused(options));
         mcplink::oauth oauth;
         auto another = std::move(oauth);
-        oauth.visitor("https://a.example", told).workload(nullptr, text).on_log(0, told).browser(0, nullptr, nullptr, told);
+        oauth.visitor("https://a.example", told).workload(nullptr, text).on_log(MCPLINK_LOG_DEBUG, told).browser(0, nullptr, nullptr, told);
         oauth.store(text, told, told);
         CHECK(is_refused(oauth));
         mcplink::exchange exchange("\xff", "/", told, told, told);
@@ -361,11 +361,11 @@ static void lets_go_of_what_is_refused()
         mcplink::login nobody(nullptr);
         mcplink::responder nothing(nullptr);
         CHECK(!nobody.on_over(told) && !nothing.on_cancel(told));
-        CHECK(failed_with(mcplink::set_log(99, told), MCPLINK_E_INVALID));
+        CHECK(failed_with(mcplink::set_log(static_cast<mcplink_log_level>(99), told), MCPLINK_E_INVALID));
         mcplink::server server("a", "1");
         auto moved = std::move(server);
         CHECK(failed_with(server.add_tool(mcplink::tool("a", ""), handler), MCPLINK_E_INVALID) && !server.listen_http("0") && !server.http());
-        CHECK(!server.add_completer(MCPLINK_COMPLETION_OF_PROMPT, "a", "b", handler) && !server.stats() && !server.log(0, "1"));
+        CHECK(!server.add_completer(MCPLINK_COMPLETION_OF_PROMPT, "a", "b", handler) && !server.stats() && !server.log(MCPLINK_LOG_DEBUG, "1"));
         server.stop();
         CHECK(alive::count == before);
     }
@@ -400,7 +400,7 @@ static void takes_empty_ones_for_none()
         return asked.capabilities().text();
     }));
     mcplink::client_options options;
-    options.transport_with(*link.client).on_event(event).on_notification("notifications/a", event).on_request("a", handler).on_log(0, line);
+    options.transport_with(*link.client).on_event(event).on_notification("notifications/a", event).on_request("a", handler).on_log(MCPLINK_LOG_DEBUG, line);
     options.on_thread(name, name).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_roots(handler);
     {
         auto session = server->attach(*link.server);
@@ -423,7 +423,7 @@ static void takes_empty_ones_for_none()
     CHECK(worked(oauth.redirect("localhost").redirect(nullptr, "/done").refused()));
     mcplink::oauth odd;
     CHECK(!odd.redirect("\xff").refused());
-    CHECK(worked(oauth.store(load, save, send).browser(0, nullptr, nullptr, visit).on_log(0, line).refused()));
+    CHECK(worked(oauth.store(load, save, send).browser(0, nullptr, nullptr, visit).on_log(MCPLINK_LOG_DEBUG, line).refused()));
 
     /* Where there has to be one. */
     CHECK(failed_with(server->add_tool(mcplink::tool("none", ""), handler), MCPLINK_E_INVALID));
@@ -466,7 +466,7 @@ static void bears_exceptions()
         CHECK(mcplink::set_log(MCPLINK_LOG_DEBUG, throwing));
         linked link;
         mcplink::server_options described("bears", "1.0");
-        auto server = mcplink::server::make(described.on_session(throwing).on_event(throwing).on_thread(throwing, throwing).on_log(0, throwing));
+        auto server = mcplink::server::make(described.on_session(throwing).on_event(throwing).on_thread(throwing, throwing).on_log(MCPLINK_LOG_DEBUG, throwing));
         CHECK(worked(server));
         box<int> left;
         CHECK(server->add_tool(mcplink::tool("tells", ""), [&left](const mcplink::request &, mcplink::responder &answer) {
@@ -477,7 +477,7 @@ static void bears_exceptions()
         auto session = server->attach(*link.server);
         CHECK(worked(session));
         mcplink::client_options options;
-        options.transport_with(*link.client).on_event(throwing).on_log(0, throwing).on_thread(throwing, throwing);
+        options.transport_with(*link.client).on_event(throwing).on_log(MCPLINK_LOG_DEBUG, throwing).on_thread(throwing, throwing);
         auto client = mcplink::client::open(options);
         CHECK(worked(client));
         mcplink::call_options with_progress;

@@ -173,7 +173,7 @@ static void tells_what_was_refused()
     CHECK(names(server.add_tool(tool, handler), "input_schema"));
     auto moved = std::move(tool);
     CHECK(names(server.add_tool(moved, handler), "input_schema"));
-    CHECK(names(server.add_tool(mcplink::tool("tool", "").param("a", 99), handler), "param"));
+    CHECK(names(server.add_tool(mcplink::tool("tool", "").param("a", static_cast<mcplink_param_type>(99)), handler), "param"));
     CHECK(names(server.add_resource(mcplink::resource("file:///a", "a").mime_type("\xff"), handler), "mime_type"));
     CHECK(names(server.add_template(mcplink::resource_template("file:///{a}", "a").mime_type("\xff"), handler), "mime_type"));
     CHECK(names(server.add_prompt(mcplink::prompt("a", "").argument("a", 99), handler), "argument"));

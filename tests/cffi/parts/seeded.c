@@ -1,6 +1,15 @@
 /* Does wrong, on purpose, what its argument says. */
 #include "check.h"
 
+static int mistakes;
+
+static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+{
+    (void)user; (void)level;
+    fprintf(stderr, "%s: %s\n", target.ptr, text.ptr);
+    mistakes++;
+}
+
 int main(int argc, char **argv)
 {
     const char *mistake = argc > 1 ? argv[1] : "";
@@ -18,8 +27,9 @@ int main(int argc, char **argv)
     mcplink_json_free(doc);
     if (strcmp(mistake, "double-free") == 0) {
         mcplink_call_options_t *options = mcplink_call_options_new();
+        mcplink_set_log(MCPLINK_LOG_ERROR, on_log, NULL, NULL);
         mcplink_call_options_free(options);
         mcplink_call_options_free(options);
     }
-    return 0;
+    return mistakes;
 }

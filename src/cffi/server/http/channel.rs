@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::head::mcplink_http_head_t;
 use crate::cffi::callback_executor::CallbackExecutor;
+use crate::cffi::handle::Tagged;
 use crate::cffi::queue::Kind;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::user::{UserData, call_back};
@@ -133,8 +134,8 @@ impl Channel {
             call_back(self.number, || unsafe {
                 match step {
                     Step::Begin(head, length) => {
-                        let head = mcplink_http_head_t::of(head);
-                        (self.begin)(user, &raw const head, *length)
+                        let head = Tagged::new(mcplink_http_head_t::of(head));
+                        (self.begin)(user, head.as_ptr(), *length)
                     }
                     Step::Write(bytes) => (self.write)(user, bytes.as_ptr().cast(), bytes.len()),
                     Step::End(complete) => {

@@ -9,7 +9,9 @@ use super::channel::{
 };
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, plain};
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+};
 use crate::cffi::refusal::{Refusal, Settings, constructed};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{measured, missing, name, optional};
@@ -26,6 +28,10 @@ pub struct mcplink_exchange_t {
     served: Mutex<bool>,
     channel: Arc<Channel>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_exchange_t {
+    const KIND: ObjectKind = ObjectKind::Exchange;
 }
 
 /// The HTTP request of an exchange, as described by the host.
@@ -136,6 +142,7 @@ unsafe fn run_setter(
 /// called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
     method: *const c_char,

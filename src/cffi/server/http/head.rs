@@ -1,6 +1,7 @@
 //! The status and header fields of a response, as the host sees them.
 
 use crate::cffi::entry::get;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::text::{Text, mcplink_str_t, view_or_empty};
 use crate::transport::http::ResponseHead;
 
@@ -10,6 +11,10 @@ pub struct mcplink_http_head_t {
     status: u16,
     headers: Vec<(Text, Text)>,
     while_quiet: Option<(u32, Text)>,
+}
+
+impl Object for mcplink_http_head_t {
+    const KIND: ObjectKind = ObjectKind::HttpHead;
 }
 
 impl mcplink_http_head_t {

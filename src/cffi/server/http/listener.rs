@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
-use crate::cffi::entry::{get, giving, plain, value};
+use crate::cffi::entry::{find, giving, optional, plain, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::is_inside;
@@ -22,6 +24,10 @@ pub struct mcplink_listener_t {
     serving: Arc<Serving>,
     /// The number that [`Serving::enter`] returned for the listener.
     number: u64,
+}
+
+impl Object for mcplink_listener_t {
+    const KIND: ObjectKind = ObjectKind::Listener;
 }
 
 impl Handled for mcplink_listener_t {
@@ -61,6 +67,7 @@ impl Handled for mcplink_listener_t {
 /// invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
 /// without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
     server: *mut mcplink_server_t,
@@ -76,7 +83,7 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
             let server = enter(server, "server")?;
             let bind = text::name(bind, "bind")?;
             server.check_open()?;
-            let options = match get(options) {
+            let options = match optional(options, "options")? {
                 Some(options) => options.for_server(&server)?,
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };
@@ -102,7 +109,7 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener_t) -> u16 {
     // SAFETY: the header requires a listener of this library, which is live.
-    unsafe { get(listener) }.map_or(0, |listener| listener.listener.local_addr().port())
+    unsafe { find(listener) }.map_or(0, |listener| listener.listener.local_addr().port())
 }
 
 /// Returns the URL of the endpoint of a listener, for clients on this machine.
@@ -116,7 +123,7 @@ pub unsafe extern "C" fn mcplink_listener_url(
 ) -> mcplink_str_t {
     // SAFETY: the header requires a listener of this library, which is live; the text never
     // changes.
-    view_or_empty(unsafe { get(listener) }.map(|listener| &listener.url))
+    view_or_empty(unsafe { find(listener) }.as_deref().map(|it| &it.url))
 }
 
 /// Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
@@ -143,6 +150,7 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
 /// drain time and a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
     listener: *mut mcplink_listener_t,

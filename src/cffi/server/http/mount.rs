@@ -7,9 +7,11 @@ use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{ffi, get, giving, plain};
+use crate::cffi::entry::{ffi, giving, optional, plain};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+};
 use crate::cffi::refusal::Settings as _;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
@@ -24,6 +26,10 @@ pub struct mcplink_http_t {
     serving: Arc<Serving>,
     /// The number that [`Serving::enter`] returned for the endpoint.
     number: u64,
+}
+
+impl Object for mcplink_http_t {
+    const KIND: ObjectKind = ObjectKind::Http;
 }
 
 impl Handled for mcplink_http_t {
@@ -51,6 +57,7 @@ impl Handled for mcplink_http_t {
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
 /// stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
     server: *mut mcplink_server_t,
@@ -64,7 +71,7 @@ pub unsafe extern "C" fn mcplink_server_http(
         giving(http, err, || {
             let server = enter(server, "server")?;
             server.check_open()?;
-            let options = match get(options) {
+            let options = match optional(options, "options")? {
                 Some(options) => options.for_server(&server)?,
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };
@@ -94,6 +101,7 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// without a pump the handler runs on this thread, and the function blocks until the handler
 /// returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
     http: *mut mcplink_http_t,
@@ -125,6 +133,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
 /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
 /// seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
     plain(|| {

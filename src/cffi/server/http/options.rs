@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
-use crate::cffi::entry::{Outcome, free, value};
+use crate::cffi::arg;
+use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::error::Failure;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
 use crate::cffi::status::mcplink_status_t;
@@ -36,6 +38,10 @@ pub struct mcplink_http_options_t {
     limits: HttpLimits,
     access: Access,
     refusal: Refusal,
+}
+
+impl Object for mcplink_http_options_t {
+    const KIND: ObjectKind = ObjectKind::HttpOptions;
 }
 
 /// How clients are authenticated.
@@ -165,9 +171,10 @@ fn both(other: &str) -> Failure {
 /// Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
-    value(std::ptr::null_mut(), || Box::into_raw(Box::default()))
+    value(std::ptr::null_mut(), || own(Default::default()))
 }
 
 /// Frees HTTP options. Listeners and endpoints made with them keep a copy.
@@ -409,75 +416,75 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
 
 /// A limit of a server over HTTP. The comment of each limit states the default and the effect at
 /// the limit.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_http_limit {
     /// The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
     /// with the most sessions ends to make room. If no session is idle, the next client is refused
     /// with status 503.
-    MCPLINK_HTTP_LIMIT_SESSIONS = 1,
+    MCPLINK_HTTP_LIMIT_SESSIONS = 701,
     /// The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
     /// Default: 1024. The next request is answered with a "busy" error.
-    MCPLINK_HTTP_LIMIT_REQUESTS = 2,
+    MCPLINK_HTTP_LIMIT_REQUESTS = 702,
     /// The maximum number of streams of change notifications, for all clients of revisions since
     /// 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
     /// next stream is refused with a "busy" error. Some streams are reserved for clients that have
     /// few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
-    MCPLINK_HTTP_LIMIT_STREAMS = 3,
+    MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
     /// the process's descriptor limit. At the limit, an idle connection of the client with the most
     /// connections is closed to make room. If no connection is idle, the next connection is
     /// answered with status 503.
-    MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
+    MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /// The maximum number of requests that are served at once, each on its own thread. Default: 64.
     /// Further requests wait, unless they need no handler, such as pings and cancellations. The
     /// client with the fewest threads gets the next free thread.
-    MCPLINK_HTTP_LIMIT_WORKERS = 5,
+    MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /// The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
     /// last request of the client with the most waiting requests is answered with status 503.
-    MCPLINK_HTTP_LIMIT_WAITING = 6,
+    MCPLINK_HTTP_LIMIT_WAITING = 706,
     /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
     /// longer request head is answered with status 431 or 414.
-    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
+    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
     /// The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
     /// A request with more fields is answered with status 431.
-    MCPLINK_HTTP_LIMIT_FIELDS = 8,
+    MCPLINK_HTTP_LIMIT_FIELDS = 708,
     /// The maximum number of bytes of one stream that wait until the client reads them. Default:
     /// 256 KiB. At the limit, nothing more is written to the stream until the client reads.
-    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
+    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
     /// The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
     /// request is answered with status 408.
-    MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
+    MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
     /// The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
     /// milliseconds. Default: 10000. After that the request is answered with status 408.
-    MCPLINK_HTTP_LIMIT_BODY_MS = 11,
+    MCPLINK_HTTP_LIMIT_BODY_MS = 711,
     /// The minimum rate of a request body, in bytes per second. Default: 1024. See
     /// MCPLINK_HTTP_LIMIT_BODY_MS.
-    MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
+    MCPLINK_HTTP_LIMIT_BODY_RATE = 712,
     /// The maximum time that a client may read nothing while data for the client waits, in
     /// milliseconds. Default: 30000. After that the connection of the client is aborted.
-    MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
+    MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
     /// The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
     /// the connection is closed.
-    MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
+    MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
     /// The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
     /// the limit, the oldest events of the stream with the most stored bytes are dropped.
-    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
+    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
     /// The maximum number of bytes that wait until clients read them, of all clients together.
     /// Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
     /// product of waiting bytes and time without reading.
-    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
+    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
     /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
     /// After that the connection is closed.
-    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
+    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
     /// The maximum share of connections, threads and sessions that one client may hold while other
     /// clients request some too, in percent. Default: 50. While no other client requests any of
     /// them, one client may hold all.
-    MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
+    MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
     /// The size of the reserve of connections and threads beyond the limits, in percent of the
     /// limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
     /// With 0 there is no reserve.
-    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
+    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 }
 
 impl mcplink_http_options_t {
@@ -549,7 +556,7 @@ impl mcplink_http_options_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_limit(
     options: *mut mcplink_http_options_t,
-    which: i32,
+    which: arg::mcplink_http_limit,
     bound: usize,
 ) -> mcplink_status_t {
     // SAFETY: the header requires options of this library.

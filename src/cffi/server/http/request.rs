@@ -1,34 +1,48 @@
 //! HTTP requests in the form in which the host authenticates them.
 
 use std::ffi::{c_char, c_void};
+use std::mem;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::get;
+use crate::cffi::entry::{Outcome, find, need, plain};
+use crate::cffi::failure::Failure;
+use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
-use crate::cffi::refusal::{Refusal, Settings, set};
+use crate::cffi::refusal::{Refusal, Settings, refused};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::{Hook, call_back};
 use crate::error::{Error, ErrorKind};
 use crate::server::Principal;
 use crate::server::http::{Denied, Grant};
+use crate::sync::Mutex;
 use crate::transport::http::HttpRequest;
 
 use super::super::mcplink_server_t;
 use super::super::serving::Serving;
 
 /// An HTTP request that has to be authenticated. The request is borrowed until the callback that
-/// receives it returns.
+/// receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
 pub struct mcplink_http_request_t {
     method: Text,
     target: Text,
     headers: Vec<(Text, Text)>,
     remote: Option<Text>,
     token: Option<Text>,
+    /// The decision of the host; `None` once the callback has returned. So a later decision is
+    /// refused.
+    decision: Mutex<Option<Decision>>,
+    /// The log hook of the server.
+    log: Option<Arc<log::Hook>>,
+    refusal: Refusal,
+}
+
+/// The decision of the host about a request.
+struct Decision {
     /// Whether the callback verifies an access token. If so, the library then checks the audience
     /// and the expiry of the token.
     is_of_token: bool,
@@ -39,9 +53,10 @@ pub struct mcplink_http_request_t {
     audience: Vec<String>,
     /// The thumbprint of the key to which the token is bound; `None` for an unbound token.
     key: Option<String>,
-    /// The log hook of the server.
-    log: Option<Arc<log::Hook>>,
-    refusal: Refusal,
+}
+
+impl Object for mcplink_http_request_t {
+    const KIND: ObjectKind = ObjectKind::HttpRequest;
 }
 
 /// Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
@@ -83,30 +98,30 @@ impl Check {
 
     /// Authenticates a request through the host's callback.
     pub(super) fn ask(&self, request: &HttpRequest<'_>) -> Result<Principal, Denied> {
-        let judged = self.judge(mcplink_http_request_t::of(request))?;
-        judged.principal(Denied::forbidden)
+        let decision = self.judge(mcplink_http_request_t::of(request))?;
+        decision.principal(Denied::forbidden)
     }
 
     /// Verifies a token through the host's callback.
     pub(super) fn verify(&self, token: &str) -> Result<Grant, Denied> {
-        let judged = self.judge(mcplink_http_request_t::of_token(token))?;
-        let (audience, key) = (judged.audience.clone(), judged.key.clone());
+        let mut decision = self.judge(mcplink_http_request_t::of_token(token))?;
+        let (audience, key) = (mem::take(&mut decision.audience), decision.key.take());
         let unknown = || Denied::invalid_token("it is unknown");
-        let grant = Grant::new(judged.principal(unknown)?, audience);
+        let grant = Grant::new(decision.principal(unknown)?, audience);
         Ok(match key {
             Some(key) => grant.bound_to(key),
             None => grant,
         })
     }
 
-    /// Runs the host's callback, and returns the request with the verdict. With a pump, the
+    /// Runs the host's callback, and returns the host's decision. With a pump, the
     /// callback runs on the thread that dispatches the pump. Without a pump, it runs on this
     /// thread.
-    fn judge(&self, mut request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
+    fn judge(&self, mut request: mcplink_http_request_t) -> Result<Decision, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
         request.log.clone_from(&self.log);
         if !self.stage.is_pumped() {
-            return Ok(request.judged(&hook, owner));
+            return request.judged(&hook, owner);
         }
         let (sender, verdict) = mpsc::sync_channel(1);
         self.stage.post(Kind::Question, move || {
@@ -115,7 +130,7 @@ impl Check {
         });
         loop {
             match verdict.recv_timeout(STOP_CHECK_INTERVAL) {
-                Ok(judged) => return Ok(judged),
+                Ok(decision) => return decision,
                 Err(RecvTimeoutError::Timeout)
                     if self.serving.upgrade().is_some_and(|it| !it.is_stopped()) => {}
                 Err(_) => return Err(Denied::unavailable("the server is being closed")),
@@ -149,12 +164,14 @@ impl mcplink_http_request_t {
                 .collect(),
             remote: request.remote.map(|remote| remote.to_string().into()),
             token: bearer_of(request).map(Text::from),
-            is_of_token: false,
-            verdict: None,
-            scopes: None,
-            expires_at: None,
-            audience: Vec::new(),
-            key: None,
+            decision: Mutex::new(Some(Decision {
+                is_of_token: false,
+                verdict: None,
+                scopes: None,
+                expires_at: None,
+                audience: Vec::new(),
+                key: None,
+            })),
             log: None,
             refusal: Refusal::default(),
         }
@@ -162,13 +179,36 @@ impl mcplink_http_request_t {
 
     /// Makes a request that contains only an access token.
     fn of_token(token: &str) -> Self {
-        Self {
+        let mut request = Self {
             token: Some(token.into()),
-            is_of_token: true,
             ..Self::of(&HttpRequest::new("", ""))
+        };
+        if let Some(decision) = request.decision.get_mut() {
+            decision.is_of_token = true;
         }
+        request
     }
 
+    /// Runs the host's callback, and returns the host's decision. If a setter of the request
+    /// failed, the request may lack a restriction, so it is refused.
+    fn judged(self, hook: &Hook<AuthenticateFn>, owner: u64) -> Result<Decision, Denied> {
+        let request = Arc::new(self);
+        let lent = Lent::new(Arc::clone(&request));
+        let handle = lent.handle();
+        // SAFETY: the callback gets valid arguments: the user data of its registration, and a
+        // request that is lent to it.
+        _ = call_back(owner, || unsafe {
+            (hook.callback)(hook.user.ptr(), handle)
+        });
+        drop(lent);
+        let decision = request.decision.lock().take();
+        // The failure is in the log already.
+        request.refusal.check().map_err(|_| Denied::forbidden())?;
+        decision.ok_or_else(Denied::forbidden)
+    }
+}
+
+impl Decision {
     /// Fails in a callback that authenticates requests. There the library would ignore the audience
     /// and the key, which it checks only for verified tokens.
     fn need_token(&self) -> Result<(), Error> {
@@ -179,21 +219,10 @@ impl mcplink_http_request_t {
         Err(Error::new(ErrorKind::State, text))
     }
 
-    fn judged(mut self, hook: &Hook<AuthenticateFn>, owner: u64) -> Self {
-        let this = &raw mut self;
-        // SAFETY: the callback gets valid arguments: the user data of its registration, and a live
-        // request.
-        _ = call_back(owner, || unsafe { (hook.callback)(hook.user.ptr(), this) });
-        self
-    }
-
     /// Returns the principal if the host admitted the request; otherwise returns the refusal. If
     /// the host neither admitted nor refused the request, the refusal is that of `unknown`.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
         let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
-        // If a setter failed, the request may lack a restriction, so the request is refused. The
-        // failure is in the log already.
-        self.refusal.check().map_err(|_| Denied::forbidden())?;
         let mut principal = Principal::new(name);
         if let Some(scopes) = self.scopes {
             principal = principal.scopes([scopes]);
@@ -203,6 +232,31 @@ impl mcplink_http_request_t {
             None => principal,
         })
     }
+}
+
+/// Runs a setter of a request. `setter` is the name of the C function.
+///
+/// # Safety
+///
+/// `request` is NULL, or an object of this library, of any kind.
+unsafe fn set(
+    request: *mut mcplink_http_request_t,
+    setter: &str,
+    change: impl FnOnce(&mut Decision) -> Outcome<()>,
+) -> mcplink_status_t {
+    // SAFETY: the safety contract of this function.
+    let request = match unsafe { need(request, mcplink_http_request_t::NAME) } {
+        Ok(request) => request,
+        Err(failure) => return refused(mcplink_http_request_t::TARGET, setter, failure),
+    };
+    let change = || match &mut *request.decision.lock() {
+        Some(decision) => change(decision),
+        None => Err(Failure::object::<mcplink_http_request_t>(
+            Fault::Stale,
+            "request",
+        )),
+    };
+    plain(|| request.attempt(setter, change))
 }
 
 /// Returns the bearer token of a request. Returns `None` unless the request has exactly one field
@@ -227,7 +281,11 @@ pub unsafe extern "C" fn mcplink_http_request_method(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.map(|request| &request.method))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .map(|request| &request.method),
+    )
 }
 
 /// Returns the target of an HTTP request: the path and query, as received.
@@ -240,7 +298,11 @@ pub unsafe extern "C" fn mcplink_http_request_target(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.map(|request| &request.target))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .map(|request| &request.target),
+    )
 }
 
 /// Returns the value of a header field of an HTTP request.
@@ -256,8 +318,8 @@ pub unsafe extern "C" fn mcplink_http_request_header(
     field: *const c_char,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, field) = unsafe { (get(request), text::name(field, "field")) };
-    let (Some(request), Ok(field)) = (request, field) else {
+    let (request, field) = unsafe { (find(request), text::name(field, "field")) };
+    let (Some(request), Ok(field)) = (&request, field) else {
         return mcplink_str_t::EMPTY;
     };
     let mut headers = request.headers.iter();
@@ -276,7 +338,11 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.and_then(|request| request.remote.as_ref()))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .and_then(|request| request.remote.as_ref()),
+    )
 }
 
 /// Returns the access token of an HTTP request: the text after Bearer in its field Authorization.
@@ -291,7 +357,11 @@ pub unsafe extern "C" fn mcplink_http_request_token(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
-    view_or_empty(unsafe { get(request) }.and_then(|request| request.token.as_ref()))
+    view_or_empty(
+        unsafe { find(request) }
+            .as_deref()
+            .and_then(|request| request.token.as_ref()),
+    )
 }
 
 /// Admits a request that the host has authenticated.
@@ -299,7 +369,8 @@ pub unsafe extern "C" fn mcplink_http_request_token(
 /// request: the request.
 /// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
 /// request states are bound to the principal that made them.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+/// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_admit(
@@ -322,7 +393,8 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
 ///
 /// request: the request.
 /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+/// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_scopes(
@@ -423,7 +495,8 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
 /// request: the request.
 /// why: the reason, for the client and the log, for example "it was revoked". It must not quote the
 /// token.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+/// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_refuse_token(
@@ -445,7 +518,8 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
 ///
 /// request: the request.
 /// scopes: all required scopes, separated by spaces.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+/// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_need_scopes(
@@ -467,7 +541,8 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
 ///
 /// request: the request.
 /// why: the reason, for the host's log.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+/// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_put_off(
@@ -489,7 +564,8 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
 /// request: the request.
 /// challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
 /// "Bearer".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+/// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_challenge(

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use super::super::mcplink_server_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
+use crate::cffi::arg;
 use crate::cffi::auth::mcplink_dpop;
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
@@ -46,6 +48,10 @@ pub struct mcplink_resource_server_t {
     dpop: mcplink_dpop,
     nonces: Option<Nonces>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_resource_server_t {
+    const KIND: ObjectKind = ObjectKind::ResourceServer;
 }
 
 /// The keys and the lifetime of nonces for DPoP proofs.
@@ -247,6 +253,7 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
 /// listener or endpoint is made with the description. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
     resource: *const c_char,
@@ -256,7 +263,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
         // SAFETY: the header requires texts that end in NUL.
         let (resource, issuer) =
             unsafe { (filled(resource, "resource")?, filled(issuer, "issuer")?) };
-        Ok(Box::into_raw(Box::new(mcplink_resource_server_t {
+        Ok(own(mcplink_resource_server_t {
             resource: resource.to_owned(),
             issuers: vec![issuer.to_owned()],
             check: Checked::Discovered,
@@ -272,7 +279,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
             dpop: mcplink_dpop::MCPLINK_DPOP_NEVER,
             nonces: None,
             refusal: Refusal::default(),
-        })))
+        }))
     })
 }
 
@@ -685,7 +692,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     server: *mut mcplink_resource_server_t,
-    dpop: i32,
+    dpop: arg::mcplink_dpop,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a description of this library.
     unsafe {

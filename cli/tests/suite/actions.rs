@@ -1,72 +1,16 @@
-//! The command-line client, `examples/mcp`, against `interop_server`.
+//! The actions of the program, against `interop_server`, `everything_server` and scripted ones.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::io::{self, Read as _, Write as _};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::common::{LONG, wait_until};
-
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-/// An example, which is built beside this test.
-fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap();
-    let path = folder.join("examples").join(name);
-    assert!(
-        path.exists(),
-        "{} is missing: cargo build --examples",
-        path.display()
-    );
-    path
-}
-
-/// Runs a command that is split at spaces, against the server.
-fn mcp(line: &str) -> Ran {
-    mcp_with(&line.split_whitespace().collect::<Vec<_>>(), "")
-}
-
-fn mcp_with(words: &[&str], input: &str) -> Ran {
-    let server = example("interop_server");
-    mcp_against(words, &[server.to_str().unwrap()], input)
-}
-
-fn mcp_against(words: &[&str], server: &[&str], input: &str) -> Ran {
-    let mut child = Command::new(example("mcp"))
-        .args(words)
-        .arg("--")
-        .args(server)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    // Not all actions read it, and then it is closed early.
-    _ = stdin.write_all(input.as_bytes());
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// The one line of JSON that is all there is on standard output.
-fn json_of(line: &str) -> (i32, Value) {
-    let ran = mcp(line);
-    assert_eq!(ran.out.lines().count(), 1, "{line}: {}", ran.out);
-    (ran.code, serde_json::from_str(&ran.out).unwrap())
-}
+use crate::common::wait_until;
+use crate::runs::{
+    LinesInTime, MCPLINK, Running, example, json_of, kill, mcp, mcp_against, mcp_with,
+    shown_at_a_terminal,
+};
+use crate::{proxied, stub};
 
 #[test]
 fn it_tells_who_the_server_is() {
@@ -166,7 +110,7 @@ fn the_exit_code_tells_who_failed() {
 fn a_server_gets_few_variables_and_those_that_it_is_given() {
     let script = "echo \"${KEY-none} ${OTHER-none} ${HOME:+home}\" >&2; exit 3";
     let said = |options: &[&str]| {
-        let ran = Command::new(example("mcp"))
+        let ran = Command::new(MCPLINK)
             .args(["tools", "--timeout=20"])
             .args(options)
             .args(["--", "sh", "-c", script])
@@ -191,7 +135,7 @@ fn a_server_gets_few_variables_and_those_that_it_is_given() {
         let ran = mcp_with(&[&["tools"], wrong].concat(), "");
         assert_eq!(ran.code, 2, "{}", ran.err);
     }
-    let ran = Command::new(example("mcp"))
+    let ran = Command::new(MCPLINK)
         .args(["tools", "--inherit-env", "--url", "http://127.0.0.1:1"])
         .output()
         .unwrap();
@@ -285,15 +229,14 @@ fn a_trace_shows_the_messages_on_standard_error() {
     assert!(shown(">", r#""method":"ping""#), "{}", ran.err);
 }
 
-#[cfg(feature = "http-client")]
 #[test]
 fn it_reaches_servers_over_http() {
-    let stub = crate::stub::Stub::modern(|seen, out| {
+    let stub = stub::Stub::modern(|seen, out| {
         assert_eq!(seen.header("x-key"), Some("a b:c"));
-        out.result(seen, crate::stub::text("hello over HTTP"));
+        out.result(seen, stub::text("hello over HTTP"));
     });
     let run = |words: &[&str]| {
-        let output = Command::new(example("mcp")).args(words).output().unwrap();
+        let output = Command::new(MCPLINK).args(words).output().unwrap();
         let code = output.status.code().unwrap();
         (code, output)
     };
@@ -307,14 +250,13 @@ fn it_reaches_servers_over_http() {
     assert_eq!(run(&["--url", "ftp://x", "tools"]).0, 2);
 }
 
-#[cfg(feature = "http-client")]
 #[test]
 fn the_proxy_of_the_environment_is_used() {
-    let stub = crate::stub::Stub::modern(|seen, out| out.result(seen, crate::stub::text("done")));
+    let stub = stub::Stub::modern(|seen, out| out.result(seen, stub::text("done")));
     let target = stub.address();
-    let (proxy, asked) = crate::proxied::socks_proxy("socks5h", move |_, _| target);
+    let (proxy, asked) = proxied::socks_proxy("socks5h", move |_, _| target);
     let run = |variables: &[(&str, &str)]| {
-        let mut command = Command::new(example("mcp"));
+        let mut command = Command::new(MCPLINK);
         for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
             command.env_remove(name).env_remove(name.to_uppercase());
         }
@@ -347,7 +289,6 @@ fn the_proxy_of_the_environment_is_used() {
 }
 
 #[test]
-#[cfg(all(feature = "tls", feature = "http-server"))]
 fn it_trusts_whom_it_is_told_to() {
     use crate::front::{Front, SERVER};
     use crate::stub::{Stub, text};
@@ -360,14 +301,14 @@ fn it_trusts_whom_it_is_told_to() {
     });
     let front = Front::new(SERVER, stub.address());
     let run = |words: &[&str]| {
-        let output = Command::new(example("mcp")).args(words).output().unwrap();
+        let output = Command::new(MCPLINK).args(words).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (
             output.status.code().unwrap(),
             String::from_utf8(said).unwrap(),
         )
     };
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/root.pem");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/tls/root.pem");
     let (code, said) = run(&["--url", &front.url(), "--cacert", root, "call", "x"]);
     assert_eq!((code, &*said), (0, "done\n"));
     let (code, said) = run(&["--url", &front.url(), "call", "x"]);
@@ -383,11 +324,8 @@ fn it_trusts_whom_it_is_told_to() {
     assert!(said.contains("expected PEM"), "{said}");
 }
 
-#[cfg(feature = "auth")]
 #[test]
 fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
-    use io::Read;
-
     use crate::authworld::{World, follow, get};
 
     let world = World::start();
@@ -396,7 +334,7 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
     let url = world.mcp.url();
     let tokens = folder.display().to_string();
     let run = |words: &[&str]| {
-        let mut command = Command::new(example("mcp"));
+        let mut command = Command::new(MCPLINK);
         // No browser is to come up.
         command
             .args(words)
@@ -459,97 +397,6 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A run that is watched while it goes on.
-struct Running {
-    child: Child,
-    said: LinesInTime,
-    heard: LinesInTime,
-}
-
-/// The lines of a stream, each of which has to come in time.
-struct LinesInTime(mpsc::Receiver<io::Result<String>>);
-
-impl LinesInTime {
-    fn of(stream: impl Read + Send + 'static) -> Self {
-        let (sender, receiver) = mpsc::channel();
-        thread::spawn(move || {
-            let lines = BufReader::new(stream).lines();
-            lines
-                .map_while(|line| sender.send(line).ok())
-                .for_each(drop);
-        });
-        Self(receiver)
-    }
-}
-
-impl Iterator for LinesInTime {
-    type Item = io::Result<String>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.0.recv_timeout(LONG) {
-            Ok(line) => Some(line),
-            Err(mpsc::RecvTimeoutError::Disconnected) => None,
-            Err(mpsc::RecvTimeoutError::Timeout) => panic!("no line came in time"),
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A test that failed leaves no process.
-        _ = self.child.kill();
-        _ = self.child.wait();
-    }
-}
-
-impl Running {
-    fn start(words: &[&str], server: &[&str]) -> Self {
-        let mut command = Command::new(example("mcp"));
-        command.args(words).arg("--").args(server);
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        Self {
-            said: LinesInTime::of(child.stderr.take().unwrap()),
-            heard: LinesInTime::of(child.stdout.take().unwrap()),
-            child,
-        }
-    }
-
-    /// Reads what it says on standard error until a line has all of these in it.
-    fn wait_for(&mut self, parts: &[&str]) {
-        let found = self.said.find(|line| {
-            let line = line.as_ref().unwrap();
-            parts.iter().all(|part| line.contains(part))
-        });
-        assert!(found.is_some(), "{parts:?} was not said");
-    }
-
-    fn write(&mut self, line: &str) {
-        let stdin = self.child.stdin.as_mut().unwrap();
-        stdin.write_all(line.as_bytes()).unwrap();
-    }
-
-    fn signal(&self, signal: &str) {
-        kill(signal, self.child.id());
-    }
-
-    /// The exit code, which has to come in time.
-    fn code(&mut self) -> i32 {
-        let mut code = None;
-        wait_until("the command line has ended", || {
-            code = self.child.try_wait().unwrap();
-            code.is_some()
-        });
-        code.unwrap().code().expect("it was not killed")
-    }
-}
-
-fn kill(signal: &str, process: u32) -> bool {
-    let mut command = Command::new("kill");
-    let command = command.args([format!("-{signal}"), process.to_string()]);
-    command.stderr(Stdio::null()).status().unwrap().success()
-}
-
 const SLOWLY: &str = "call slow steps=1000 delay_ms=100";
 
 #[test]
@@ -569,7 +416,10 @@ fn a_signal_cancels_the_call_and_closes_in_order() {
         running.wait_for(&[">", "notifications/cancelled", "interrupted"]);
         assert_eq!(running.code(), 130, "{era} {signal}");
         let rest: Vec<String> = running.said.by_ref().map(Result::unwrap).collect();
-        assert!(rest.contains(&"mcp: interrupted".to_owned()), "{rest:?}");
+        assert!(
+            rest.contains(&"mcplink: interrupted".to_owned()),
+            "{rest:?}"
+        );
         assert!(running.heard.next().is_none());
     }
 }
@@ -655,7 +505,7 @@ fn a_signal_that_is_ignored_from_the_start_stays_so() {
     let script = "trap '' HUP; exec \"$@\"";
     let mut child = Command::new("sh")
         .args(["-c", script, "sh"])
-        .arg(example("mcp"))
+        .arg(MCPLINK)
         .args(["--trace", "shell", "--"])
         .arg(&server)
         .stdin(Stdio::piped())
@@ -675,36 +525,9 @@ fn a_signal_that_is_ignored_from_the_start_stays_so() {
     assert_eq!(running.code(), 0);
 }
 
-/// Runs it at a terminal; gives what is shown there.
-fn shown_at_a_terminal(words: &[&str]) -> String {
-    use io::Read as _;
-    use std::os::fd::{FromRawFd as _, OwnedFd};
-    let (mut own, mut its) = (0, 0);
-    let null = std::ptr::null_mut();
-    // SAFETY: the two descriptors are new and nobody else's; the other pointers may be null.
-    let (own, its) = unsafe {
-        let opened = libc::openpty(&mut own, &mut its, null, null.cast(), null.cast());
-        assert_eq!(opened, 0);
-        (OwnedFd::from_raw_fd(own), OwnedFd::from_raw_fd(its))
-    };
-    let mut command = Command::new(example("mcp"));
-    command.args(words).env("COLUMNS", "60");
-    command.stdin(Stdio::null());
-    command.stdout(its.try_clone().unwrap()).stderr(its);
-    let mut child = command.spawn().unwrap();
-    // It has the last descriptors of the other end.
-    drop(command);
-    let mut shown = Vec::new();
-    // That the other end is closed is an error at a terminal.
-    _ = std::fs::File::from(own).read_to_end(&mut shown);
-    child.wait().unwrap();
-    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
-}
-
 /// Tools with one argument, or several, whose schemas are these.
-#[cfg(feature = "http-client")]
-fn with_tools(tools: Value, result: Value) -> crate::stub::Stub {
-    crate::stub::Stub::modern(move |seen, out| match &*seen.asks() {
+fn with_tools(tools: Value, result: Value) -> stub::Stub {
+    stub::Stub::modern(move |seen, out| match &*seen.asks() {
         "tools/list" => out.result(
             seen,
             json!({
@@ -715,16 +538,14 @@ fn with_tools(tools: Value, result: Value) -> crate::stub::Stub {
     })
 }
 
-#[cfg(feature = "http-client")]
 fn run_to(url: &str, words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(example("mcp"));
+    let mut command = Command::new(MCPLINK);
     let output = command.args(["--url", url]).args(words).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let code = output.status.code().expect("it was not killed");
     (code, text(output.stdout), text(output.stderr))
 }
 
-#[cfg(feature = "http-client")]
 #[test]
 fn the_schema_says_whether_a_text_or_the_json_in_it_is_meant() {
     let schema = json!({
@@ -758,7 +579,7 @@ fn the_schema_says_whether_a_text_or_the_json_in_it_is_meant() {
         },
     });
     let tools = json!([{ "name": "t", "inputSchema": schema }]);
-    let stub = with_tools(tools, crate::stub::text("done"));
+    let stub = with_tools(tools, stub::text("done"));
     for (typed, sent) in [
         ("text=42", r#""42""#),
         ("text=null", r#""null""#),
@@ -828,7 +649,6 @@ fn the_schema_says_whether_a_text_or_the_json_in_it_is_meant() {
     );
 }
 
-#[cfg(feature = "http-client")]
 #[test]
 fn nothing_that_is_listed_or_typed_makes_it_panic() {
     use std::os::unix::ffi::OsStringExt as _;
@@ -840,7 +660,7 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
             "inputSchema": { "type": "object", "properties": { &*long: {} } },
         },
     ]);
-    let stub = with_tools(tools, crate::stub::text("done"));
+    let stub = with_tools(tools, stub::text("done"));
     let (code, out, said) = run_to(&stub.url(), &["tools"]);
     assert_eq!((code, &*said), (0, ""));
     assert!(out.contains(&long));
@@ -858,14 +678,14 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
         vec![word(b"--url"), word(b"http://\xff/")],
         vec![word(b"\xff")],
     ] {
-        let output = Command::new(example("mcp")).args(&words).output().unwrap();
+        let output = Command::new(MCPLINK).args(&words).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains("is no UTF-8"), "{said}");
     }
     // Files may be called so, and a line of the shell is one that fails.
     let words = [word(b"tools"), word(b"--"), word(b"/nowhere/\xff")];
-    let output = Command::new(example("mcp")).args(words).output().unwrap();
+    let output = Command::new(MCPLINK).args(words).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     let server = example("interop_server");
     let mut running = Running::start(&["shell"], &[server.to_str().unwrap()]);
@@ -878,12 +698,11 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
     // Where nobody reads what it says it says nothing.
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let mut command = Command::new(example("mcp"));
+    let mut command = Command::new(MCPLINK);
     let status = command.arg("dance").stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }
 
-#[cfg(feature = "http-client")]
 #[test]
 fn what_would_steer_a_terminal_is_escaped() {
     // Controls of each kind, and what shows letters in another order.
@@ -946,7 +765,6 @@ fn a_text_is_read_as_it_is() {
     assert_eq!(ran.out, "hello, resource\nhello, resource\nhej\n");
 }
 
-#[cfg(feature = "http-client")]
 #[test]
 fn wide_letters_take_two_columns_and_marks_none() {
     let tool = |name: &str| {
@@ -954,7 +772,7 @@ fn wide_letters_take_two_columns_and_marks_none() {
         json!({ "name": name, "inputSchema": schema, "description": "about" })
     };
     let tools = json!([tool("工具工具"), tool("e\u{301}te\u{301}"), tool("📁")]);
-    let stub = with_tools(tools, crate::stub::text("done"));
+    let stub = with_tools(tools, stub::text("done"));
     let (_, out, _) = run_to(&stub.url(), &["tools"]);
     assert_eq!(
         out,

@@ -42,6 +42,12 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether the thread reads for a waiter that has gone: the next line goes to [`line`], and nobody
+/// else may read.
+pub(crate) fn is_reading() -> bool {
+    state().is_wanted
+}
+
 /// Waits for a line; the result includes its line end.
 pub(crate) fn line(tokens: &[&CancelToken]) -> Result<String, NoLine> {
     // No lost wakeup: a trigger sets the token's flag first, then notifies under the lock. A waiter

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcplink::protocol::Progress;
 use mcplink::schema::{ContentBlock, JsonSchema, ResourceContents};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Writes to standard output.
@@ -43,21 +44,87 @@ pub(crate) fn fresh_line() -> io::Result<()> {
     }
 }
 
-/// Prints JSON on one line. Characters that control a terminal are escaped, which does not change
-/// the JSON value.
+/// Prints JSON: on one line, or indented on a terminal. Characters that control a terminal are
+/// escaped, which does not change the JSON value.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
-    let mut line = String::with_capacity(text.len() + 1);
-    for c in text.chars() {
+    let text = match io::stdout().is_terminal() {
+        true => indented(&text),
+        false => on_one_line(&text),
+    };
+    out(&(text + "\n"))
+}
+
+/// Replaces white space between tokens by spaces: raw JSON of a server may have several lines.
+fn on_one_line(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
+    for c in json.chars() {
         match c {
-            // White space between tokens: raw JSON of a server may have several lines.
             '\n' | '\r' | '\t' => line.push(' '),
-            c if steers(c) => line.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => line.push(c),
+            c => push_escaped(&mut line, c),
         }
     }
-    line.push('\n');
-    out(&line)
+    line
+}
+
+fn push_escaped(text: &mut String, c: char) {
+    match steers(c) {
+        true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+        false => text.push(c),
+    }
+}
+
+/// Indents JSON. Tokens stay as they are, so numbers keep their digits.
+pub(crate) fn indented(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() * 2);
+    let mut depth: usize = 0;
+    let mut chars = json
+        .chars()
+        .filter(|c| !matches!(c, '\n' | '\r' | '\t'))
+        .peekable();
+    let new_line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.push_str(&"  ".repeat(depth));
+    };
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                text.push('"');
+                let mut is_escaped = false;
+                for c in chars.by_ref() {
+                    push_escaped(&mut text, c);
+                    match (is_escaped, c) {
+                        (false, '"') => break,
+                        (false, '\\') => is_escaped = true,
+                        _ => is_escaped = false,
+                    }
+                }
+            }
+            ' ' => {}
+            '{' | '[' => {
+                text.push(c);
+                while chars.next_if_eq(&' ').is_some() {}
+                if let Some(end) = chars.next_if(|c| matches!(c, '}' | ']')) {
+                    text.push(end);
+                } else {
+                    depth += 1;
+                    new_line(&mut text, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut text, depth);
+                text.push(c);
+            }
+            ',' => {
+                text.push(',');
+                new_line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            c => push_escaped(&mut text, c),
+        }
+    }
+    text
 }
 
 /// Prints a line of text for people.
@@ -208,30 +275,31 @@ fn columns_of_terminal() -> Option<usize> {
 #[derive(Deserialize)]
 struct Arguments {
     #[serde(default)]
-    properties: Keys,
+    properties: Members,
     #[serde(default)]
     required: Vec<String>,
 }
 
-#[derive(Default)]
-struct Keys(Vec<String>);
+/// The members of a JSON object, in the order of the text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members(pub(crate) Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for Keys {
+impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Collect;
         impl<'de> Visitor<'de> for Collect {
-            type Value = Keys;
+            type Value = Members;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
-                let mut keys = Keys::default();
-                while let Some((key, _)) = map.next_entry::<String, IgnoredAny>()? {
-                    keys.0.push(key);
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Members::default();
+                while let Some(member) = map.next_entry()? {
+                    members.0.push(member);
                 }
-                Ok(keys)
+                Ok(members)
             }
         }
         deserializer.deserialize_map(Collect)
@@ -247,7 +315,7 @@ pub(crate) fn arguments(schema: &JsonSchema) -> String {
         .properties
         .0
         .iter()
-        .map(|name| {
+        .map(|(name, _)| {
             if schema.required.contains(name) {
                 name.clone()
             } else {

@@ -88,7 +88,7 @@ fn fill_in(asked: &ElicitRequestFormParams, by: &Requester) -> Result<ElicitResu
     let fields = match form::fields(&asked.requested_schema) {
         Ok(fields) => fields,
         Err(error) => {
-            note(&format!("mcp: its form can't be shown: {error}"));
+            note(&format!("mcplink: its form can't be shown: {error}"));
             return Err(Gone);
         }
     };

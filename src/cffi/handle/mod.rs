@@ -1,38 +1,42 @@
-//! Thread-safe handles, and how they are freed.
+//! Handles: what C holds of the objects of this library, and how thread-safe handles are freed.
+//!
+//! Each object has a [`Kind`]. Every function checks the kind of what C passes. Thread-safe objects
+//! and objects that are lent to callbacks are in the slot table ([`slots`]), so that a stale handle
+//! is detected for certain. All others have a tag in front ([`Tagged`]).
 //!
 //! **Invariant:** a thread is counted in `Gate::inside` from the moment it enters a handle until it
 //! leaves. Freeing first closes the handle, which wakes the threads inside, and then waits until
 //! the count is zero. So no thread still uses the handle when the free function returns.
 
+mod kind;
+pub(super) mod slots;
+
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(loom)]
 use loom::sync::atomic::AtomicUsize;
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicUsize;
 
+pub(super) use self::kind::{Fault, Kind, Object, Tagged};
+pub(super) use self::slots::{Lent, tagged};
 use super::entry::{Outcome, value};
-use super::error::Failure;
+use super::failure::Failure;
+use super::log;
 use super::status::mcplink_status;
-use super::text::missing;
 use super::user::{Inside, is_inside};
-use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::origin::Origin;
 use crate::transport::{Stack, Threads};
 
-/// The value of `Gate::state` of a live handle. The value is checked to detect the use of a freed
-/// handle, on a best-effort basis.
-const ALIVE: u32 = 0x6d63_706c;
-const FREED: u32 = 0x6672_6565;
 /// The bit of `Gate::inside` that is set while a thread waits for the threads inside the handle to
 /// leave.
 const FREEING: usize = 1 << (usize::BITS - 1);
 
 /// An object that any thread may use at any time. C owns a pointer to the object.
-pub(super) trait Handled: Send + Sync + 'static {
+pub(super) trait Handled: Object + Send + Sync + 'static {
     fn gate(&self) -> &Gate;
 
     /// Returns the thread settings of the handle.
@@ -81,10 +85,9 @@ impl Process {
     }
 }
 
-/// Counts the threads inside a handle, and detects freed and forked handles.
+/// Counts the threads inside a handle, and detects forked handles.
 #[derive(Debug)]
 pub(super) struct Gate {
-    state: AtomicU32,
     number: u64,
     process: Process,
     /// The number of threads inside the handle, plus the bit [`FREEING`] while a thread waits for
@@ -102,7 +105,6 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new() -> Self {
         Self {
-            state: AtomicU32::new(ALIVE),
             number: Self::next_number(),
             process: Process::this(),
             inside: AtomicUsize::new(0),
@@ -130,10 +132,6 @@ impl Gate {
     }
 
     fn check(&self) -> Outcome<()> {
-        if self.state.load(Ordering::Relaxed) != ALIVE {
-            let text = "this is no handle of mcplink, or one that was freed";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
         self.process.check()
     }
 
@@ -177,31 +175,29 @@ impl<T: Handled> Drop for Entered<T> {
     }
 }
 
-/// Converts a handle into the pointer that C owns.
+/// Converts a handle into the slot handle that C owns.
 pub(super) fn into_raw<T: Handled>(handle: T) -> *mut T {
-    Arc::into_raw(Arc::new(handle)).cast_mut()
+    slots::insert(Arc::new(handle))
 }
 
-/// Enters a handle that C passes. Fails for NULL, for a handle that was detectably freed, and in a
-/// forked process.
+/// Enters a handle that C passes. Fails for NULL, for an object of another kind, for a freed
+/// handle, and in a forked process.
 ///
 /// # Safety
 ///
-/// `handle` is NULL or came from [`into_raw`] and was not freed.
+/// `handle` is NULL or an object of this library, of any kind.
 pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<Entered<T>> {
-    // SAFETY: the caller guarantees that `handle` is live.
-    let Some(body) = (unsafe { handle.as_ref() }) else {
-        return Err(missing(what).into());
-    };
-    body.gate().check()?;
-    body.gate().come_in();
-    // SAFETY: `handle` came from `Arc::into_raw`, and is live; this code adds a reference.
-    let shared = unsafe {
-        Arc::increment_strong_count(handle);
-        Arc::from_raw(handle)
-    };
+    // SAFETY: the safety contract of this function.
+    let shared = unsafe { slots::find(handle) };
+    // Many functions that enter a handle return no error.
+    let shared = shared.map_err(|fault| {
+        log::fault::<T>(fault);
+        Failure::object::<T>(fault, what)
+    })?;
+    shared.gate().check()?;
+    shared.gate().come_in();
     Ok(Entered {
-        _inside: Inside::of(body.gate().number),
+        _inside: Inside::of(shared.gate().number),
         handle: shared,
     })
 }
@@ -224,18 +220,21 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 ///
 /// # Safety
 ///
-/// `handle` is NULL, or came from [`into_raw`] and is not used again.
+/// `handle` is NULL or an object of this library, of any kind.
 pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
-    // SAFETY: the caller guarantees that `handle` is live.
-    let Some(body) = (unsafe { handle.as_ref() }) else {
-        return;
+    // SAFETY: the safety contract of this function.
+    let shared = match unsafe { slots::peek(handle, |body| body.gate().check().is_ok()) } {
+        // SAFETY: the safety contract of this function.
+        Ok(true) => unsafe { slots::release(handle) },
+        // In a forked process.
+        Ok(false) => return,
+        Err(fault) => Err(fault),
     };
-    if body.gate().check().is_err() {
-        return;
-    }
-    body.gate().state.store(FREED, Ordering::Relaxed);
-    // SAFETY: `handle` came from `Arc::into_raw`, and C gives up its reference.
-    let shared = unsafe { Arc::from_raw(handle) };
+    let shared = match shared {
+        Ok(Some(shared)) => shared,
+        Ok(None) => return,
+        Err(fault) => return log::fault::<T>(fault),
+    };
     let end = |shared: Arc<T>| {
         shared.close();
         shared.gate().wait_until_empty();

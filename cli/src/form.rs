@@ -5,6 +5,12 @@ use std::fmt;
 use mcplink::schema::{ElicitSchema, JsonSchema};
 use serde_json::{Value, json};
 
+use crate::failure::Failure;
+use crate::input::{self, NoLine};
+use crate::interrupt;
+use crate::print::{beside, clean, note};
+use crate::values::{Argument, Arguments};
+
 /// One choice of a field.
 #[derive(Debug)]
 pub(crate) struct Choice {
@@ -45,6 +51,63 @@ pub(crate) fn fields(schema: &JsonSchema) -> mcplink::Result<Vec<Field>> {
     Ok(fields)
 }
 
+/// Asks for each argument of a tool that is not given.
+pub(crate) fn complete(arguments: &mut Arguments, schema: Option<&Value>) -> Result<(), Failure> {
+    let given = arguments.names();
+    let (Arguments::Pairs(pairs), Some(schema)) = (arguments, schema) else {
+        return Ok(());
+    };
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| {
+        let mut required = required.into_iter().flatten();
+        required.any(|required| required == name)
+    };
+    // Required ones first.
+    let mut members: Vec<(&String, &Value)> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !given.contains(name))
+        .collect();
+    members.sort_by_key(|(name, _)| !is_required(name));
+    note("(an empty line takes what stands in brackets; Ctrl-D cancels)");
+    for (name, schema) in members {
+        let field = Field {
+            name: name.clone(),
+            options: choices(schema),
+            is_required: is_required(name),
+            schema: schema.clone(),
+        };
+        if let Some(value) = ask(&field)? {
+            let value = serde_json::value::to_raw_value(&value);
+            let value = value.map_err(|error| Failure::usage(error.to_string()))?;
+            pairs.push((field.name, Argument::Json(value)));
+        }
+    }
+    Ok(())
+}
+
+/// Asks until the answer is valid; `None` means that the argument is left out.
+fn ask(field: &Field) -> Result<Option<Value>, Failure> {
+    for (number, option) in (1..).zip(&field.options) {
+        note(&format!("    {number:2}  {option}"));
+    }
+    loop {
+        beside(&clean(&field.prompt()));
+        match input::line(&[&interrupt::token()]) {
+            Ok(line) => match field.read(line.trim()) {
+                Ok(value) => return Ok(value),
+                Err(why) => note(&format!("  {why}")),
+            },
+            Err(NoLine::NotText) => note("  that is no UTF-8"),
+            Err(NoLine::Ended | NoLine::Cancelled) => {
+                beside("\n");
+                return Err(Failure::usage("the form was not filled in".to_owned()));
+            }
+        }
+    }
+}
+
 fn choices(schema: &Value) -> Vec<Choice> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let titled = [&schema["oneOf"], &schema["items"]["anyOf"]];
@@ -76,10 +139,12 @@ impl Field {
             text.push_str(&format!(" ({about})"));
         }
         text.push_str(match &*self.kind() {
-            "array" => ", some of them with commas between",
+            "array" if !self.is_json() => ", some of them with commas between",
             "boolean" => ", yes or no",
             "integer" => ", a whole number",
             "number" => ", a number",
+            "string" if self.options.is_empty() => "",
+            _ if self.is_json() => ", as JSON",
             _ if !self.options.is_empty() => ", one of them",
             _ => "",
         });
@@ -95,6 +160,15 @@ impl Field {
         text + ": "
     }
 
+    /// Whether the value has to be typed as JSON: only a tool has such arguments.
+    fn is_json(&self) -> bool {
+        match &*self.kind() {
+            "array" => self.options.is_empty(),
+            "string" | "integer" | "number" | "boolean" => false,
+            _ => self.options.is_empty(),
+        }
+    }
+
     fn kind(&self) -> String {
         self.schema["type"].as_str().unwrap_or_default().to_owned()
     }
@@ -107,6 +181,12 @@ impl Field {
                 Value::Null => Ok(None),
                 default => Ok(Some(default.clone())),
             };
+        }
+        if self.is_json() {
+            let value = serde_json::from_str(text);
+            return value
+                .map(Some)
+                .map_err(|error| format!("that is no JSON: {error}"));
         }
         let value = match &*self.kind() {
             "boolean" => match &*text.to_lowercase() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mcplink::{Error, ErrorKind};
 
+use crate::args::Misuse;
 use crate::print::note;
 
 pub(crate) const TOOL_FAILED: u8 = 1;
@@ -19,6 +20,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) struct Failure {
     pub(crate) code: u8,
     text: String,
+    /// The command for more help.
+    help: String,
 }
 
 impl Failure {
@@ -26,11 +29,31 @@ impl Failure {
         Self {
             code,
             text: text.into(),
+            help: "mcplink --help".to_owned(),
         }
+    }
+
+    pub(crate) fn misuse(misuse: Misuse) -> Self {
+        Self {
+            code: USAGE,
+            text: misuse.text,
+            help: misuse.help,
+        }
+    }
+
+    /// Sets the command for more help.
+    pub(crate) fn with_help(mut self, help: &str) -> Self {
+        self.help = help.to_owned();
+        self
     }
 
     pub(crate) fn usage(text: String) -> Self {
         Self::new(USAGE, text)
+    }
+
+    /// Whether wrong arguments may be the cause: the tool failed, or the server refused the call.
+    pub(crate) fn may_be_of_arguments(&self) -> bool {
+        matches!(self.code, TOOL_FAILED | REFUSED)
     }
 
     /// A signal interrupted the work.
@@ -43,27 +66,32 @@ impl Failure {
         Self::new(TOOL_FAILED, "")
     }
 
-    /// Connecting failed, on either side.
-    pub(crate) fn of_connecting(error: &Error, timeout: Option<Duration>) -> Self {
+    /// Connecting failed, on either side. `is_shown` is whether the server's standard error has
+    /// been shown: then the failure does not repeat it.
+    pub(crate) fn of_connecting(error: &Error, timeout: Option<Duration>, is_shown: bool) -> Self {
+        let text = match is_shown {
+            true => error.to_string(),
+            false => format!("{error:#}"),
+        };
         match (error.kind(), timeout) {
             (ErrorKind::Timeout, Some(timeout)) => {
                 let seconds = timeout.as_secs_f64();
-                let text = format!("no connection within the {seconds} s of --timeout: {error:#}");
+                let text = format!("no connection within the {seconds} s of --timeout: {text}");
                 Self::new(TIMED_OUT, text)
             }
-            (ErrorKind::Timeout, None) => Self::new(TIMED_OUT, format!("{error:#}")),
-            _ => Self::new(LOST, format!("{error:#}")),
+            (ErrorKind::Timeout, None) => Self::new(TIMED_OUT, text),
+            _ => Self::new(LOST, text),
         }
     }
 
-    /// Prints the failure on standard error; `help` is the command for more help.
-    pub(crate) fn report(&self, help: &str) {
+    /// Prints the failure on standard error.
+    pub(crate) fn report(&self) {
         if self.text.is_empty() {
             return;
         }
-        note(&format!("mcp: {}", self.text));
+        note(&format!("mcplink: {}", self.text));
         if self.code == USAGE {
-            note(&format!("try '{help}'"));
+            note(&format!("try '{}'", self.help));
         }
     }
 }

@@ -1,0 +1,656 @@
+//! The actions of the command line; each makes one or two calls.
+
+use std::sync::mpsc;
+use std::time::Instant;
+
+use mcplink::client::{CallOptions, Client, Event, Subscription, ToolAnswer};
+use mcplink::schema::{
+    CallToolResult, CompleteRequestParams, CompletionReference, GetPromptResult, ListTasksResult,
+    ReadResourceResult, SubscriptionFilter, Tool,
+};
+use serde_json::{Value, json};
+
+use crate::args::{self, Action, CompletionRequest, Options, Output, ReferenceKind, TaskAction};
+use crate::describe;
+use crate::failure::{Failure, LOST, REFUSED};
+use crate::form;
+use crate::interrupt;
+use crate::print::{self, Bar};
+use crate::results::Shown;
+use crate::values::{self, Arguments, Given};
+
+/// A connected client and the options of the command line.
+pub(crate) struct Session {
+    client: Client,
+    options: Options,
+    log_level_is_set: bool,
+    /// The subscription of the shell.
+    listening: Option<Subscription>,
+    /// Whether an argument may be read from standard input.
+    stdin_is_free: bool,
+}
+
+type Done = Result<(), Failure>;
+
+impl Session {
+    pub(crate) fn new(client: Client, options: Options) -> Self {
+        Self {
+            client,
+            options,
+            log_level_is_set: false,
+            listening: None,
+            stdin_is_free: true,
+        }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Leaves standard input to the lines of the shell.
+    pub(crate) fn keep_stdin(&mut self) {
+        self.stdin_is_free = false;
+    }
+
+    /// Runs an action of the shell, with options of its own.
+    pub(crate) fn run_line(&mut self, options: Options, action: Action) -> Done {
+        let usual = std::mem::replace(&mut self.options, options);
+        let done = match action {
+            Action::Listen { uris } => self.listen_aside(uris),
+            action => self.run(action),
+        };
+        self.options = usual;
+        done
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    pub(crate) fn close(self) {
+        drop(self.listening);
+        self.client.close();
+    }
+
+    pub(crate) fn run(&mut self, action: Action) -> Done {
+        self.set_log_level()?;
+        match action {
+            Action::Info => self.info(),
+            Action::Tools => self.tools(),
+            Action::Tool { name } => self.tool(&name),
+            Action::Call(call) => self.call(&call),
+            Action::Resources => self.resources(),
+            Action::Templates => self.templates(),
+            Action::Read { uri, output } => self.read(&uri, &output),
+            Action::Prompts => self.prompts(),
+            Action::Prompt {
+                name,
+                arguments,
+                output,
+            } => self.prompt(&name, &arguments, &output),
+            Action::Complete(what) => self.complete(what),
+            Action::Listen { uris } => self.listen(uris),
+            Action::Tasks { what, id, output } => self.tasks(what, id.as_deref(), &output),
+            Action::Ping => self.ping(),
+            Action::Shell { .. }
+            | Action::Servers
+            | Action::Tokens
+            | Action::Logout
+            | Action::Check(_)
+            | Action::Completions { .. }
+            | Action::Man => Err(Failure::usage(
+                "the shell does not have this action".to_owned(),
+            )),
+        }
+    }
+
+    /// Subscribes in the background, for the shell: events are shown while other actions run.
+    fn listen_aside(&mut self, uris: Vec<String>) -> Done {
+        let json = self.options.json;
+        let show = move |event| _ = show_event(&event, json);
+        self.listening = None;
+        self.listening = Some(self.subscribe(uris, show)?);
+        Ok(())
+    }
+
+    /// Sets the log level: a legacy server gets it once, a modern one with each call.
+    fn set_log_level(&mut self) -> Done {
+        let client = &self.client;
+        let may_set = client.revision().is_legacy() && client.capabilities().logging.is_some();
+        if let (Some(level), true, false) = (&self.options.log, may_set, self.log_level_is_set) {
+            client.set_log_level_with(level.clone(), self.patience())?;
+            self.log_level_is_set = true;
+        }
+        Ok(())
+    }
+
+    fn patience<'a>(&self) -> CallOptions<'a> {
+        let mut options = CallOptions::new().cancel_with(&interrupt::token());
+        if let Some(timeout) = self.options.timeout {
+            options = options.timeout(timeout).max_timeout(timeout);
+        }
+        if let Some(level) = &self.options.log {
+            options = options.log_level(level.clone());
+        }
+        options
+    }
+
+    fn info(&self) -> Done {
+        let client = &self.client;
+        let info = client.server_info();
+        if self.options.json {
+            print::json(&json!({
+                "name": info.map(|info| &info.name),
+                "version": info.map(|info| &info.version),
+                "protocolVersion": client.revision(),
+                "capabilities": client.capabilities(),
+                "instructions": client.instructions(),
+            }))?;
+            return Ok(());
+        }
+        let name = info
+            .map(|info| format!("{} {}", info.name, info.version))
+            .filter(|name| name != " ")
+            .unwrap_or_else(|| "(it keeps its name to itself)".to_owned());
+        print::line(&format!("server        {name}"))?;
+        print::line(&format!("revision      {}", client.revision()))?;
+        let capabilities = serde_json::to_value(client.capabilities()).unwrap_or_default();
+        let mut first = "capabilities";
+        for (name, details) in capabilities.as_object().into_iter().flatten() {
+            let details = match details.as_object() {
+                Some(details) if details.is_empty() => String::new(),
+                _ => format!(" {details}"),
+            };
+            print::line(&format!("{first:12}  {name}{details}"))?;
+            first = "";
+        }
+        if let Some(instructions) = client.instructions() {
+            print::line(&format!("\n{}", instructions.trim_end()))?;
+        }
+        Ok(())
+    }
+
+    fn tools(&self) -> Done {
+        let tools = self.client.list_tools_with(self.patience())?;
+        if self.options.json {
+            return Ok(print::json(&json!({ "tools": tools }))?);
+        }
+        let rows: Vec<Vec<String>> = tools
+            .iter()
+            .map(|tool| {
+                let arguments = print::arguments(&tool.input_schema);
+                let about = tool.description.clone().or_else(|| tool.title.clone());
+                vec![tool.name.clone(), arguments, about.unwrap_or_default()]
+            })
+            .collect();
+        Ok(print::table(&["NAME", "ARGUMENTS", "DESCRIPTION"], &rows)?)
+    }
+
+    fn tool(&self, name: &str) -> Done {
+        let tool = self.find_tool(name)?;
+        if self.options.json {
+            return Ok(print::json(&tool)?);
+        }
+        let text = describe::tool(&tool, &self.options.place);
+        Ok(print::text(&text)?)
+    }
+
+    /// Finds a tool by its name, or names those that are similar.
+    fn find_tool(&self, name: &str) -> Result<Tool, Failure> {
+        let mut tools = self.client.list_tools_with(self.patience())?;
+        if let Some(at) = tools.iter().position(|tool| tool.name == name) {
+            return Ok(tools.swap_remove(at));
+        }
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        Err(Failure::new(REFUSED, no_tool(name, &names)))
+    }
+
+    fn call(&self, call: &args::Call) -> Done {
+        let name = &*call.name;
+        let given = values::read(&call.arguments, self.stdin_is_free);
+        let given = given.map_err(|text| Failure::usage(text).with_help("mcplink call --help"))?;
+        let arguments = match given {
+            Given::Object(object) if !call.form => Arguments::Object(object),
+            Given::Object(_) => {
+                let text = "--form takes KEY=VALUE, not all arguments together".to_owned();
+                return Err(Failure::usage(text));
+            }
+            Given::Pairs(pairs) => {
+                let needs_schema = values::are_ambiguous(&pairs) || call.form;
+                let schema = match needs_schema {
+                    true => self.input_schema(name)?,
+                    false => None,
+                };
+                let mut arguments = values::typed(pairs, schema.as_ref());
+                if call.form {
+                    form::complete(&mut arguments, schema.as_ref())?;
+                }
+                arguments
+            }
+        };
+        let shown = self.shown(&call.output);
+        if call.task {
+            return self.call_as_task(name, &arguments, &shown);
+        }
+        let mut bar = Bar::new();
+        let options = self.patience().on_progress(|progress| bar.draw(&progress));
+        let result = self.client.call_tool_raw(name, &arguments, options);
+        drop(bar);
+        let done = result.map_err(Failure::from).and_then(|raw| {
+            let result: CallToolResult = read(&raw)?;
+            match call.output.raw {
+                true => {
+                    shown.raw(&raw)?;
+                    match result.is_error() {
+                        true => Err(Failure::of_tool()),
+                        false => Ok(()),
+                    }
+                }
+                false => shown.tool(name, &result),
+            }
+        });
+        if let Err(failure) = &done
+            && failure.may_be_of_arguments()
+            && !interrupt::has_come()
+        {
+            self.hint(name, &arguments);
+        }
+        done
+    }
+
+    fn call_as_task(&self, name: &str, arguments: &Arguments, shown: &Shown<'_>) -> Done {
+        match self.client.call_tool_as_task(name, arguments, None)? {
+            ToolAnswer::Result(result) => {
+                print::note("mcplink: the server answered at once, without a task");
+                shown.tool(name, &result)
+            }
+            ToolAnswer::Task(task) if self.options.json => {
+                Ok(print::json(&json!({ "taskId": task.id() }))?)
+            }
+            ToolAnswer::Task(task) => Ok(print::line(task.id())?),
+        }
+    }
+
+    /// After a failed call: says what the tool's schema tells about the cause.
+    fn hint(&self, name: &str, arguments: &Arguments) {
+        let Ok(tools) = self.client.list_tools_with(self.patience()) else {
+            return;
+        };
+        let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+            let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+            return print::note(&format!("mcplink: {}", no_tool(name, &names)));
+        };
+        let schema: Value = tool.input_schema.read().unwrap_or_default();
+        let given = arguments.names();
+        let required = schema["required"].as_array().into_iter().flatten();
+        let missing: Vec<&str> = required
+            .filter_map(Value::as_str)
+            .filter(|name| !given.iter().any(|given| given == name))
+            .collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            print::note(&format!("mcplink: the tool requires {missing}"));
+        }
+        let known = schema["properties"].as_object();
+        let is_known = |name: &&String| known.is_some_and(|known| known.contains_key(&**name));
+        let unknown: Vec<&str> = given
+            .iter()
+            .filter(|name| !is_known(name))
+            .map(|name| &**name)
+            .collect();
+        if !unknown.is_empty() && known.is_some() {
+            let unknown = unknown.join(", ");
+            print::note(&format!(
+                "mcplink: the tool's description does not name {unknown}"
+            ));
+        }
+        if !missing.is_empty() || !unknown.is_empty() {
+            print::note(&format!("try 'mcplink tool {name}'"));
+        }
+    }
+
+    fn shown<'a>(&self, output: &'a Output) -> Shown<'a> {
+        Shown {
+            json: self.options.json,
+            output,
+        }
+    }
+
+    fn input_schema(&self, name: &str) -> Result<Option<Value>, Failure> {
+        for tool in self.client.tool_pages(self.patience()).items() {
+            let tool = tool?;
+            if tool.name == name {
+                return Ok(tool.input_schema.read().ok());
+            }
+        }
+        Ok(None)
+    }
+
+    fn tasks(&self, what: TaskAction, id: Option<&str>, output: &Output) -> Done {
+        let task = self.client.task(id.unwrap_or_default());
+        match what {
+            TaskAction::List => return self.list_tasks(),
+            TaskAction::Show => {
+                let status = task.status()?;
+                match self.options.json {
+                    true => print::json(&json!({ "taskId": task.id(), "status": status }))?,
+                    false => print::line(&status.to_string())?,
+                }
+            }
+            TaskAction::Cancel => {
+                task.cancel()?;
+                match self.options.json {
+                    true => print::json(&json!({}))?,
+                    false => print::line("the task is to be cancelled")?,
+                }
+            }
+            TaskAction::Wait => {
+                let mut bar = Bar::new();
+                let options = self.patience().on_progress(|progress| bar.draw(&progress));
+                let raw = task.wait_raw(options);
+                drop(bar);
+                let raw = raw?;
+                let shown = self.shown(output);
+                if output.raw {
+                    return shown.raw(&raw);
+                }
+                return shown.tool("task", &read(&raw)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn list_tasks(&self) -> Done {
+        let mut tasks = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let params = match &cursor {
+                Some(cursor) => json!({ "cursor": cursor }),
+                None => json!({}),
+            };
+            let raw = self
+                .client
+                .request("tasks/list", &params, self.patience())?;
+            let page: ListTasksResult = read(&raw)?;
+            tasks.extend(page.tasks);
+            match page.next_cursor {
+                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+                _ => break,
+            }
+        }
+        if self.options.json {
+            return Ok(print::json(&json!({ "tasks": tasks }))?);
+        }
+        let rows: Vec<Vec<String>> = tasks
+            .into_iter()
+            .map(|task| {
+                let message = task.status_message.unwrap_or_default();
+                vec![
+                    task.task_id,
+                    task.status.to_string(),
+                    task.created_at,
+                    message,
+                ]
+            })
+            .collect();
+        Ok(print::table(
+            &["ID", "STATUS", "CREATED", "MESSAGE"],
+            &rows,
+        )?)
+    }
+
+    fn resources(&self) -> Done {
+        let resources = self.client.list_resources_with(self.patience())?;
+        if self.options.json {
+            return Ok(print::json(&json!({ "resources": resources }))?);
+        }
+        let rows: Vec<Vec<String>> = resources
+            .into_iter()
+            .map(|resource| {
+                let name = resource.display_name().to_owned();
+                let kind = resource.mime_type.unwrap_or_default();
+                vec![
+                    resource.uri,
+                    kind,
+                    name,
+                    resource.description.unwrap_or_default(),
+                ]
+            })
+            .collect();
+        Ok(print::table(
+            &["URI", "TYPE", "NAME", "DESCRIPTION"],
+            &rows,
+        )?)
+    }
+
+    fn templates(&self) -> Done {
+        let templates = self.client.list_resource_templates_with(self.patience())?;
+        if self.options.json {
+            return Ok(print::json(&json!({ "resourceTemplates": templates }))?);
+        }
+        let rows: Vec<Vec<String>> = templates
+            .into_iter()
+            .map(|template| {
+                let name = template.display_name().to_owned();
+                let kind = template.mime_type.unwrap_or_default();
+                vec![
+                    template.uri_template,
+                    kind,
+                    name,
+                    template.description.unwrap_or_default(),
+                ]
+            })
+            .collect();
+        Ok(print::table(
+            &["TEMPLATE", "TYPE", "NAME", "DESCRIPTION"],
+            &rows,
+        )?)
+    }
+
+    fn read(&self, uri: &str, output: &Output) -> Done {
+        let raw = self.client.read_resource_raw(uri, self.patience())?;
+        let shown = self.shown(output);
+        if output.raw {
+            return shown.raw(&raw);
+        }
+        let result: ReadResourceResult = read(&raw)?;
+        shown.resource(&result)
+    }
+
+    fn prompts(&self) -> Done {
+        let prompts = self.client.list_prompts_with(self.patience())?;
+        if self.options.json {
+            return Ok(print::json(&json!({ "prompts": prompts }))?);
+        }
+        let rows: Vec<Vec<String>> = prompts
+            .into_iter()
+            .map(|prompt| {
+                let arguments: Vec<String> = prompt
+                    .arguments
+                    .iter()
+                    .flatten()
+                    .map(|argument| {
+                        if argument.is_required() {
+                            argument.name.clone()
+                        } else {
+                            format!("[{}]", argument.name)
+                        }
+                    })
+                    .collect();
+                let about = prompt.description.or(prompt.title);
+                vec![prompt.name, arguments.join(" "), about.unwrap_or_default()]
+            })
+            .collect();
+        Ok(print::table(&["NAME", "ARGUMENTS", "DESCRIPTION"], &rows)?)
+    }
+
+    fn prompt(&self, name: &str, words: &[String], output: &Output) -> Done {
+        let usage = |text| Failure::usage(text).with_help("mcplink prompt --help");
+        let given = values::read(words, self.stdin_is_free).map_err(usage)?;
+        let texts = values::texts(given).map_err(usage)?;
+        let arguments: Vec<(&str, &str)> = texts
+            .iter()
+            .map(|(key, value)| (&**key, &**value))
+            .collect();
+        let mut bar = Bar::new();
+        let options = self.patience().on_progress(|progress| bar.draw(&progress));
+        let raw = self.client.get_prompt_raw(name, &arguments, options);
+        drop(bar);
+        let raw = raw?;
+        let shown = self.shown(output);
+        if output.raw {
+            return shown.raw(&raw);
+        }
+        let result: GetPromptResult = read(&raw)?;
+        shown.prompt(name, &result)
+    }
+
+    fn complete(&self, what: CompletionRequest) -> Done {
+        let reference = match what.kind {
+            ReferenceKind::Prompt => CompletionReference::prompt(what.name),
+            ReferenceKind::Resource => CompletionReference::resource(what.name),
+        };
+        let known = values::pairs(&what.known).map_err(Failure::usage)?;
+        let params = known.into_iter().fold(
+            CompleteRequestParams::new(reference, what.argument, what.text),
+            |params, (key, value)| params.known(key, value),
+        );
+        let result = self.client.complete_with(params, self.patience())?;
+        if self.options.json {
+            return Ok(print::json(&result)?);
+        }
+        for value in &result.completion.values {
+            print::line(value)?;
+        }
+        if result.completion.has_more == Some(true) {
+            print::note("mcplink: there are more");
+        }
+        Ok(())
+    }
+
+    fn ping(&self) -> Done {
+        let started = Instant::now();
+        self.client.ping(self.patience())?;
+        if self.options.json {
+            return Ok(print::json(&json!({}))?);
+        }
+        let text = format!("it answered within {:.1?}", started.elapsed());
+        Ok(print::line(&text)?)
+    }
+
+    fn listen(&self, uris: Vec<String>) -> Done {
+        let (told, events) = mpsc::channel();
+        let interrupted = told.clone();
+        let token = interrupt::token();
+        let _woken = token.on_trigger(move || _ = interrupted.send(None));
+        let _subscription = self.subscribe(uris, move |event| _ = told.send(Some(event)))?;
+        for event in events {
+            let Some(event) = event else {
+                return Err(Failure::interrupted());
+            };
+            show_event(&event, self.options.json)?;
+            match event {
+                Event::Ended { clean: true, .. } => break,
+                Event::Ended { .. } => return Err(Failure::new(LOST, "the server has gone")),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn subscribe(
+        &self,
+        uris: Vec<String>,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Subscription, Failure> {
+        let mut filter = SubscriptionFilter::default()
+            .tools_list_changed(true)
+            .prompts_list_changed(true)
+            .resources_list_changed(true);
+        let wants_resources = !uris.is_empty();
+        if wants_resources {
+            filter = filter.resource_subscriptions(uris);
+        }
+        let client = &self.client;
+        let subscription = client.subscribe_with(filter, self.patience(), on_event)?;
+        let granted = subscription.granted();
+        if granted.is_empty() {
+            return Err(Failure::new(REFUSED, "the server tells of no changes"));
+        }
+        if wants_resources && granted.resource_subscriptions.is_none() {
+            print::note("mcplink: the server does not tell when a resource changes");
+        }
+        Ok(subscription)
+    }
+}
+
+fn show_event(event: &Event, json: bool) -> std::io::Result<()> {
+    let (name, text) = match event {
+        Event::ToolsChanged => ("toolsChanged", "the tools have changed".to_owned()),
+        Event::PromptsChanged => ("promptsChanged", "the prompts have changed".to_owned()),
+        Event::ResourcesChanged => ("resourcesChanged", "the resources have changed".to_owned()),
+        Event::ResourceUpdated(uri) => ("resourceUpdated", format!("{uri} has changed")),
+        Event::EverythingChanged => (
+            "everythingChanged",
+            "everything may have changed".to_owned(),
+        ),
+        Event::Ended { clean: true, .. } => ("ended", "the server tells no more".to_owned()),
+        _ => return Ok(()),
+    };
+    if !json {
+        return print::line(&text);
+    }
+    let mut object = json!({ "event": name });
+    if let Event::ResourceUpdated(uri) = event {
+        object["uri"] = json!(uri);
+    }
+    print::json(&object)
+}
+
+/// Reads a result. A result that does not fit is a failure of the server.
+fn read<T: serde::de::DeserializeOwned>(raw: &str) -> Result<T, Failure> {
+    serde_json::from_str(raw)
+        .map_err(|error| Failure::new(LOST, format!("the result can't be read: {error}")))
+}
+
+/// Says that there is no such tool, and names those that are similar.
+fn no_tool(name: &str, names: &[&str]) -> String {
+    let wanted = name.to_lowercase();
+    let is_similar = |other: &&&str| {
+        let other = other.to_lowercase();
+        let is_part = |part: &str, whole: &str| part.len() >= 3 && whole.contains(part);
+        is_part(&wanted, &other) || is_part(&other, &wanted) || distance(&wanted, &other) <= 2
+    };
+    let similar: Vec<&str> = names.iter().filter(is_similar).take(5).copied().collect();
+    match similar.is_empty() {
+        true => format!("the server has no tool '{name}': 'tools' lists them"),
+        false => format!(
+            "the server has no tool '{name}'; it has {}",
+            similar.join(", ")
+        ),
+    }
+}
+
+/// Returns how many characters have to be changed to turn a text into another one (Levenshtein
+/// distance), for texts of up to 64 characters.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().max(other.len()) > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, c) in one.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, d) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(c != d);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}

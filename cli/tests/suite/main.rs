@@ -1,0 +1,24 @@
+//! Tests of the tool `mcplink`: the program itself, against servers of every kind.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on is a test that fails"
+)]
+
+mod actions;
+#[path = "../../../tests/suite/authworld/mod.rs"]
+#[allow(dead_code, reason = "only some of it is used")]
+mod authworld;
+mod checks;
+mod common;
+mod failures;
+#[path = "../../../tests/suite/front/mod.rs"]
+#[allow(dead_code, reason = "only some of it is used")]
+mod front;
+#[path = "../../../tests/suite/proxied/mod.rs"]
+#[allow(dead_code, reason = "only some of it is used")]
+mod proxied;
+mod runs;
+#[path = "../../../tests/suite/stub/mod.rs"]
+#[allow(dead_code, reason = "only some of it is used")]
+mod stub;
+mod transcripts;

@@ -1,0 +1,11 @@
+//! The callback type for events.
+
+use std::ffi::c_void;
+
+use super::json::mcplink_json_t;
+
+/// Receives an event: one of enum mcplink_event, with details in params. params is valid until the
+/// callback returns, and is NULL for an event without details. Ignore unknown events.
+pub type mcplink_event_fn = Option<
+    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
+>;

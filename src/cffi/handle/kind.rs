@@ -1,0 +1,226 @@
+//! The kinds of objects that C holds, and the tag in front of each object.
+//!
+//! **Invariant:** every pointer to an object that C gets is either a slot handle (see
+//! [`slots`](super::slots)), which is odd and never dereferenced, or the address of a [`Tagged`],
+//! which is even. A function that takes an object checks the kind before it uses the object. So an
+//! object of another kind is an error, and is not read as something else.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::cffi::status::mcplink_status;
+
+/// A kind of object that C holds.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cffi) enum Kind {
+    Call = 1,
+    CallOptions,
+    Cancel,
+    Client,
+    ClientOptions,
+    Error,
+    Exchange,
+    Http,
+    HttpHead,
+    HttpOptions,
+    HttpRequest,
+    Json,
+    Listener,
+    Login,
+    OAuth,
+    OAuthClient,
+    Prompt,
+    Pump,
+    Request,
+    Resource,
+    ResourceServer,
+    Responder,
+    Result,
+    Server,
+    ServerOptions,
+    Session,
+    Template,
+    Token,
+    Tool,
+    Transport,
+    Writer,
+}
+
+/// A type of object that C holds by pointer.
+pub(in crate::cffi) trait Object {
+    const KIND: Kind;
+}
+
+/// The first bytes of a tag; the last byte is the kind.
+const MAGIC: u32 = 0x6d63_6c00;
+/// The tag of an object that was freed. Only a read of freed memory sees this value, so it is seen
+/// on a best-effort basis.
+const FREED: u32 = 0x6672_6565;
+
+impl Kind {
+    const ALL: [(Self, &'static str); 31] = [
+        (Self::Call, "mcplink_call_t"),
+        (Self::CallOptions, "mcplink_call_options_t"),
+        (Self::Cancel, "mcplink_cancel_t"),
+        (Self::Client, "mcplink_client_t"),
+        (Self::ClientOptions, "mcplink_client_options_t"),
+        (Self::Error, "mcplink_error_t"),
+        (Self::Exchange, "mcplink_exchange_t"),
+        (Self::Http, "mcplink_http_t"),
+        (Self::HttpHead, "mcplink_http_head_t"),
+        (Self::HttpOptions, "mcplink_http_options_t"),
+        (Self::HttpRequest, "mcplink_http_request_t"),
+        (Self::Json, "mcplink_json_t"),
+        (Self::Listener, "mcplink_listener_t"),
+        (Self::Login, "mcplink_login_t"),
+        (Self::OAuth, "mcplink_oauth_t"),
+        (Self::OAuthClient, "mcplink_oauth_client_t"),
+        (Self::Prompt, "mcplink_prompt_t"),
+        (Self::Pump, "mcplink_pump_t"),
+        (Self::Request, "mcplink_request_t"),
+        (Self::Resource, "mcplink_resource_t"),
+        (Self::ResourceServer, "mcplink_resource_server_t"),
+        (Self::Responder, "mcplink_responder_t"),
+        (Self::Result, "mcplink_result_t"),
+        (Self::Server, "mcplink_server_t"),
+        (Self::ServerOptions, "mcplink_server_options_t"),
+        (Self::Session, "mcplink_session_t"),
+        (Self::Template, "mcplink_template_t"),
+        (Self::Token, "mcplink_token_t"),
+        (Self::Tool, "mcplink_tool_t"),
+        (Self::Transport, "mcplink_transport_t"),
+        (Self::Writer, "mcplink_writer_t"),
+    ];
+
+    const fn tag(self) -> u32 {
+        MAGIC | self as u32
+    }
+
+    /// Returns the kind with the number `number`.
+    pub(super) fn of(number: u32) -> Option<Self> {
+        let mut all = Self::ALL.iter().map(|(kind, _)| *kind);
+        all.find(|kind| *kind as u32 == number)
+    }
+
+    /// Returns the name of the type in C.
+    pub(in crate::cffi) fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
+        found.map_or("an object", |(_, name)| name)
+    }
+}
+
+/// The reason why a pointer that C passes is no object of the expected kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cffi) enum Fault {
+    Null,
+    /// An object of another kind.
+    Other(Kind),
+    /// A slot handle whose object was freed, or whose callback has returned.
+    Stale,
+    /// An object that C borrows, and so may not free.
+    Borrowed,
+    /// An object that was freed, or none of this library.
+    Unknown,
+}
+
+impl Fault {
+    /// Returns the status of the fault. Takes no lock and allocates nothing.
+    pub(in crate::cffi) fn status(self) -> mcplink_status {
+        match self {
+            Self::Null | Self::Other(_) | Self::Unknown => mcplink_status::MCPLINK_E_INVALID,
+            Self::Stale | Self::Borrowed => mcplink_status::MCPLINK_E_STATE,
+        }
+    }
+}
+
+/// An object with a tag in front, which says what kind of object it is.
+#[repr(C)]
+pub(in crate::cffi) struct Tagged<T: Object> {
+    // Invariant: the tag is the first field, so that it can be read through a pointer to an object
+    // of any kind.
+    tag: AtomicU32,
+    /// How many times C has to free the object. 0 for an object that C only borrows.
+    owners: AtomicU32,
+    value: T,
+}
+
+impl<T: Object> Tagged<T> {
+    /// Makes an object that C may borrow.
+    pub(in crate::cffi) fn new(value: T) -> Self {
+        Self {
+            tag: AtomicU32::new(T::KIND.tag()),
+            owners: AtomicU32::new(0),
+            value,
+        }
+    }
+
+    /// Adds a reference that C owns: [`disown`](Self::disown) succeeds once more.
+    pub(in crate::cffi) fn own(&self) {
+        self.owners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes a reference back that C owns. Fails if C owns none.
+    pub(in crate::cffi) fn disown(&self) -> Result<(), Fault> {
+        let less = |owners: u32| owners.checked_sub(1);
+        let taken = self
+            .owners
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, less);
+        taken.map(drop).map_err(|_| Fault::Borrowed)
+    }
+
+    /// Returns the pointer by which C borrows the object.
+    pub(in crate::cffi) fn as_ptr(&self) -> *const T {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// Returns the pointer by which C borrows the object, to change the object.
+    #[cfg(feature = "http-client")]
+    pub(in crate::cffi) fn as_mut_ptr(&mut self) -> *mut T {
+        std::ptr::from_mut(self).cast()
+    }
+}
+
+/// Returns the kind of the object at an address, from its tag.
+///
+/// # Safety
+///
+/// `object` is not NULL, and an object of this library, of any kind, which lives.
+pub(super) unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
+    if !object.cast::<Tagged<Empty>>().is_aligned() {
+        return Err(Fault::Unknown);
+    }
+    // SAFETY: the caller guarantees an object of this library; each begins with its tag.
+    let tag = unsafe { &*object.cast::<AtomicU32>() }.load(Ordering::Relaxed);
+    match Kind::of(tag ^ MAGIC) {
+        Some(kind) => Ok(kind),
+        None => Err(Fault::Unknown),
+    }
+}
+
+/// An object without contents: the alignment of its tag is that of every tag.
+struct Empty;
+
+impl Object for Empty {
+    const KIND: Kind = Kind::Error;
+}
+
+impl<T: Object> Drop for Tagged<T> {
+    fn drop(&mut self) {
+        self.tag.store(FREED, Ordering::Relaxed);
+    }
+}
+
+impl<T: Object> Deref for Tagged<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Object> DerefMut for Tagged<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}

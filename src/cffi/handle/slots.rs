@@ -1,0 +1,569 @@
+//! The slot table: thread-safe objects of C as index and generation.
+//!
+//! A slot handle is the pointer-sized number that C holds. It is no address: it names a slot of the
+//! table and the generation of the slot. The generation changes when an object leaves the slot. So
+//! a stale handle is detected for certain, without a read of freed memory.
+//!
+//! ```text
+//!  64 bits:  1 | index (31) | generation (30) | view | 1
+//!  32 bits:      index (18) | generation (12) | view | 1
+//! ```
+//!
+//! The last bit tells a slot handle from an address, since objects are aligned. The first bit makes
+//! a handle of 64 bits an address that no process has. The bit `view` names a part of the object:
+//! the request of a responder. An odd generation is that of a slot in use.
+//!
+//! A lookup takes no lock, so signal handlers may look objects up.
+//!
+//! **Invariant:** an object stays in its slot while a thread pins the slot. A lookup pins the slot
+//! with a compare-and-swap that also compares the generation. The thread that frees the object
+//! changes the generation first, so that no further thread pins the slot, then waits until no
+//! thread pins it, and only then takes the object. A pin lasts for the few instructions that add a
+//! reference to the object.
+
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use std::{hint, ptr, thread};
+
+use super::kind::{self, Fault, Kind, Object, Tagged};
+
+const IS_WIDE: bool = usize::BITS == 64;
+const GENERATION_BITS: u32 = if IS_WIDE { 30 } else { 12 };
+const INDEX_BITS: u32 = if IS_WIDE { 31 } else { 18 };
+const LAST_GENERATION: u64 = (1 << GENERATION_BITS) - 1;
+const MARK: usize = 1;
+const VIEW: usize = 2;
+
+/// One place of the table.
+struct Slot {
+    /// The generation in the upper half, the number of pins in the lower half.
+    state: AtomicU64,
+    /// The number of references that C owns or borrows. The slot is freed when it reaches zero.
+    owners: AtomicU32,
+    kind: AtomicU32,
+    /// The address of the object, inverted. Leak checkers of hosts follow addresses: so an object
+    /// that C forgets to free is reported, although the table knows it.
+    object: AtomicUsize,
+    /// The address of the part of the object that the bit `view` names, inverted.
+    part: AtomicUsize,
+    /// The next free slot: its index plus 1; 0 for none.
+    next: AtomicU32,
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            owners: AtomicU32::new(0),
+            kind: AtomicU32::new(0),
+            object: AtomicUsize::new(0),
+            part: AtomicUsize::new(0),
+            next: AtomicU32::new(0),
+        }
+    }
+}
+
+/// The number of slots in the first chunk. Each further chunk has twice as many as the one before.
+const FIRST_CHUNK: usize = 64;
+const CHUNKS: usize = (INDEX_BITS - FIRST_CHUNK.ilog2()) as usize + 1;
+
+/// The chunks of the table. A chunk is never freed, so that a stale handle can always be checked.
+static TABLE: [AtomicPtr<Slot>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
+/// How many slots were ever used.
+static USED: AtomicU32 = AtomicU32::new(0);
+/// The first free slot, as its index plus 1, in the lower half. The upper half counts the changes:
+/// so a thread whose view is out of date can't take a slot twice.
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+fn place(index: u32) -> (usize, usize) {
+    let place = index as usize + FIRST_CHUNK;
+    let chunk = place.ilog2() - FIRST_CHUNK.ilog2();
+    (chunk as usize, place - (FIRST_CHUNK << chunk))
+}
+
+/// Returns a slot that was used before.
+fn slot(index: u32) -> Option<&'static Slot> {
+    let (chunk, offset) = place(index);
+    let chunk = TABLE.get(chunk)?.load(Ordering::Acquire);
+    // SAFETY: a chunk in the table is never freed, and has this many slots.
+    (!chunk.is_null()).then(|| unsafe { &*chunk.add(offset) })
+}
+
+/// Returns a slot, and allocates its chunk if necessary.
+fn made_slot(index: u32) -> &'static Slot {
+    let (chunk, offset) = place(index);
+    let entry = &TABLE[chunk];
+    let mut slots = entry.load(Ordering::Acquire);
+    if slots.is_null() {
+        let made: Box<[Slot]> = (0..FIRST_CHUNK << chunk).map(|_| Slot::new()).collect();
+        let made = Box::into_raw(made);
+        let first = made.cast::<Slot>();
+        let set = entry.compare_exchange(slots, first, Ordering::AcqRel, Ordering::Acquire);
+        slots = set.map_or_else(
+            |other| {
+                // SAFETY: another thread was faster, so that nobody else knows these slots.
+                drop(unsafe { Box::from_raw(made) });
+                other
+            },
+            |_| first,
+        );
+    }
+    // SAFETY: a chunk in the table is never freed, and has this many slots.
+    unsafe { &*slots.add(offset) }
+}
+
+fn pop_free() -> Option<u32> {
+    let mut free = FREE.load(Ordering::Acquire);
+    loop {
+        let index = (free as u32).checked_sub(1)?;
+        let next = slot(index)?.next.load(Ordering::Relaxed);
+        let changed = ((free >> 32).wrapping_add(1) << 32) | u64::from(next);
+        match FREE.compare_exchange_weak(free, changed, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Some(index),
+            Err(now) => free = now,
+        }
+    }
+}
+
+fn push_free(index: u32, slot: &Slot) {
+    let mut free = FREE.load(Ordering::Relaxed);
+    loop {
+        slot.next.store(free as u32, Ordering::Relaxed);
+        let changed = ((free >> 32).wrapping_add(1) << 32) | u64::from(index + 1);
+        match FREE.compare_exchange_weak(free, changed, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => free = now,
+        }
+    }
+}
+
+/// A handle in its parts.
+#[derive(Clone, Copy)]
+struct Parts {
+    index: u32,
+    generation: u64,
+}
+
+impl Parts {
+    fn of<T>(handle: *const T) -> Self {
+        let number = (handle.addr() >> 2) as u64;
+        Self {
+            index: ((number >> GENERATION_BITS) & ((1 << INDEX_BITS) - 1)) as u32,
+            generation: number & LAST_GENERATION,
+        }
+    }
+
+    fn handle<T>(self) -> *mut T {
+        let number = (u64::from(self.index) << GENERATION_BITS) | self.generation;
+        let top = if IS_WIDE { 1 << (usize::BITS - 1) } else { 0 };
+        ptr::without_provenance_mut(top | (number as usize) << 2 | MARK)
+    }
+}
+
+/// A pinned slot: its object stays in it until this value is dropped.
+struct Pinned {
+    slot: &'static Slot,
+    parts: Parts,
+}
+
+impl Pinned {
+    fn of<T>(handle: *const T) -> Option<Self> {
+        let parts = Parts::of(handle);
+        if parts.generation & 1 == 0 {
+            return None;
+        }
+        let slot = slot(parts.index)?;
+        let mut state = slot.state.load(Ordering::Acquire);
+        while state >> 32 == parts.generation {
+            let pinned = slot.state.compare_exchange_weak(
+                state,
+                state + 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match pinned {
+                Ok(_) => return Some(Self { slot, parts }),
+                Err(now) => state = now,
+            }
+        }
+        None
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        Kind::of(self.slot.kind.load(Ordering::Relaxed))
+    }
+
+    fn object<T>(&self) -> *const T {
+        ptr::with_exposed_provenance(!self.slot.object.load(Ordering::Relaxed))
+    }
+
+    /// Takes the object out of the slot. Called by the thread that released the last reference.
+    fn take<T>(self) -> Arc<T> {
+        let (slot, Parts { index, generation }) = (self.slot, self.parts);
+        let next = (generation + 1) & LAST_GENERATION;
+        let renew = |state: u64| Some((next << 32) | (state & u64::from(u32::MAX)));
+        _ = slot
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, renew);
+        let mut rounds = 0_u32;
+        while slot.state.load(Ordering::Acquire) as u32 > 1 {
+            rounds += 1;
+            match rounds {
+                ..64 => hint::spin_loop(),
+                64..256 => thread::yield_now(),
+                // A thread with a lower priority may pin the slot: let it run.
+                _ => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        let object = self.object::<T>();
+        std::mem::forget(self);
+        slot.object.store(0, Ordering::Relaxed);
+        slot.state.store(next << 32, Ordering::Release);
+        // A slot whose generations are used up is not used again: a stale handle would match.
+        if !IS_WIDE || next != 0 {
+            push_free(index, slot);
+        }
+        // SAFETY: `insert` put this reference into the slot, and its kind was compared with `T`.
+        unsafe { Arc::from_raw(object) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.slot.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Puts an object into the table, and returns the handle by which C owns or borrows it.
+///
+/// # Panics
+///
+/// Panics if the table is full: with 2^31 objects, or 2^18 where pointers have 32 bits.
+pub(in crate::cffi) fn insert<T: Object + Send + Sync>(object: Arc<T>) -> *mut T {
+    insert_with(object, ptr::null())
+}
+
+fn insert_with<T: Object + Send + Sync>(object: Arc<T>, part: *const ()) -> *mut T {
+    let index = pop_free().unwrap_or_else(|| {
+        let index = USED.fetch_add(1, Ordering::Relaxed);
+        assert!(index >> INDEX_BITS == 0, "there are too many objects");
+        index
+    });
+    let slot = made_slot(index);
+    let address = Arc::into_raw(object).expose_provenance();
+    slot.object.store(!address, Ordering::Relaxed);
+    slot.part
+        .store(!part.expose_provenance(), Ordering::Relaxed);
+    slot.kind.store(T::KIND as u32, Ordering::Relaxed);
+    slot.owners.store(1, Ordering::Relaxed);
+    let generation = ((slot.state.load(Ordering::Relaxed) >> 32) + 1) & LAST_GENERATION;
+    // The slot is free, so that no other thread changes its state.
+    slot.state.store(generation << 32, Ordering::Release);
+    Parts { index, generation }.handle()
+}
+
+/// Returns the kind of an object that C passes.
+///
+/// # Safety
+///
+/// `object` is NULL, or an object of this library, of any kind. A slot handle may be stale.
+unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
+    if object.is_null() {
+        return Err(Fault::Null);
+    }
+    if is_handle(object) {
+        return kind_of(object).ok_or(Fault::Stale);
+    }
+    // SAFETY: the safety contract of this function.
+    unsafe { kind::kind_at(object) }
+}
+
+/// Returns the tagged object that C passes.
+///
+/// # Safety
+///
+/// `object` is NULL, or a live object of this library, of any kind, during `'a`. A slot handle may
+/// be stale.
+pub(in crate::cffi) unsafe fn tagged<'a, T: Object>(
+    object: *const T,
+) -> Result<&'a Tagged<T>, Fault> {
+    // SAFETY: the safety contract of this function.
+    match unsafe { kind_at(object) }? {
+        // SAFETY: only a `Tagged<T>` has this kind and an address, and it lives.
+        kind if kind == T::KIND => Ok(unsafe { &*object.cast::<Tagged<T>>() }),
+        kind => Err(Fault::Other(kind)),
+    }
+}
+
+/// Returns whether a pointer is a slot handle, and not an address.
+fn is_handle<T>(handle: *const T) -> bool {
+    handle.addr() & MARK != 0
+}
+
+/// Returns the kind of the object that a slot handle names; `None` for a stale handle.
+fn kind_of<T>(handle: *const T) -> Option<Kind> {
+    let kind = Pinned::of(handle)?.kind()?;
+    Some(match handle.addr() & VIEW {
+        0 => kind,
+        _ => Kind::Request,
+    })
+}
+
+/// Pins the slot of an object that C passes.
+///
+/// # Safety
+///
+/// `handle` is NULL or an object of this library, of any kind. A slot handle may be stale.
+unsafe fn pinned<T: Object>(handle: *const T) -> Result<Pinned, Fault> {
+    if !is_handle(handle) {
+        // SAFETY: the safety contract of this function.
+        let found = unsafe { kind_at(handle) }?;
+        return Err(Fault::Other(found));
+    }
+    let pinned = Pinned::of(handle).ok_or(Fault::Stale)?;
+    if handle.addr() & VIEW != 0 {
+        return Err(Fault::Other(Kind::Request));
+    }
+    match pinned.kind().ok_or(Fault::Stale)? {
+        kind if kind == T::KIND => Ok(pinned),
+        kind => Err(Fault::Other(kind)),
+    }
+}
+
+/// Returns the object that C passes.
+///
+/// # Safety
+///
+/// `handle` is NULL or an object of this library, of any kind. A slot handle may be stale.
+pub(in crate::cffi) unsafe fn find<T: Object>(handle: *const T) -> Result<Arc<T>, Fault> {
+    // SAFETY: the safety contract of this function.
+    let pinned = unsafe { pinned(handle) }?;
+    let object = pinned.object::<T>();
+    // SAFETY: the pinned slot holds a reference to the object, whose kind was compared with `T`.
+    unsafe {
+        Arc::increment_strong_count(object);
+        Ok(Arc::from_raw(object))
+    }
+}
+
+/// Calls `look` with the object that C passes. Takes no lock and allocates nothing, for signal
+/// handlers. A thread that frees the object waits for `look`.
+///
+/// # Safety
+///
+/// `handle` is NULL or an object of this library, of any kind. A slot handle may be stale.
+pub(in crate::cffi) unsafe fn peek<T: Object, R>(
+    handle: *const T,
+    look: impl FnOnce(&T) -> R,
+) -> Result<R, Fault> {
+    // SAFETY: the safety contract of this function.
+    let pinned = unsafe { pinned(handle) }?;
+    // SAFETY: the pinned slot holds a reference to the object, whose kind was compared with `T`.
+    Ok(look(unsafe { &*pinned.object::<T>() }))
+}
+
+/// Adds a reference to the object that C passes.
+///
+/// # Safety
+///
+/// `handle` is NULL or an object of this library, of any kind. A slot handle may be stale.
+pub(in crate::cffi) unsafe fn keep<T: Object>(handle: *const T) -> Result<(), Fault> {
+    // SAFETY: the safety contract of this function.
+    let pinned = unsafe { pinned(handle) }?;
+    let more = |owners: u32| (owners > 0).then(|| owners + 1);
+    let added = pinned
+        .slot
+        .owners
+        .fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+    added.map(drop).map_err(|_| Fault::Stale)
+}
+
+/// Releases a reference to the object that C passes. Returns the object if this was the last one:
+/// the handle is stale then.
+///
+/// # Safety
+///
+/// `handle` is NULL or an object of this library, of any kind. A slot handle may be stale.
+pub(in crate::cffi) unsafe fn release<T: Object>(
+    handle: *const T,
+) -> Result<Option<Arc<T>>, Fault> {
+    // SAFETY: the safety contract of this function.
+    let pinned = unsafe { pinned(handle) }?;
+    let less = |owners: u32| owners.checked_sub(1);
+    let before = pinned
+        .slot
+        .owners
+        .fetch_update(Ordering::AcqRel, Ordering::Relaxed, less);
+    match before {
+        Ok(1) => Ok(Some(pinned.take())),
+        Ok(_) => Ok(None),
+        Err(_) => Err(Fault::Stale),
+    }
+}
+
+/// Returns the handle of the part of an object, such as the request of a responder.
+pub(in crate::cffi) fn view_of<T: Object, Part>(handle: *const T) -> *const Part {
+    ptr::without_provenance(handle.addr() | VIEW)
+}
+
+/// The part of an object that C passes, such as the request of a responder. The object stays in its
+/// slot until this value is dropped, so the holder must not run code of the host.
+pub(in crate::cffi) struct Part<P> {
+    part: *const P,
+    _pinned: Pinned,
+}
+
+impl<P> Deref for Part<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        // SAFETY: the pinned slot holds a reference to the object, which contains the part.
+        unsafe { &*self.part }
+    }
+}
+
+/// Returns the part that C passes.
+///
+/// # Safety
+///
+/// `part` is NULL or an object of this library, of any kind. A slot handle may be stale. `P` is the
+/// type of the part of every object that has one.
+pub(in crate::cffi) unsafe fn find_part<P: Object>(part: *const P) -> Result<Part<P>, Fault> {
+    if !is_handle(part) {
+        // SAFETY: the safety contract of this function.
+        return Err(Fault::Other(unsafe { kind_at(part) }?));
+    }
+    let pinned = Pinned::of(part).ok_or(Fault::Stale)?;
+    let address = !pinned.slot.part.load(Ordering::Relaxed);
+    if part.addr() & VIEW == 0 || address == 0 {
+        return Err(pinned.kind().map_or(Fault::Stale, Fault::Other));
+    }
+    Ok(Part {
+        part: ptr::with_exposed_provenance(address),
+        _pinned: pinned,
+    })
+}
+
+/// Lends an object to a callback of the host: the handle is valid until this value is dropped, and
+/// longer if the host keeps it.
+pub(in crate::cffi) struct Lent<T: Object>(*mut T);
+
+impl<T: Object + Send + Sync> Lent<T> {
+    pub(in crate::cffi) fn new(object: Arc<T>) -> Self {
+        Self(insert(object))
+    }
+
+    /// Lends an object and the part of it that [`view_of`] names.
+    pub(in crate::cffi) fn with_part<P: Object>(object: Arc<T>, part: fn(&T) -> &P) -> Self {
+        let part = ptr::from_ref(part(&object)).cast();
+        Self(insert_with(object, part))
+    }
+
+    pub(in crate::cffi) fn handle(&self) -> *mut T {
+        self.0
+    }
+
+    /// Hands the object over: the host frees it.
+    pub(in crate::cffi) fn into_owned(self) -> *mut T {
+        ManuallyDrop::new(self).0
+    }
+}
+
+impl<T: Object> Drop for Lent<T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is one of the table. The host may have freed it: then it is stale.
+        drop(unsafe { release(self.0) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    struct Thing(Arc<AtomicUsize>);
+
+    impl Object for Thing {
+        const KIND: Kind = Kind::Login;
+    }
+
+    struct Other;
+
+    impl Object for Other {
+        const KIND: Kind = Kind::Call;
+    }
+
+    impl Drop for Thing {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_stale_handle_is_told_from_the_next_object_in_its_slot() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let thing = || insert(Arc::new(Thing(Arc::clone(&dropped))));
+        let first = thing();
+        // SAFETY: all handles are of the table.
+        unsafe {
+            assert!(find(first).is_ok());
+            assert!(matches!(
+                find(first.cast::<Other>().cast_const()),
+                Err(Fault::Other(Kind::Login))
+            ));
+            assert!(keep(first).is_ok());
+            assert!(release(first).expect("kept").is_none());
+            assert!(release(first).expect("the last").is_some());
+            assert_eq!(dropped.load(Ordering::SeqCst), 1);
+            let second = thing();
+            assert_ne!(first, second);
+            for stale in [first, first.cast()] {
+                assert!(matches!(find(stale), Err(Fault::Stale)));
+                assert_eq!(keep(stale), Err(Fault::Stale));
+                assert!(matches!(release(stale), Err(Fault::Stale)));
+            }
+            let view = view_of::<_, Other>(second);
+            assert!(matches!(find(view), Err(Fault::Other(_))));
+            assert!(matches!(find_part(view), Err(Fault::Other(Kind::Login))));
+            assert!(matches!(find(ptr::null::<Thing>()), Err(Fault::Null)));
+            assert!(release(second).expect("the last").is_some());
+            assert!(matches!(find_part(view), Err(Fault::Stale)));
+        }
+    }
+
+    #[test]
+    fn threads_look_up_what_others_free() {
+        const ROUNDS: usize = 2_000;
+        let dropped = Arc::new(AtomicUsize::new(0));
+        for _ in 0..ROUNDS {
+            let handle = insert(Arc::new(Thing(Arc::clone(&dropped)))).addr();
+            let done = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let look = || {
+                    let handle: *const Thing = ptr::without_provenance(handle);
+                    // SAFETY: the handle is of the table.
+                    while let Ok(thing) = unsafe { find(handle) } {
+                        assert_eq!(
+                            thing.0.load(Ordering::SeqCst),
+                            thing.0.load(Ordering::SeqCst)
+                        );
+                        done.store(true, Ordering::SeqCst);
+                    }
+                };
+                scope.spawn(look);
+                while !done.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+                let handle: *const Thing = ptr::without_provenance(handle);
+                // SAFETY: the handle is of the table.
+                let freed = [(); 2].map(|()| unsafe { release(handle) }.is_ok());
+                assert_eq!(freed, [true, false]);
+            });
+        }
+        assert_eq!(dropped.load(Ordering::SeqCst), ROUNDS);
+    }
+}

@@ -1,0 +1,98 @@
+//! JSON with comments and trailing commas, as editors write it.
+
+/// Returns the text with comments and trailing commas replaced by spaces. All positions stay the
+/// same, so an error of the JSON parser names the line and column of the file.
+pub(super) fn to_json(text: &str) -> String {
+    let mut json = text.as_bytes().to_vec();
+    let mut comma = None;
+    let mut at = 0;
+    while at < json.len() {
+        match (json[at], json.get(at + 1)) {
+            (b'"', _) => {
+                comma = None;
+                at = end_of_string(&json, at);
+                continue;
+            }
+            (b'/', Some(b'/')) => {
+                let end = json[at..].iter().position(|byte| *byte == b'\n');
+                at = blank(&mut json, at, end.map_or(text.len(), |length| at + length));
+                continue;
+            }
+            (b'/', Some(b'*')) => {
+                let rest = &text[at + 2..];
+                let Some(length) = rest.find("*/") else {
+                    // The parser reports the comment that never ends.
+                    break;
+                };
+                at = blank(&mut json, at, at + length + 4);
+                continue;
+            }
+            (b',', _) => comma = Some(at),
+            (b']' | b'}', _) => {
+                if let Some(trailing) = comma.take() {
+                    json[trailing] = b' ';
+                }
+            }
+            (byte, _) if !byte.is_ascii_whitespace() => comma = None,
+            _ => {}
+        }
+        at += 1;
+    }
+    String::from_utf8(json).expect("only whole characters were replaced")
+}
+
+/// Returns the position after a string that begins at `start`.
+fn end_of_string(json: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < json.len() {
+        match json[at] {
+            b'\\' => at += 1,
+            b'"' => return at + 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    json.len()
+}
+
+/// Replaces everything but line ends by spaces, and returns `end`.
+fn blank(json: &mut [u8], start: usize, end: usize) -> usize {
+    for byte in &mut json[start..end] {
+        if *byte != b'\n' {
+            *byte = b' ';
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_json;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(to_json(text), expected);
+        assert_eq!(to_json(text).len(), text.len());
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_become_spaces() {
+        check(r#"{"a": 1, }"#, r#"{"a": 1  }"#);
+        check("[1, /* é, */ 2, // x\n]", "[1,            2       \n]");
+        check("[1, // ,]\n 2]", "[1,      \n 2]");
+        check("[1 /**/ , /**/ ]", "[1             ]");
+    }
+
+    #[test]
+    fn strings_are_left_alone() {
+        for text in [
+            r#"{"a": "// no /* comment */ ,}"}"#,
+            r#"["\", // \\", 1]"#,
+            r#"["https://host/x"]"#,
+            r#"["not ended // "#,
+            "[1, 2]",
+            "/* not ended ,]",
+        ] {
+            check(text, text);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/* Mistakes that compilers warn of: CASE is the number of one. 0 has none. */
+#include <mcplink.h>
+
+void use(mcplink_tool_t *tool, mcplink_server_t *server, mcplink_responder_t *resp, mcplink_client_options_t *options);
+
+void use(mcplink_tool_t *tool, mcplink_server_t *server, mcplink_responder_t *resp, mcplink_client_options_t *options)
+{
+#if CASE == 0
+    if (mcplink_server_add_tool(server, tool, NULL, NULL, NULL, NULL) < 0) return;
+    mcplink_client_options_set_era(options, MCPLINK_ERA_MODERN);
+    mcplink_tool_add_param(tool, "a", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, NULL);
+    mcplink_responder_text(resp, "a", MCPLINK_NUL);
+#elif CASE == 1
+    mcplink_server_add_tool(server, tool, NULL, NULL, NULL, NULL);
+#elif CASE == 2
+    mcplink_server_serve_stdio(server, NULL);
+#elif CASE == 3
+    mcplink_responder_keep(resp);
+#elif CASE == 4
+    mcplink_tool_new("a", NULL);
+#elif CASE == 5
+    mcplink_server_require_scopes(server, MCPLINK_PRIMITIVE_TOOL, "a", "b", NULL);
+#elif CASE == 6
+    mcplink_responder_need_scopes(resp, "a");
+#elif CASE == 7
+    mcplink_client_options_set_era(options, MCPLINK_LOG_DEBUG);
+#elif CASE == 8
+    mcplink_tool_add_param(tool, "a", MCPLINK_PARAM_REQUIRED, MCPLINK_PARAM_OPTIONAL, NULL);
+#elif CASE == 9
+    if (mcplink_server_require_scopes(server, MCPLINK_COMPLETION_OF_TEMPLATE, "a", "b", NULL) < 0) return;
+#elif CASE == 10
+    mcplink_client_options_set_limit(options, MCPLINK_HTTP_LIMIT_SESSIONS, 1);
+#endif
+    (void)tool, (void)server, (void)resp, (void)options;
+}
