@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn lines_are_read() {
         let text = "\u{feff}# comment\n\nA=1\nexport B = 'x # y'\nC=\"a\\n\\\"b\"\nD=a b # c\nE=\n";
-        let read = read(text).unwrap();
+        let read = read(text).expect("a file");
         let read: Vec<(&str, &str)> = read.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(
             read,

@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn variables_are_replaced() {
         // Each test process has these variables.
-        let path = env::var("PATH").unwrap();
+        let path = env::var("PATH").expect("set in tests");
         for (text, expected) in [
             ("${workspaceFolder}/x", "/w/project/x"),
             ("${workspaceFolderBasename}${/}", "project/"),
@@ -161,7 +161,7 @@ mod tests {
             ("${command:pick}", "${command:pick}"),
             ("${workspaceFolder:second}", "${workspaceFolder:second}"),
         ] {
-            let error = scope().expand(text).unwrap_err();
+            let error = scope().expand(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");
         }
     }
