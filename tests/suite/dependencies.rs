@@ -134,7 +134,7 @@ fn no_async_runtime_and_no_other_source_is_there() {
             package.name
         );
         assert!(
-            source.is_some() || package.name == "mcplink",
+            source.is_some() || ["mcplink", "mcplink-cli"].contains(&package.name),
             "{} is a folder",
             package.name
         );
