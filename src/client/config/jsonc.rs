@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn comments_and_trailing_commas_become_spaces() {
         check(r#"{"a": 1, }"#, r#"{"a": 1  }"#);
-        check("[1, /* é, */ 2, // x\n]", "[1,            2       \n]");
+        check("[1, /* é, */ 2, // x\n]", "[1,           2      \n]");
         check("[1, // ,]\n 2]", "[1,      \n 2]");
         check("[1 /**/ , /**/ ]", "[1             ]");
     }
