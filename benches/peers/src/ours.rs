@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use mcplink::client::Client as Connected;
 use mcplink::client::CallOptions;
+use mcplink::client::Client as Connected;
 use mcplink::schema::{JsonSchema as Schema, Tool};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, Server};
