@@ -1484,7 +1484,7 @@ MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
  *
  * level: the least severe level to report, one of enum mcplink_log_level.
  * callback: called on any thread, also on several at once; it must be quick. NULL removes the
- * hook.
+ * hook, whatever level is.
  * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
  * removed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.

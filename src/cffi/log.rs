@@ -84,20 +84,21 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Makes a log hook; returns `None` without a callback.
+    /// Makes a log hook; returns `None` without a callback. Then the level means nothing.
     pub(super) fn new(
         level: i32,
         callback: mcplink_log_fn,
         user: UserData,
     ) -> Result<Option<Arc<Self>>> {
+        let Some(callback) = callback else {
+            return Ok(None);
+        };
         level_of(level)?;
-        Ok(callback.map(|callback| {
-            Arc::new(Self {
-                callback,
-                user,
-                level,
-            })
-        }))
+        Ok(Some(Arc::new(Self {
+            callback,
+            user,
+            level,
+        })))
     }
 
     /// Calls the log hook for the handle with this number, unless the level of the record is below

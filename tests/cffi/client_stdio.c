@@ -158,7 +158,7 @@ static void resources_and_prompts(mcplink_client_t *c, int modern)
     CHECK_STATUS(mcplink_client_notify(c, "notifications/com.example", "{\"a\":1}", MCPLINK_NUL, &err), MCPLINK_OK, err);
     CHECK(mcplink_client_notify(c, "notifications/com.example", "3", MCPLINK_NUL, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_client_roots_changed(c, NULL) == MCPLINK_E_UNSUPPORTED);
-    CHECK(mcplink_client_set_log_level(c, 4, NULL, NULL) == (modern ? MCPLINK_E_UNSUPPORTED : MCPLINK_OK));
+    CHECK(mcplink_client_set_log_level(c, MCPLINK_LOG_WARNING, NULL, NULL) == (modern ? MCPLINK_E_UNSUPPORTED : MCPLINK_OK));
     CHECK(mcplink_client_set_log_level(c, 8, NULL, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_client_clear_cache(c, NULL) == MCPLINK_OK);
 }
