@@ -89,8 +89,8 @@ TELLING = [
 ]
 TELLING_JSON = [
     *TELLING[:2],
-    ('{"event":"resourceUpdated","uri":"demo://text"}\n', ""),
-    ('{"event":"toolsChanged"}\n', "quit\n"),
+    ('"event": "resourceUpdated",\n  "uri": "demo://text"\n}\n', ""),
+    ('"event": "toolsChanged"\n}\n', "quit\n"),
 ]
 
 
