@@ -13,30 +13,32 @@ static void change_tools(void *user, const mcplink_request_t *req, mcplink_respo
 {
     mcplink_server_t *srv = user;
     mcplink_tool_t *tool = mcplink_tool_new("fleeting", "Is gone in a moment");
+    int changed = mcplink_server_add_tool(srv, tool, nothing, NULL, NULL, NULL) == MCPLINK_OK
+               && mcplink_server_remove_tool(srv, "fleeting") == MCPLINK_OK;
     (void)req;
-    mcplink_server_add_tool(srv, tool, nothing, NULL, NULL, NULL);
-    mcplink_server_remove_tool(srv, "fleeting");
     mcplink_tool_free(tool);
-    mcplink_responder_text(resp, "The list of tools changed, and changed back.", MCPLINK_NUL);
+    if (changed) mcplink_responder_text(resp, "The list of tools changed, and changed back.", MCPLINK_NUL);
+    else mcplink_responder_tool_error(resp, "the list can't be changed", MCPLINK_NUL);
 }
 
 static void change_prompts(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_server_t *srv = user;
     mcplink_prompt_t *prompt = mcplink_prompt_new("fleeting", "Is gone in a moment");
+    int changed = mcplink_server_add_prompt(srv, prompt, nothing, NULL, NULL, NULL) == MCPLINK_OK
+               && mcplink_server_remove_prompt(srv, "fleeting") == MCPLINK_OK;
     (void)req;
-    mcplink_server_add_prompt(srv, prompt, nothing, NULL, NULL, NULL);
-    mcplink_server_remove_prompt(srv, "fleeting");
     mcplink_prompt_free(prompt);
-    mcplink_responder_text(resp, "The list of prompts changed, and changed back.", MCPLINK_NUL);
+    if (changed) mcplink_responder_text(resp, "The list of prompts changed, and changed back.", MCPLINK_NUL);
+    else mcplink_responder_tool_error(resp, "the list can't be changed", MCPLINK_NUL);
 }
 
 static void touch(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_str_t uri;
     if (!text_argument(req, resp, "uri", &uri)) return;
-    mcplink_server_resource_updated(user, uri.ptr);
-    answer_format(resp, "touched %s", uri.ptr);
+    if (mcplink_server_resource_updated(user, uri.ptr) == MCPLINK_OK) answer_format(resp, "touched %s", uri.ptr);
+    else mcplink_responder_tool_error(resp, "it can't be touched", MCPLINK_NUL);
 }
 
 static const struct tool table[] = {

@@ -27,7 +27,7 @@ struct tool {
     const char *description;
     mcplink_handler_fn run;
     struct param params[2];
-    int32_t task_support;
+    mcplink_task_support task_support; /* 0: the default */
 };
 
 /* Adds tools; `user` is passed to their handlers. */

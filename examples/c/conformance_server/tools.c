@@ -16,7 +16,7 @@ static mcplink_status_t add_tool_row(mcplink_server_t *srv, const struct tool *r
         const struct param *param = &row->params[i];
         mcplink_tool_add_param(tool, param->name, param->type, param->flags, param->description);
     }
-    mcplink_tool_set_task_support(tool, row->task_support);
+    if (row->task_support) mcplink_tool_set_task_support(tool, row->task_support);
     st = mcplink_server_add_tool(srv, tool, row->run, user, NULL, err);
     mcplink_tool_free(tool);
     return st;
