@@ -332,7 +332,8 @@ pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) ->
 /// up: its response will not be cached.
 pub(super) struct Fetch {
     store: Arc<Mutex<Store>>,
-    /// The number of the fetch, and the key under which a private response is cached.
+    /// The number of this request in the store, and the key under which its response is cached if
+    /// the response is private. `None` if the response must not be cached.
     noted: Option<(u64, Key)>,
 }
 

@@ -29,7 +29,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// | format | object with the servers |
 /// |---|---|
 /// | Claude Desktop, Claude Code, Cursor (`.mcp.json` and others) | `mcpServers` |
-/// | Claude Code (`~/.claude.json`): those of the workspace, too | `projects`, `mcpServers` |
+/// | Claude Code (`~/.claude.json`), for one workspace | `projects`, the workspace, `mcpServers` |
 /// | Visual Studio Code (`.vscode/mcp.json`) | `servers` |
 /// | Visual Studio Code (`settings.json`) | `mcp`, `servers` |
 /// | Zed (`settings.json`) | `context_servers` |

@@ -15,7 +15,8 @@ const MAX_LINES: usize = 8;
 /// The maximum number of different kinds of misfits that are logged. Further kinds are not logged.
 const MAX_KINDS: usize = 1024;
 
-/// The kinds of misfits that were logged, as hashes. The set ensures that each kind is logged once.
+/// The kinds of misfits that were logged, as hashes. A misfit is a member of a server's result that
+/// does not match the specification and is dropped. The set ensures that each kind is logged once.
 #[derive(Debug, Default)]
 pub(super) struct ReportedMisfits {
     kinds: Mutex<HashSet<u64>>,

@@ -459,10 +459,11 @@ impl State {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether enough messages are queued to write them now, although more input is available.
+    /// Whether to write the queued messages now, although more input is available: because there
+    /// are many, or because they have waited for some time.
     ///
-    /// The clock is read only for every fourth answer. So queued answers wait for at most three
-    /// more handlers, even if these are slow.
+    /// The time is checked only at every fourth answer, to read the clock rarely. So answers that
+    /// have waited long enough wait for at most three more handlers.
     fn is_enough(&mut self) -> bool {
         if self.queue.len() >= TOGETHER_MOST || self.bytes >= TOGETHER_BYTES {
             return true;

@@ -63,8 +63,8 @@ pub(crate) struct Work {
     pub(crate) run: Run,
     /// The key of the handler's item in the table of active requests, if it has an item.
     pub(crate) key: Option<u64>,
-    /// The client of the handler, whose worker permit the handler needs. Only a connection that
-    /// clients share reads this field.
+    /// The client that sent the request. The handler needs a worker permit of this client to run.
+    /// The field is used only on a connection that several clients share.
     pub(crate) client: Option<Client>,
 }
 
@@ -117,11 +117,12 @@ pub(crate) struct WorkerPool<R> {
 }
 
 struct State<R> {
-    // `None` while a thread reads, and after reading has ended.
+    // The parked receiver: no thread reads. `None` while a thread reads, and after reading has
+    // ended.
     receiver: Option<R>,
     /// The number of times the receiver was parked. This number identifies a parking.
     parks: u64,
-    /// Whether a pool thread should take the parked receiver immediately.
+    /// Whether a pool thread should take the parked receiver and read immediately.
     hand_over: bool,
     /// The callers that wait at their channels and could take the reading role.
     standby: BTreeMap<i64, Arc<CallChannel>>,

@@ -83,7 +83,8 @@ impl Misfits {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Returns the misfits of the object that this thread has just read.
+    /// Returns the members that did not match the specification and were dropped, of the object
+    /// that this thread has read last.
     pub(super) fn of_last_object() -> Self {
         if !drops() {
             return Self::default();

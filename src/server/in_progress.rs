@@ -7,8 +7,9 @@ use std::thread::{self, ThreadId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// The running effects of a call, by key. A thread that needs the value of a running effect waits
-/// until the effect has ended.
+/// The effects that run at the moment, by key. An effect is code of a handler that runs only once
+/// in a call, although the handler is run several times. A thread that needs the value of a running
+/// effect waits until the effect has ended.
 #[derive(Debug, Default)]
 pub(super) struct InProgress {
     running: Mutex<HashMap<String, ThreadId>>,

@@ -408,7 +408,7 @@ struct Shared {
     /// Whether a message was sent since the child's last answer. The value is only a hint for error
     /// texts.
     sent_since_answer: AtomicBool,
-    /// The thread that started the child, if the system binds the child to that thread.
+    /// The thread that started the child, on systems that end the child together with this thread.
     parent: Option<Parent>,
     peer: String,
     grace: Duration,

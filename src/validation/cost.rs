@@ -1,10 +1,11 @@
 //! The cost of a schema, computed from the schema alone.
 //!
-//! A short schema can be expensive. If each of thirty parts has two references to the next part, a
-//! billion parts apply to one value. Accesses to a value are metered, but steps between parts
-//! without an access are not. Therefore this module limits the number of parts that can apply to
-//! one value, and their nesting. A part that applies to its own value again is an error, since the
-//! check of such a part never ends.
+//! A short schema can be expensive. If each of thirty subschemas has two references to the next
+//! one, a billion subschemas apply to one value. While a value is checked, each access to it is
+//! counted against a limit. A step from one subschema to the next accesses no value, so it is not
+//! counted. Therefore this module limits the number of subschemas that can apply to one value, and
+//! their nesting. A subschema that applies to its own value again is an error, since its check
+//! never ends.
 
 use std::collections::HashMap;
 

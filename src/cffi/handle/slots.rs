@@ -285,8 +285,8 @@ unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
 ///
 /// # Safety
 ///
-/// `object` is NULL, or a live object of this library, of any kind, during `'a`. A slot handle may
-/// be stale.
+/// `object` is NULL, an address of an object of this library of any kind that lives during `'a`, or
+/// a slot handle. The object of a slot handle may have been freed; the handle is then refused.
 pub(in crate::cffi) unsafe fn tagged<'a, T: Object>(
     object: *const T,
 ) -> Result<&'a Tagged<T>, Fault> {

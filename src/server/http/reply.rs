@@ -82,9 +82,10 @@ impl Reply {
         self.state.lock()
     }
 
-    /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. A thread
-    /// calls this function after it has set a flag, and after it has released the lock. So either
-    /// this thread or the holder of the lock acts on a flag, and neither blocks.
+    /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. Every thread
+    /// calls this function on two occasions: when it has set a flag, and when it has released the
+    /// lock. So a flag that is set while another thread holds the lock is acted on when that thread
+    /// releases the lock, and no thread blocks.
     fn settle(&self) {
         while self.closed.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst) {
             let Some(mut state) = self.state.try_lock() else {

@@ -94,7 +94,8 @@ struct State {
 /// The state of a subscriber: whether it has pending notifications, and an owner that sends them.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Phase {
-    /// The subscriber has no owner yet, because the subscription is not acknowledged.
+    /// The subscription is not acknowledged yet, so no thread owns the subscriber and sends
+    /// notifications.
     #[default]
     NotYet,
     /// The subscriber has no owner, because no notification is pending.

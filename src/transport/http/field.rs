@@ -95,7 +95,7 @@ pub(crate) enum Mirror {
     Text(String),
     /// The field contains this integer.
     Integer(i64),
-    /// A field can't contain the parameter's value, for this reason.
+    /// A header field can't contain the value of the tool's parameter. The text is the reason.
     Impossible(&'static str),
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Sizes {
     pub(super) max_workers: usize,
     /// The number of handlers beyond `max_workers` that may run for clients that hold few permits.
     pub(super) reserve: usize,
-    /// The maximum number of permits that a client holds while it uses the reserve.
+    /// The maximum number of permits of one client, once only the permits of the reserve are left.
     pub(super) part: usize,
     /// The maximum number of requests that wait for a permit. At the limit, a request is refused.
     pub(super) max_waiting: usize,

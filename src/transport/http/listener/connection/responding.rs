@@ -203,8 +203,9 @@ impl Connection {
         drop(replaced);
     }
 
-    /// Closes a connection whose client has disconnected, and returns the error. The poller runs
-    /// the callback for the service, because this thread may hold locks of the service.
+    /// Closes a connection whose client has disconnected, and returns the error for the caller. The
+    /// poller runs the service's callback for the end of the connection. This thread does not run
+    /// it, because it may hold locks of the service.
     fn fail<T>(&self, mut state: MutexGuard<'_, State>) -> Result<T> {
         let gone = self.over(&mut state).and_then(|exchange| exchange.gone);
         drop(state);
