@@ -116,12 +116,13 @@ def faults_of_rules(packages_on_page):
                 yield f"{name}: deny.toml allows none of {part}"
     yield from (f"deny.toml allows {licence}, which no crate has" for licence in sorted(allowed - used))
     banned = {entry["crate"]: entry["reason"] for entry in rules["bans"]["deny"]}
+    # One registry, and neither git nor a second one.
+    sources = sorted({package["source"] for package in lock if "source" in package})
+    if len(sources) != 1 or not sources[0].startswith("registry+"):
+        yield f"the crates come from {', '.join(sources)}"
     for package in lock:
         if package["name"] in banned:
             yield f"{package['name']} is {banned[package['name']]}: deny.toml bans it"
-        source = package.get("source", "")
-        if source and source.removeprefix("registry+") not in rules["sources"]["allow-registry"]:
-            yield f"{package['name']} comes from {source}"
 
 
 def check():

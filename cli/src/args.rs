@@ -20,7 +20,7 @@ The server is a command behind --, a URL, or a name from a configuration file:
 const AFTER_HELP: &str = "\
 'mcplink ACTION --help' explains an action. Options may stand anywhere before --.
 
-What a server asks is asked at the terminal, if there is one.
+Questions of a server are asked at the terminal, if there is one.
 Proxies are those of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, less what NO_PROXY lists.
 
 Exit code: 0 done, 1 the tool said error, or a check failed, 2 usage, 3 the server refused,

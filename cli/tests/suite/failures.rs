@@ -1,4 +1,4 @@
-//! What goes wrong, with its text and its exit code.
+//! Failures, each with its text and its exit code.
 
 use std::fs;
 use std::path::PathBuf;

@@ -15,7 +15,7 @@ use crate::skills::normalized_uri;
 /// `skill://billing/refunds/SKILL.md`. If the folder itself has a `SKILL.md`, it is one skill with
 /// the name of the folder.
 ///
-/// **What is published.** Files and folders whose names begin with a dot are left out. Symbolic
+/// **Published files.** Files and folders whose names begin with a dot are left out. Symbolic
 /// links are not followed. A skill with a symbolic link, a device, a socket or a name that is not
 /// UTF-8 is not published, and neither is a skill that breaks a rule of the format or exceeds the
 /// [limits](super::SkillOptions::limits). The others are published nevertheless.

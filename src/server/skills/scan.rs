@@ -38,7 +38,7 @@ struct FoundFile {
     size: u64,
 }
 
-/// What reading a file told.
+/// The facts about a file that reading it gives.
 #[derive(Clone)]
 struct ReadFile {
     identity: Identity,

@@ -141,8 +141,8 @@ impl<F: Clone> Skills<F> {
         }
     }
 
-    /// Publishes what the scans of a reload found. What a scan found that began earlier than the
-    /// published one is discarded.
+    /// Publishes the skills that the scans of a reload found. The skills of a scan that began
+    /// earlier than the published one are discarded.
     pub(super) fn end_reload(
         &self,
         reload: &Reload,
