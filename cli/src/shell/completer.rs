@@ -242,7 +242,7 @@ fn files(beginning: &str) -> Vec<String> {
     paths.collect()
 }
 
-impl rustyline::completion::Completer for Completer {
+impl rustyline::completion::Completer for &Completer {
     type Candidate = Pair;
 
     fn complete(
@@ -275,12 +275,12 @@ impl rustyline::completion::Completer for Completer {
     }
 }
 
-impl rustyline::hint::Hinter for Completer {
+impl rustyline::hint::Hinter for &Completer {
     type Hint = String;
 }
 
-impl rustyline::highlight::Highlighter for Completer {}
+impl rustyline::highlight::Highlighter for &Completer {}
 
-impl rustyline::validate::Validator for Completer {}
+impl rustyline::validate::Validator for &Completer {}
 
-impl rustyline::Helper for Completer {}
+impl rustyline::Helper for &Completer {}

@@ -4,7 +4,8 @@
 //! interrupted. It reads a line for each request. It runs until the process ends; no thread joins
 //! it.
 
-use std::path::PathBuf;
+use std::mem;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -24,6 +25,7 @@ const PROMPT: &str = "mcplink> ";
 /// The longest history, in lines.
 const MAX_HISTORY: usize = 1000;
 
+type LineEditor<'a> = rustyline::Editor<&'a Completer, FileHistory>;
 type Answer = Result<String, NoLine>;
 
 pub(super) struct Editor {
@@ -92,48 +94,66 @@ fn stty(words: &[&str]) -> Option<String> {
 }
 
 /// The body of the thread.
+///
+/// The line editor handles SIGINT itself for as long as it exists. So it exists only while a line
+/// is read, and is gone before the line is sent: an action that follows is cancelled by Ctrl-C.
 fn edit(client: Client, requests: &Receiver<()>, answer: &Sender<Option<Answer>>) {
-    let config = Config::builder()
-        .completion_type(CompletionType::List)
-        .history_ignore_space(true)
-        .bracketed_paste(false)
-        .max_history_size(MAX_HISTORY)
-        .map(rustyline::config::Builder::build);
-    let editor = config.and_then(rustyline::Editor::<Completer, FileHistory>::with_config);
-    let Ok(mut editor) = editor else {
-        return;
-    };
-    // Terminals that do not know it would show its control sequences.
-    editor.enable_synchronized_output(false);
-    editor.set_helper(Some(Completer::new(client)));
-    let history = history();
-    if let Some(path) = &history {
-        // There is none before the first line.
-        _ = editor.load_history(path);
-    }
+    let path = history_path();
+    let completer = Completer::new(client);
+    let mut history = None;
     while requests.recv().is_ok() {
+        let Ok(mut editor) = line_editor(history.take(), path.as_deref()) else {
+            return;
+        };
+        editor.set_helper(Some(&completer));
         let line = loop {
             match editor.readline(PROMPT) {
                 Ok(line) => break Ok(line),
                 // Ctrl-C at the prompt drops the line.
                 Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Signal(_)) => break Err(NoLine::Cancelled),
                 Err(_) => break Err(NoLine::Ended),
             }
         };
-        if let (Ok(line), Some(path)) = (&line, &history)
+        if let (Ok(line), Some(path)) = (&line, &path)
             && editor.add_history_entry(line.as_str()).unwrap_or(false)
         {
             // A history that can't be kept is only missing the next time.
             _ = editor.append_history(path);
         }
+        history = Some(mem::take(editor.history_mut()));
+        drop(editor);
         if answer.send(Some(line)).is_err() {
             return;
         }
     }
 }
 
+/// Makes a line editor with the history so far; the first one reads it from the file.
+fn line_editor<'a>(
+    history: Option<FileHistory>,
+    path: Option<&Path>,
+) -> rustyline::Result<LineEditor<'a>> {
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .history_ignore_space(true)
+        .bracketed_paste(false)
+        .max_history_size(MAX_HISTORY)?
+        .build();
+    let is_first = history.is_none();
+    let history = history.unwrap_or_else(|| FileHistory::with_config(&config));
+    let mut editor = LineEditor::with_history(config, history)?;
+    // Terminals that do not know it would show its control sequences.
+    editor.enable_synchronized_output(false);
+    if let (true, Some(path)) = (is_first, path) {
+        // There is none before the first line.
+        _ = editor.load_history(path);
+    }
+    Ok(editor)
+}
+
 /// Returns the file of the history, whose folder is made.
-fn history() -> Option<PathBuf> {
+fn history_path() -> Option<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
     let folder = login::state_folder()?;
     let mut builder = std::fs::DirBuilder::new();

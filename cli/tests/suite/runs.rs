@@ -209,9 +209,12 @@ impl Terminal {
         command.stdin(its.try_clone().unwrap());
         command.stdout(its.try_clone().unwrap()).stderr(its);
         // The terminal is the controlling one of a session of its own, so that Ctrl-C is a signal.
-        // SAFETY: both calls are async-signal-safe.
+        // A job in the background may have been started with the signal ignored, and its children
+        // inherit that; a shell at a terminal starts its programs with the default.
+        // SAFETY: the calls are async-signal-safe.
         unsafe {
             std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
                 if libc::setsid() < 0 || libc::ioctl(0, libc::TIOCSCTTY as _, 0) < 0 {
                     return Err(io::Error::last_os_error());
                 }
