@@ -17,6 +17,7 @@ use crate::form;
 use crate::interrupt;
 use crate::print::{self, Bar};
 use crate::results::Shown;
+use crate::skills;
 use crate::values::{self, Arguments, Given};
 
 /// A connected client and the options of the command line.
@@ -95,6 +96,7 @@ impl Session {
             Action::Complete(what) => self.complete(what),
             Action::Listen { uris } => self.listen(uris),
             Action::Tasks { what, id, output } => self.tasks(what, id.as_deref(), &output),
+            Action::Skills(request) => skills::run(self, &request),
             Action::Ping => self.ping(),
             Action::Shell { .. }
             | Action::Servers
@@ -128,7 +130,8 @@ impl Session {
         Ok(())
     }
 
-    fn patience<'a>(&self) -> CallOptions<'a> {
+    /// Returns the options of a call.
+    pub(crate) fn patience<'a>(&self) -> CallOptions<'a> {
         let mut options = CallOptions::new().cancel_with(&interrupt::token());
         if let Some(timeout) = self.options.timeout {
             options = options.timeout(timeout).max_timeout(timeout);

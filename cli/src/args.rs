@@ -253,6 +253,14 @@ Example: mcplink tasks show 7f3a --url https://example.com/mcp")]
         #[command(flatten)]
         output: Output,
     },
+    /// List skills, or show, save or verify one
+    #[command(after_help = "\
+A skill is a folder of instructions for models. NAME is its name in the list, or its URI. 'fetch'
+saves it in the folder NAME of --to, after size and digest of each file were verified. 'verify'
+reads and verifies all its files, or those in a folder, which is written with a slash: ./refunds
+
+Example: mcplink skills fetch refunds --to skills --server billing")]
+    Skills(SkillRequest),
     /// See whether the server answers
     #[command(after_help = "Example: mcplink ping --url https://example.com/mcp")]
     Ping,
@@ -360,6 +368,31 @@ pub(crate) enum TaskAction {
     Show,
     Wait,
     Cancel,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SkillRequest {
+    /// list, show, fetch or verify
+    #[arg(value_name = "WHAT", default_value = "list", hide_default_value = true)]
+    #[arg(hide_possible_values = true)]
+    pub(crate) what: SkillAction,
+    /// The name or the URI of the skill, or its folder to verify
+    #[arg(required_if_eq_any = [("what", "show"), ("what", "fetch"), ("what", "verify")])]
+    pub(crate) name: Option<String>,
+    /// Save the skill in a folder of this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) to: Option<PathBuf>,
+    /// Replace files of a skill that was saved before
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SkillAction {
+    List,
+    Show,
+    Fetch,
+    Verify,
 }
 
 #[derive(Args, Debug)]

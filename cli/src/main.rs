@@ -15,12 +15,14 @@ mod failure;
 mod form;
 mod input;
 mod interrupt;
+mod local_skill;
 mod login;
 mod print;
 mod reach;
 mod results;
 mod save;
 mod shell;
+mod skills;
 mod values;
 mod wanted;
 

@@ -27,6 +27,8 @@ struct Lists {
     prompts: Vec<Prompt>,
     resources: Vec<Resource>,
     templates: Vec<ResourceTemplate>,
+    /// The names of skills.
+    skills: Vec<String>,
 }
 
 pub(super) struct Completer {
@@ -60,6 +62,7 @@ impl Completer {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            skills: Vec::new(),
         };
         let options = Self::options;
         if can.tools.is_some() {
@@ -72,6 +75,12 @@ impl Completer {
             lists.resources = client.list_resources_with(options()).unwrap_or_default();
             let templates = client.list_resource_templates_with(options());
             lists.templates = templates.unwrap_or_default();
+        }
+        let skills = client.skills("the server");
+        if skills.is_supported() {
+            let listing = skills.list_with(options()).unwrap_or_default();
+            let names = listing.skills.iter().map(|skill| skill.name().to_owned());
+            lists.skills = names.collect();
         }
         let lists = Rc::new(lists);
         *kept = Some(Rc::clone(&lists));
@@ -109,6 +118,12 @@ impl Completer {
             ["tasks"] => ["list", "show", "wait", "cancel"]
                 .map(str::to_owned)
                 .to_vec(),
+            ["skills"] => ["list", "show", "fetch", "verify"]
+                .map(str::to_owned)
+                .to_vec(),
+            ["skills", "verify"] if word.contains('/') => files(word),
+            ["skills", "show" | "fetch" | "verify"] => lists().skills.clone(),
+            ["skills", .., "--to"] => files(word),
             ["read"] | ["listen", ..] => self.uris(word),
             ["call", tool, ..] => return self.argument_of_tool(tool, word, start),
             ["prompt", prompt, ref given @ ..] => {

@@ -29,13 +29,16 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a command line in a folder; `SERVER` and `BAD` are the commands of servers.
+/// Runs a command line in a folder; `SERVER`, `BAD` and `SKILLS` are the
+/// commands of servers.
 pub(crate) fn run(folder: &Folder, line: &str) -> (i32, String, String) {
     let everything = example("everything_server");
     let bad = example("bad_server");
+    let skills = example("skill_server");
     let words = line.split_whitespace().flat_map(|word| match word {
         "SERVER" => vec![everything.display().to_string(), "stdio".to_owned()],
         "BAD" => vec![bad.display().to_string()],
+        "SKILLS" => vec![skills.display().to_string()],
         word => vec![word.replace('~', " ")],
     });
     let output = Command::new(MCPLINK)

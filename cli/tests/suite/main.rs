@@ -18,6 +18,7 @@ mod front;
 #[allow(dead_code, reason = "only some of it is used")]
 mod proxied;
 mod runs;
+mod skills;
 #[path = "../../../tests/suite/stub/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod stub;

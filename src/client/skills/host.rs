@@ -201,8 +201,22 @@ impl Skills {
     ///
     /// As [`LoadedSkill::read`].
     pub fn preview_file(&self, skill: &RemoteSkill, uri: &str) -> Result<SkillContent> {
+        self.preview_file_with(skill, uri, CallOptions::new())
+    }
+
+    /// Reads a file of a skill so that the user can look at it. The options apply to the request.
+    ///
+    /// # Errors
+    ///
+    /// As [`preview_file`](Self::preview_file).
+    pub fn preview_file_with(
+        &self,
+        skill: &RemoteSkill,
+        uri: &str,
+        options: CallOptions<'_>,
+    ) -> Result<SkillContent> {
         self.0.check(skill)?;
-        self.read(skill, uri, CallOptions::new())
+        self.read(skill, uri, options)
     }
 
     /// Loads a skill: reads `SKILL.md`, and verifies its size, its digest and its front matter
