@@ -128,6 +128,8 @@ mod http_memory;
 #[cfg(feature = "http-server")]
 mod http_modern;
 #[cfg(feature = "http-server")]
+mod http_pages;
+#[cfg(feature = "http-server")]
 mod http_server;
 #[cfg(all(feature = "http-server", target_os = "linux"))]
 mod http_shares;

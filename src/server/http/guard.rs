@@ -16,6 +16,22 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// Checks the `Host` and `Origin` fields of a request. If the request is refused, returns the
 /// reason and the setting that would allow the request.
 pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
+    check_host(options, request)?;
+    check_origin(options, request)
+}
+
+/// Checks the `Host` field of a request for the health page. An IP address is allowed too: probes
+/// use it, and no attacker can let a name of their own stand for it.
+pub(super) fn check_probe(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
+    let host = text(request, "Host");
+    match host.is_some_and(|host| names_a_machine(without_port(&host))) {
+        true => Ok(()),
+        false => check_host(options, request),
+    }
+}
+
+/// Checks the `Host` field of a request.
+pub(super) fn check_host(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
     let local = request.local.is_some_and(|local| is_loopback(&local));
     let host = text(request, "Host");
     let name = host.as_deref().map(without_port);
@@ -24,13 +40,20 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
         (None, Some(name)) => !local || is_loopback_name(name),
         (allowed, None) => allowed.is_none(),
     };
-    if !known {
-        let host = host.unwrap_or_default();
-        return Err(format!(
-            "Host '{}' is not one of this server's: name it with HttpOptions::allowed_hosts",
-            Excerpt(&host)
-        ));
+    if known {
+        return Ok(());
     }
+    let host = host.unwrap_or_default();
+    Err(format!(
+        "Host '{}' is not one of this server's: name it with HttpOptions::allowed_hosts",
+        Excerpt(&host)
+    ))
+}
+
+/// Checks the `Origin` field of a request whose `Host` is allowed.
+fn check_origin(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
+    let local = request.local.is_some_and(|local| is_loopback(&local));
+    let host = text(request, "Host");
     let Some(origin) = text(request, "Origin") else {
         return Ok(());
     };

@@ -38,7 +38,7 @@ impl Server {
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) when the address can't be bound, or when the system
-    /// has no descriptor or thread to spare.
+    /// has no descriptor or thread to spare. The errors of [`HttpOptions::check`].
     pub fn listen_http(&self, address: &str, options: HttpOptions) -> Result<HttpServer> {
         let port = address.strip_prefix(':').unwrap_or(address);
         HttpServer::with(self, options, |service, limits| match port.parse::<u16>() {
@@ -69,6 +69,7 @@ impl HttpServer {
         options: HttpOptions,
         listen: impl FnOnce(Arc<dyn Service>, HttpLimits) -> Result<HttpListener>,
     ) -> Result<Self> {
+        options.check()?;
         let path = options.path.clone();
         let mut limits = options.limits.clone();
         limits.max_body_bytes = server.0.limits.max_message_bytes;
@@ -115,6 +116,15 @@ impl HttpServer {
     /// Returns the number of open sessions of legacy clients.
     pub fn sessions(&self) -> usize {
         self.service.sessions()
+    }
+
+    /// Lets the [health page](HttpOptions::health) answer with status 503 from now on. Everything
+    /// else is served as before.
+    ///
+    /// Call it some time before [`close`](Self::close), which stops accepting connections at once: a
+    /// load balancer then sends no new requests.
+    pub fn fail_health(&self) {
+        self.service.fail_health();
     }
 
     /// Blocks until another thread has closed the server.

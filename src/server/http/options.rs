@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::denied::Denied;
 use super::events::EventStore;
+use super::pages::{self, HttpPage};
 use super::resource_server::ResourceServer;
+use crate::error;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
@@ -44,6 +46,9 @@ pub struct HttpOptions {
     pub(super) event_store: Option<Arc<dyn EventStore>>,
     pub(super) keep_alive: Duration,
     pub(super) limits: HttpLimits,
+    pub(super) health: Option<String>,
+    /// Pages of the host by their paths.
+    pub(super) pages: Vec<(String, HttpPage)>,
     trusted_proxies: Option<Vec<Network>>,
 }
 
@@ -66,6 +71,8 @@ impl Default for HttpOptions {
             event_store: None,
             keep_alive: Duration::from_secs(15),
             limits: HttpLimits::default(),
+            health: None,
+            pages: Vec::new(),
             trusted_proxies: None,
         }
     }
@@ -247,6 +254,49 @@ impl HttpOptions {
     pub(super) fn proxies(&self) -> &[Network] {
         let own = self.trusted_proxies.as_deref();
         own.unwrap_or(&self.limits.trusted_proxies)
+    }
+
+    /// Sets the path of a page that tells the health of the server, for load balancers, such as
+    /// `/healthz`. By default there is none.
+    ///
+    /// The page answers GET and HEAD with status 200, and with 503 as soon as the server is closing
+    /// or [`fail_health`](super::HttpServer::fail_health) was called. It needs neither a session nor
+    /// credentials. Its `Host` must be allowed ([`allowed_hosts`](Self::allowed_hosts)) or be an IP
+    /// address, which probes use.
+    pub fn health(mut self, path: impl Into<String>) -> Self {
+        self.health = Some(rooted(path.into()));
+        self
+    }
+
+    /// Adds a static page of the host at a path, for example an `index.html` or `robots.txt`.
+    ///
+    /// A page is public: it needs neither a session nor credentials. `Host` is checked as for the
+    /// endpoint. The path is compared as it stands in requests, so it has to be percent-encoded. The
+    /// paths of the endpoint and of the metadata are not available: see [`check`](Self::check).
+    pub fn page(mut self, path: impl Into<String>, page: HttpPage) -> Self {
+        self.pages.push((rooted(path.into()), page));
+        self
+    }
+
+    /// Checks the pages. [`Server::listen_http`](crate::server::Server::listen_http) does so too.
+    /// [`Server::http_service`](crate::server::Server::http_service) does not: there a page at a
+    /// path of the protocol is never served, and the first of two pages with one path is.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a page or the health page has a path
+    /// of the protocol, the path of another page or no valid path, or a media type that can't be
+    /// sent. The error text has the path.
+    pub fn check(&self) -> error::Result<()> {
+        pages::check(self)
+    }
+
+    /// Whether the metadata of the protected resource is served at a path.
+    pub(super) fn serves_metadata_at(&self, path: &str) -> bool {
+        match &self.access {
+            Access::Tokens(server) => server.serves_metadata_at(self, path),
+            _ => false,
+        }
     }
 
     /// Sets the limits of the listener. The maximum body size is

@@ -352,6 +352,17 @@ impl ResourceServer {
         }
     }
 
+    /// Whether the metadata is served at a path.
+    pub(super) fn serves_metadata_at(&self, options: &HttpOptions, path: &str) -> bool {
+        let inserted = path.strip_prefix(WELL_KNOWN);
+        let is_known = inserted.is_some_and(|rest| {
+            [path_of(&self.resource), &options.path, ""]
+                .map(without_slash)
+                .contains(&without_slash(rest))
+        });
+        is_known || path == path_of(&self.metadata_url)
+    }
+
     /// Returns the response if a request is for the metadata, or `None` for any other request.
     ///
     /// Spec: RFC 9728, section 3.
@@ -361,13 +372,7 @@ impl ResourceServer {
         request: &HttpRequest<'_>,
     ) -> Option<Refusal> {
         let path = request.target.split('?').next().unwrap_or_default();
-        let inserted = path.strip_prefix(WELL_KNOWN);
-        let is_known = inserted.is_some_and(|rest| {
-            [path_of(&self.resource), &options.path, ""]
-                .map(without_slash)
-                .contains(&without_slash(rest))
-        });
-        if !is_known && path != path_of(&self.metadata_url) {
+        if !self.serves_metadata_at(options, path) {
             return None;
         }
         // The metadata is public, also for pages of other sites.

@@ -1,10 +1,10 @@
 //! The HTTP service, which checks each request and passes it to the connection that serves it.
 
+mod admission;
 mod old;
 mod streams;
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -14,11 +14,12 @@ use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
 use super::clients::Verified;
 use super::cors::{self, ForReader};
-use super::denied::{Challenger, Demand, Denied, Era};
+use super::denied::{Challenger, Demand, Era};
 use super::expiring::bounded;
 use super::guard;
 use super::modern::{self, ParamMembers};
 use super::options::{Access, HttpOptions};
+use super::pages::{self, Wanted};
 use super::refusal::{
     DECIDING, MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at,
     no_session, refuse_malformed, refuse_request, unknown_version,
@@ -52,6 +53,8 @@ pub(super) struct Served {
     pub(super) verified: Verified,
     challenger: Arc<Challenger>,
     closing: AtomicBool,
+    /// Whether the health page tells load balancers to send no requests, before the server closes.
+    is_leaving: AtomicBool,
 }
 
 /// The outcome of a request. If the request is refused, the caller must write the response.
@@ -100,12 +103,19 @@ impl HttpService {
             modern,
             modern_link,
             closing: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
             verified: Verified::default(),
             challenger: Arc::new(Challenger::new(options.access.clone())),
             options,
         }))
+    }
+
+    /// Lets the [health page](HttpOptions::health) answer with status 503 from now on. Everything
+    /// else is served as before.
+    pub fn fail_health(&self) {
+        self.0.is_leaving.store(true, Ordering::SeqCst);
     }
 
     /// Returns the number of open sessions of legacy clients.
@@ -198,12 +208,16 @@ impl Served {
     }
 
     fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
+        if let Some(name) = contradicted(&request, &DECIDING) {
+            return Err((Refusal::text(400, contradiction(name)), response));
+        }
+        let page = pages::wanted(&self.options, &request);
+        if let Some(Wanted::Health) = page {
+            return Err((self.health(&request), response));
+        }
         if self.closing.load(Ordering::SeqCst) {
             let refusal = Refusal::text(503, "the server is closing").header("Retry-After", "1");
             return Err((refusal, response));
-        }
-        if let Some(name) = contradicted(&request, &DECIDING) {
-            return Err((Refusal::text(400, contradiction(name)), response));
         }
         if let Access::Tokens(server) = &self.options.access
             && let Some(answer) = server.serve_metadata(&self.options, &request)
@@ -217,6 +231,11 @@ impl Served {
             }),
             None => response,
         };
+        if let Some(Wanted::Page(page)) = page {
+            let answer = self.check_host(&request, guard::check_host);
+            let answer = answer.map_or_else(|refusal| refusal, |()| page.respond(&request));
+            return Err((answer, response));
+        }
         let principal = match self.let_in(&request) {
             Ok(principal) => principal,
             Err(refusal) => return Err((refusal, response)),
@@ -258,46 +277,6 @@ impl Served {
             Some((_, post)) if is_at(request, post) => "POST",
             _ => "POST, GET, DELETE",
         }
-    }
-
-    /// Checks the path, host, origin and authorization of a request, before its body is parsed.
-    /// Returns the principal of the request.
-    fn let_in(&self, request: &HttpRequest<'_>) -> std::result::Result<Option<Principal>, Refusal> {
-        let old = self.options.old_paths.as_ref();
-        let is_old =
-            old.is_some_and(|(stream, post)| is_at(request, stream) || is_at(request, post));
-        if !is_at(request, &self.options.path) && !is_old {
-            let text = format!(
-                "nothing is served at this path; the endpoint is {}",
-                self.options.path
-            );
-            return Err(Refusal::text(404, text));
-        }
-        guard::check(&self.options, request).map_err(|why| {
-            let text = format!("a request was refused: {why}");
-            self.trouble(ServerEventKind::Denied, request, &text);
-            self.log(LogLevel::Warning, || text);
-            Refusal::text(403, why)
-        })?;
-        // Browsers send no credentials with a preflight request.
-        if request.method == "OPTIONS" {
-            return Ok(None);
-        }
-        let access = || match &self.options.access {
-            Access::Open => Ok(None),
-            Access::Checked(authenticate) => authenticate(request).map(Some),
-            Access::Tokens(server) => server.admit(&self.options, request).map(Some),
-        };
-        // The check is the host's code, and may panic.
-        let admitted = catch_unwind(AssertUnwindSafe(access));
-        let panicked = |_| Err(Denied::unavailable("what checks it panicked"));
-        admitted.unwrap_or_else(panicked).map_err(|denied| {
-            if let Some((level, text)) = denied.for_host() {
-                self.trouble(ServerEventKind::Denied, request, &text);
-                self.log(level, || text);
-            }
-            self.challenger.refusal(denied)
-        })
     }
 
     fn post(

@@ -1,0 +1,260 @@
+//! Pages beside the endpoint: the health of the server, and static pages of the host.
+//!
+//! Pages are public: they need neither a session nor credentials, and `Origin` is not checked. The
+//! `Host` check and all limits of the listener apply.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::options::HttpOptions;
+use super::refusal::{Refusal, is_at, without_slash};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::skills::Digest;
+use crate::transport::http::{HttpRequest, ResponseHead};
+
+/// A static page of the host, for [`HttpOptions::page`]. Clones share the content.
+///
+/// The page is answered to GET and HEAD, with a strong `ETag` made from its content and its type. A
+/// client that sends the tag in `If-None-Match` gets status 304. All replicas with the same page
+/// send the same tag.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::{HttpOptions, HttpPage};
+///
+/// let robots = HttpPage::new("text/plain", "User-agent: *\nDisallow: /\n")
+///     .cache_control("public, max-age=3600");
+/// let options = HttpOptions::new()
+///     .health("/healthz")
+///     .page("/robots.txt", robots);
+/// options.check()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct HttpPage {
+    content_type: Cow<'static, str>,
+    cache_control: Cow<'static, str>,
+    etag: String,
+    body: Arc<[u8]>,
+}
+
+impl HttpPage {
+    /// Makes a page from its media type and its content.
+    pub fn new(content_type: impl Into<Cow<'static, str>>, body: impl Into<Vec<u8>>) -> Self {
+        let (content_type, body) = (content_type.into(), body.into());
+        let tagged = [content_type.as_bytes(), b"\n", &body].concat();
+        let digest = Digest::of(&tagged).to_string();
+        let hex = digest.rsplit(':').next().unwrap_or_default();
+        Self {
+            etag: format!("\"{}\"", &hex[..32]),
+            cache_control: Cow::Borrowed("no-cache"),
+            content_type,
+            body: body.into(),
+        }
+    }
+
+    /// Sets the value of `Cache-Control`. Defaults to `no-cache`: clients may store the page, and
+    /// ask with the tag whether it has changed.
+    pub fn cache_control(mut self, value: impl Into<Cow<'static, str>>) -> Self {
+        self.cache_control = value.into();
+        self
+    }
+
+    /// Returns the entity tag, with its quotes.
+    pub fn etag(&self) -> &str {
+        &self.etag
+    }
+
+    /// Returns the response to a request for the page.
+    ///
+    /// Spec: RFC 9110, section 13.1.2.
+    pub(super) fn respond(&self, request: &HttpRequest<'_>) -> Refusal {
+        if !matches!(request.method, "GET" | "HEAD") {
+            return not_allowed();
+        }
+        let is_known = names_tag(request, &self.etag);
+        let head = ResponseHead::new(if is_known { 304 } else { 200 })
+            .header("ETag", self.etag.clone())
+            .header("Cache-Control", self.cache_control.clone());
+        if is_known {
+            let body = Vec::new();
+            return Refusal { head, body };
+        }
+        Refusal {
+            head: head
+                .header("Content-Type", self.content_type.clone())
+                .header("X-Content-Type-Options", "nosniff"),
+            body: self.body.to_vec(),
+        }
+    }
+
+    /// Checks that the values can be sent as header fields.
+    fn check(&self, path: &str) -> Result<()> {
+        for (name, value) in [
+            ("Content-Type", &self.content_type),
+            ("Cache-Control", &self.cache_control),
+        ] {
+            let is_sound = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7f);
+            if value.is_empty() || !value.bytes().all(is_sound) {
+                let path = Excerpt(path);
+                let text = format!("the page '{path}' has a {name} that can't be sent");
+                return Err(Error::new(ErrorKind::Invalid, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows the type and the size, not the content.
+impl fmt::Debug for HttpPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpPage")
+            .field("content_type", &self.content_type)
+            .field("bytes", &self.body.len())
+            .field("etag", &self.etag)
+            .finish_non_exhaustive()
+    }
+}
+
+fn not_allowed() -> Refusal {
+    Refusal::text(405, "allowed here: GET, HEAD").header("Allow", "GET, HEAD")
+}
+
+/// Whether `If-None-Match` has this entity tag. The comparison is weak.
+fn names_tag(request: &HttpRequest<'_>, etag: &str) -> bool {
+    let tags = request
+        .values("If-None-Match")
+        .flat_map(|value| value.split(|byte| *byte == b','));
+    let mut tags = tags.map(<[u8]>::trim_ascii);
+    tags.any(|tag| tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == etag.as_bytes())
+}
+
+/// Returns the answer of the health page.
+pub(super) fn health(request: &HttpRequest<'_>, is_healthy: bool) -> Refusal {
+    if !matches!(request.method, "GET" | "HEAD") {
+        return not_allowed();
+    }
+    let (status, body) = match is_healthy {
+        true => (200, "ok\n"),
+        false => (503, "closing\n"),
+    };
+    Refusal {
+        head: ResponseHead::new(status)
+            .header("Content-Type", "text/plain")
+            .header("Cache-Control", "no-store"),
+        body: body.into(),
+    }
+}
+
+/// The page that a request is for.
+pub(super) enum Wanted<'a> {
+    Health,
+    Page(&'a HttpPage),
+}
+
+/// Returns the page that a request is for. The paths of the protocol are never those of a page.
+pub(super) fn wanted<'a>(
+    options: &'a HttpOptions,
+    request: &HttpRequest<'_>,
+) -> Option<Wanted<'a>> {
+    if options.health.is_none() && options.pages.is_empty() {
+        return None;
+    }
+    let path = request.target.split('?').next().unwrap_or_default();
+    if own_use(options, path).is_some() {
+        return None;
+    }
+    if options
+        .health
+        .as_deref()
+        .is_some_and(|own| is_at(request, own))
+    {
+        return Some(Wanted::Health);
+    }
+    let mut pages = options.pages.iter();
+    let (_, page) = pages.find(|(own, _)| is_at(request, own))?;
+    Some(Wanted::Page(page))
+}
+
+/// Returns what the protocol uses a path for, if it does.
+fn own_use(options: &HttpOptions, path: &str) -> Option<&'static str> {
+    let is = |own: &str| without_slash(own) == without_slash(path);
+    let old = options.old_paths.as_ref();
+    if is(&options.path) {
+        Some("endpoint")
+    } else if old.is_some_and(|(stream, post)| is(stream) || is(post)) {
+        Some("transport of 2024-11-05")
+    } else if options.serves_metadata_at(path) {
+        Some("metadata of the protected resource")
+    } else {
+        None
+    }
+}
+
+/// Checks that every page has a valid path of its own.
+pub(super) fn check(options: &HttpOptions) -> Result<()> {
+    let refuse = |path: &str, why: &str| {
+        let text = format!("the page '{}' {why}", Excerpt(path));
+        Err(Error::new(ErrorKind::Invalid, text))
+    };
+    let health = options.health.iter();
+    let paths = health.chain(options.pages.iter().map(|(path, _)| path));
+    let mut before: Vec<&str> = Vec::new();
+    for path in paths {
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains(['?', '#']) {
+            return refuse(
+                path,
+                "has no path of a URL: write it without query, and encoded",
+            );
+        }
+        if let Some(used) = own_use(options, path) {
+            return refuse(
+                path,
+                &format!("has the path of the {used}: choose another one"),
+            );
+        }
+        if before.contains(&without_slash(path)) {
+            return refuse(path, "is there twice");
+        }
+        before.push(without_slash(path));
+    }
+    options
+        .pages
+        .iter()
+        .try_for_each(|(path, page)| page.check(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_found_in_every_form() {
+        let etag = "\"a\"";
+        for (value, expected) in [
+            ("\"a\"", true),
+            ("W/\"a\"", true),
+            ("*", true),
+            ("\"b\", W/\"c\" ,\"a\"", true),
+            ("\"b\"", false),
+            ("a", false),
+            ("w/\"a\"", false),
+            ("", false),
+        ] {
+            let fields = [("if-none-match", value.as_bytes())];
+            let request = HttpRequest::new("GET", "/").headers(&fields);
+            assert_eq!(names_tag(&request, etag), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_tag_depends_on_content_and_type() {
+        let page = HttpPage::new("text/plain", "a");
+        assert_eq!(page.etag(), HttpPage::new("text/plain", "a").etag());
+        assert_ne!(page.etag(), HttpPage::new("text/plain", "b").etag());
+        assert_ne!(page.etag(), HttpPage::new("text/html", "a").etag());
+        assert_eq!(page.etag().len(), 34);
+    }
+}

@@ -1,0 +1,75 @@
+//! The checks before a request is served: its host, its origin and its credentials.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+
+use super::super::denied::Denied;
+use super::super::options::{Access, HttpOptions};
+use super::super::refusal::{Refusal, is_at};
+use super::super::{guard, pages};
+use super::Served;
+use crate::protocol::LogLevel;
+use crate::protocol::principal::Principal;
+use crate::server::events::ServerEventKind;
+use crate::transport::http::HttpRequest;
+
+impl Served {
+    /// Checks the path, host, origin and authorization of a request, before its body is parsed.
+    /// Returns the principal of the request.
+    pub(super) fn let_in(&self, request: &HttpRequest<'_>) -> Result<Option<Principal>, Refusal> {
+        let old = self.options.old_paths.as_ref();
+        let is_old =
+            old.is_some_and(|(stream, post)| is_at(request, stream) || is_at(request, post));
+        if !is_at(request, &self.options.path) && !is_old {
+            let text = format!(
+                "nothing is served at this path; the endpoint is {}",
+                self.options.path
+            );
+            return Err(Refusal::text(404, text));
+        }
+        self.check_host(request, guard::check)?;
+        // Browsers send no credentials with a preflight request.
+        if request.method == "OPTIONS" {
+            return Ok(None);
+        }
+        let access = || match &self.options.access {
+            Access::Open => Ok(None),
+            Access::Checked(authenticate) => authenticate(request).map(Some),
+            Access::Tokens(server) => server.admit(&self.options, request).map(Some),
+        };
+        // The check is the host's code, and may panic.
+        let admitted = catch_unwind(AssertUnwindSafe(access));
+        let panicked = |_| Err(Denied::unavailable("what checks it panicked"));
+        admitted.unwrap_or_else(panicked).map_err(|denied| {
+            if let Some((level, text)) = denied.for_host() {
+                self.trouble(ServerEventKind::Denied, request, &text);
+                self.log(level, || text);
+            }
+            self.challenger.refusal(denied)
+        })
+    }
+
+    /// Refuses and reports a request that fails a check of its host.
+    pub(super) fn check_host(
+        &self,
+        request: &HttpRequest<'_>,
+        check: impl FnOnce(&HttpOptions, &HttpRequest<'_>) -> Result<(), String>,
+    ) -> Result<(), Refusal> {
+        check(&self.options, request).map_err(|why| {
+            let text = format!("a request was refused: {why}");
+            self.trouble(ServerEventKind::Denied, request, &text);
+            self.log(LogLevel::Warning, || text);
+            Refusal::text(403, why)
+        })
+    }
+
+    /// Returns the response to a request for the health page.
+    pub(super) fn health(&self, request: &HttpRequest<'_>) -> Refusal {
+        if let Err(refusal) = self.check_host(request, guard::check_probe) {
+            return refusal;
+        }
+        let flags = [&self.closing, &self.is_leaving];
+        let is_healthy = !flags.iter().any(|flag| flag.load(Ordering::SeqCst));
+        pages::health(request, is_healthy)
+    }
+}
