@@ -33,7 +33,9 @@ pub(crate) fn let_ask(builder: ClientBuilder, roots: &[Root]) -> ClientBuilder {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return builder;
     }
+    // A terminal shows one question at a time, in the order of the server.
     builder
+        .max_concurrent_inputs(1)
         .on_elicit(|form, by| {
             in_turn(|| fill_in(form, by)).unwrap_or_else(|_| ElicitResult::cancel())
         })

@@ -8,7 +8,7 @@ use super::Client;
 use super::cache::ResponseCache;
 use super::connect_cancel;
 use super::era::{Era, EraMemory};
-use super::input::InputHandlers;
+use super::input::{InputHandlers, MaxAtOnce};
 use super::paging::ListBounds;
 use super::requester::Requester;
 use super::restart::{ConnectionEvent, Restart};
@@ -112,7 +112,9 @@ impl ClientBuilder {
     /// [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults) returns the initial values
     /// of the form. The handler may block, because the timeout of the call does not run while the
     /// handler runs. In the modern era the handler runs on the thread of the call that needs the
-    /// answer. In the legacy era the handler runs on a thread of the connection.
+    /// answer; if the server requests several inputs at once, the others run on further threads at
+    /// the same time ([`max_concurrent_inputs`](Self::max_concurrent_inputs)). In the legacy era the
+    /// handler runs on a thread of the connection.
     ///
     /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
@@ -217,6 +219,21 @@ impl ClientBuilder {
         handler: impl Fn(&Requester) -> Result<Vec<Root>, RpcError> + Send + Sync + 'static,
     ) -> Self {
         self.inputs.on_roots(Arc::new(handler));
+        self
+    }
+
+    /// Sets how many handlers of input requests run at the same time for one call, when a server of
+    /// the modern era requests several inputs at once. Defaults to 4. With 1, they run one after the
+    /// other on the thread of the call, in the order of their keys.
+    ///
+    /// Further input requests wait until a handler has returned. When a handler refuses or panics,
+    /// or the call is cancelled, no further handler starts, the others see
+    /// [`Requester::is_withdrawn`], and the call ends when they have returned. Choose 1 for a user
+    /// interface that can show one question only.
+    ///
+    /// Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
+    pub fn max_concurrent_inputs(mut self, max: usize) -> Self {
+        self.inputs.max_at_once = MaxAtOnce(max);
         self
     }
 

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use super::input_round::InputRound;
 use super::open_pages::OpenPages;
 use super::requester::Requester;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError, without_position};
@@ -26,6 +27,7 @@ use crate::schema::{
     FitTo, Implementation, InputResponse, InputResponses, ListRootsRequestParams, ListRootsResult,
     ProtocolVersion, Root, method,
 };
+use crate::transport::Threads;
 
 type FormFn = dyn Fn(&ElicitRequestFormParams, &Requester) -> ElicitResult + Send + Sync;
 type UrlFn = dyn Fn(&ElicitRequestURLParams, &Requester) -> ElicitResult + Send + Sync;
@@ -99,7 +101,7 @@ impl Params<'_> {
     }
 }
 
-type Answering = dyn FnOnce(&InputHandlers, &Asking<'_>) -> Result<InputResponse, RpcError>;
+type Answering = dyn FnOnce(&InputHandlers, &Asking) -> Result<InputResponse, RpcError> + Send;
 
 /// The input handlers of a client.
 #[derive(Clone, Default)]
@@ -113,13 +115,26 @@ pub(super) struct InputHandlers {
     /// The methods that have handlers, with the parsers of their params.
     kinds: Vec<(&'static str, Read)>,
     pub(super) pages: OpenPages,
+    /// The maximum number of handlers that run at the same time for one call of the modern era.
+    pub(super) max_at_once: MaxAtOnce,
     /// The description of the server. Set once, when the connection is open.
     pub(super) server: Arc<OnceLock<Known>>,
 }
 
+/// The value of [`max_concurrent_inputs`](super::ClientBuilder::max_concurrent_inputs).
+#[derive(Clone, Copy)]
+pub(super) struct MaxAtOnce(pub(super) usize);
+
+impl Default for MaxAtOnce {
+    fn default() -> Self {
+        Self(4)
+    }
+}
+
 /// The context of an input request: the connection and the description of the requesting server.
-struct Asking<'a> {
-    peer: &'a Peer,
+#[derive(Clone)]
+struct Asking {
+    peer: Peer,
     by: Requester,
     /// In the legacy era: the revision of the server, to which the answer is adapted. In the modern
     /// era: `None`, because the answer is a part of the repeated call and needs no adaptation.
@@ -235,42 +250,36 @@ impl InputHandlers {
             })
     }
 
-    fn asking<'a>(&self, peer: &'a Peer, cancel: &CancelToken) -> Asking<'a> {
+    fn asking(&self, peer: &Peer, cancel: &CancelToken) -> Asking {
         let info = self.server.get().and_then(|server| server.info.clone());
         let by = Requester::new(peer.name(), info, cancel.clone());
         Asking {
-            peer,
+            peer: peer.clone(),
             by,
             revision: None,
         }
     }
 
     /// Runs the handlers of all input requests in one answer of the server, and returns their
-    /// answers. All input requests are parsed before any handler runs. If an input request can't be
-    /// answered, the call fails, and the server is not notified.
+    /// answers. All input requests are parsed before any handler runs. Up to
+    /// `max_at_once` handlers run at the same time. If an input request can't
+    /// be answered, the other handlers are told to end, the call fails, and the server is not
+    /// notified.
     pub(super) fn fulfil(
         &self,
         questions: &[(&String, &Question)],
         peer: &Peer,
         cancel: &CancelToken,
+        threads: &Threads,
     ) -> Result<InputResponses> {
-        let asking = self.asking(peer, cancel);
-        let refused = |key: &str, question: &Question, refusal: RpcError| {
-            let kind = match refusal.code {
-                ErrorCode::USER_REJECTED => ErrorKind::Cancelled,
-                _ => ErrorKind::Unsupported,
-            };
-            let text = format!(
-                "the server's question '{}' ({}) was not answered: {refusal}",
-                Excerpt(key),
-                Excerpt(&question.method)
-            );
-            Error::new(kind, text).sent(true)
-        };
+        let stop = CancelToken::new();
+        let (this, asking) = (Arc::new(self.clone()), self.asking(peer, &stop));
         let read = questions.iter().map(|(key, question)| {
+            let shown = Excerpt(key).to_string();
+            let method = Excerpt(&question.method).to_string();
+            let refused = move |refusal: RpcError| refused(&shown, &method, &refusal);
             let Some(read) = self.reader_of(&question.method) else {
-                let refusal = RpcError::method_not_found(&question.method);
-                return Err(refused(key, question, refusal));
+                return Err(refused(RpcError::method_not_found(&question.method)));
             };
             let params = Params {
                 text: question.params(),
@@ -284,22 +293,26 @@ impl InputHandlers {
                 );
                 Error::new(ErrorKind::Protocol, text).sent(true)
             })?;
-            Ok((*key, *question, answering))
+            let (this, asking) = (Arc::clone(&this), asking.clone());
+            let run = move || answering(&this, &asking).map_err(refused);
+            Ok((key.to_string(), Box::new(run) as _))
         });
         let read: Vec<_> = read.collect::<Result<_>>()?;
-        let mut answers = InputResponses::new();
-        for (key, question, answering) in read {
-            let answer = answering(self, &asking);
-            let answer = answer.map_err(|refusal| refused(key, question, refusal))?;
-            answers.insert(key.clone(), answer);
-        }
-        Ok(answers)
+        let _cancelled = cancel.on_trigger({
+            let (cancel, stop) = (cancel.clone(), stop.clone());
+            move || match cancel.reason() {
+                Some(reason) => stop.trigger_because(reason),
+                None => stop.cancel(),
+            }
+        });
+        let round = InputRound::new(read, stop);
+        round.run(self.max_at_once.0, threads)
     }
 
     fn elicit(
         &self,
         params: &ElicitRequestParams,
-        asking: &Asking<'_>,
+        asking: &Asking,
     ) -> Result<ElicitResult, RpcError> {
         match (params, &self.form, &self.url) {
             (ElicitRequestParams::Form(params), Some(form), _) => {
@@ -339,7 +352,7 @@ impl InputHandlers {
     fn sample(
         &self,
         params: &CreateMessageRequestParams,
-        asking: &Asking<'_>,
+        asking: &Asking,
     ) -> Result<CreateMessageResult, RpcError> {
         let Some(sample) = &self.sample else {
             return Err(RpcError::method_not_found(method::SAMPLING_CREATE_MESSAGE));
@@ -355,7 +368,7 @@ impl InputHandlers {
         sample(params, &asking.by)
     }
 
-    fn list_roots(&self, asking: &Asking<'_>) -> Result<ListRootsResult, RpcError> {
+    fn list_roots(&self, asking: &Asking) -> Result<ListRootsResult, RpcError> {
         let Some(roots) = &self.roots else {
             return Err(RpcError::method_not_found(method::ROOTS_LIST));
         };
@@ -373,6 +386,16 @@ impl InputHandlers {
     }
 }
 
+/// Returns the error of a call whose input request was not answered.
+fn refused(key: &str, method: &str, refusal: &RpcError) -> Error {
+    let kind = match refusal.code {
+        ErrorCode::USER_REJECTED => ErrorKind::Cancelled,
+        _ => ErrorKind::Unsupported,
+    };
+    let text = format!("the server's question '{key}' ({method}) was not answered: {refusal}");
+    Error::new(kind, text).sent(true)
+}
+
 fn read_elicit(params: Params<'_>) -> serde_json::Result<Box<Answering>> {
     let params: ElicitRequestParams = params.read()?;
     Ok(Box::new(move |this, asking| {
@@ -387,10 +410,7 @@ fn read_sample(params: Params<'_>) -> serde_json::Result<Box<Answering>> {
     }))
 }
 
-fn respond(
-    mut result: impl Serialize + FitTo,
-    asking: &Asking<'_>,
-) -> Result<InputResponse, RpcError> {
+fn respond(mut result: impl Serialize + FitTo, asking: &Asking) -> Result<InputResponse, RpcError> {
     if let Some(revision) = asking.revision {
         result.fit_to(revision);
     }

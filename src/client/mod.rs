@@ -20,6 +20,7 @@ mod handshake;
 mod header_params;
 mod idempotency;
 mod input;
+mod input_round;
 mod misfits;
 mod mrtr;
 mod notify;

@@ -242,7 +242,10 @@ impl Client {
                 let asked: Vec<_> = asked.iter().collect();
                 let since = Instant::now();
                 let cancel = options.request.cancel_token();
-                let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
+                let threads = &self.0.link.settings().threads;
+                let answers = generation
+                    .inputs
+                    .fulfil(&asked, &generation.peer, &cancel, threads);
                 user_time += since.elapsed();
                 answers
             });

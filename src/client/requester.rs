@@ -33,7 +33,8 @@ impl Requester {
         self.info.as_ref()
     }
 
-    /// Whether the answer is no longer wanted, because the call was cancelled. In the legacy era
+    /// Whether the answer is no longer wanted, because the call was cancelled. In the modern era
+    /// there is one more reason: another input request of the same call failed. In the legacy era
     /// there are two more reasons: the server withdrew its request, or the server has gone. The
     /// host can then close an open dialog. The answer will not be sent.
     pub fn is_withdrawn(&self) -> bool {

@@ -1,10 +1,14 @@
 //! What a client sends when a server of the modern era asks, message by message.
 
-use mcplink::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, ThreadId};
+
 use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, ProtocolVersion};
+use mcplink::{ErrorKind, RpcError};
 use serde_json::{Value, json};
 
 use crate::rawserver::{LONG, RawServer, connect_with};
@@ -131,7 +135,7 @@ fn answers_go_to_their_own_request_only() {
     let other = client.clone();
     server.serve(
         || {
-            std::thread::scope(|scope| {
+            thread::scope(|scope| {
                 let asked = scope.spawn(|| call(&client, "asks").unwrap());
                 let plain = scope.spawn(|| call(&other, "plain").unwrap());
                 asked.join().unwrap();
@@ -210,7 +214,7 @@ fn a_person_may_take_longer_than_the_deadline() {
     let timeout = std::time::Duration::from_millis(200);
     server.serve(
         || {
-            std::thread::scope(|scope| {
+            thread::scope(|scope| {
                 let (asked, enough) = (asked, &enough);
                 scope.spawn(move || {
                     asked.recv_timeout(LONG).unwrap();
@@ -230,4 +234,193 @@ fn a_person_may_take_longer_than_the_deadline() {
             server.answer(&second, done());
         },
     );
+}
+
+/// Counts handlers that run, and the most that ran at the same time.
+#[derive(Default)]
+struct Crowd {
+    /// Those that run now, the most, and all that have begun.
+    counts: Mutex<(usize, usize, usize)>,
+    changed: Condvar,
+}
+
+impl Crowd {
+    /// Returns when so many handlers run at the same time, or all the others have begun already.
+    fn gather(&self, wanted: usize, all: usize) {
+        let mut counts = self.counts.lock().unwrap();
+        counts.0 += 1;
+        counts.1 = counts.1.max(counts.0);
+        counts.2 += 1;
+        self.changed.notify_all();
+        let lonely = |counts: &mut (usize, usize, usize)| counts.1 < wanted && counts.2 < all;
+        let (mut counts, timeout) = self
+            .changed
+            .wait_timeout_while(counts, LONG, lonely)
+            .unwrap();
+        assert!(!timeout.timed_out(), "{counts:?} of {wanted}");
+        counts.0 -= 1;
+    }
+}
+
+fn many(count: usize) -> Value {
+    let keyed = (0..count).map(|number| (format!("k{number}"), question(&number.to_string())));
+    Value::Object(keyed.collect())
+}
+
+/// Serves one call that is answered with `count` questions, and returns the responses to them.
+fn ask_many(client: &Client, server: &mut RawServer, count: usize) -> Value {
+    let mut responses = Value::Null;
+    server.serve(
+        || call(client, "t").unwrap(),
+        |server| {
+            let first = server.asked("tools/call");
+            server.answer(&first, asks(Some(many(count)), None));
+            let second = server.asked("tools/call");
+            responses = second["params"]["inputResponses"].clone();
+            server.answer(&second, done());
+        },
+    );
+    responses
+}
+
+// Within the bound of the host; the answers belong to their keys, whichever came first.
+#[test]
+fn questions_of_one_round_are_asked_at_once() {
+    for (max, count, at_once) in [
+        (None, 3, 3),
+        (None, 9, 4),
+        (Some(2), 5, 2),
+        (Some(64), 9, 9),
+    ] {
+        let crowd = Arc::new(Crowd::default());
+        let seen = Arc::clone(&crowd);
+        let mut builder = Client::builder("test", "1").on_elicit(move |params, _| {
+            seen.gather(at_once, count);
+            ElicitResult::accept(&json!({ "answer": params.message })).unwrap()
+        });
+        if let Some(max) = max {
+            builder = builder.max_concurrent_inputs(max);
+        }
+        let (client, mut server) = connect(builder);
+        let responses = ask_many(&client, &mut server, count);
+        assert_eq!(crowd.counts.lock().unwrap().1, at_once);
+        for number in 0..count {
+            let response = &responses[format!("k{number}")];
+            assert_eq!(response["content"]["answer"], number.to_string());
+        }
+    }
+}
+
+#[test]
+fn a_bound_of_one_asks_one_after_the_other_on_the_thread_of_the_call() {
+    let asked: Arc<Mutex<Vec<(String, ThreadId)>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    for max in [0, 1] {
+        asked.lock().unwrap().clear();
+        let seen = Arc::clone(&seen);
+        let builder = Client::builder("test", "1").on_elicit(move |params, _| {
+            let mut seen = seen.lock().unwrap();
+            seen.push((params.message.clone(), thread::current().id()));
+            ElicitResult::decline()
+        });
+        let (client, mut server) = connect(builder.max_concurrent_inputs(max));
+        let responses = ask_many(&client, &mut server, 3);
+        assert_eq!(responses["k2"]["action"], "decline");
+        let asked = asked.lock().unwrap();
+        let messages: Vec<&str> = asked.iter().map(|(message, _)| &**message).collect();
+        assert_eq!(messages, ["0", "1", "2"]);
+        assert!(asked.iter().all(|(_, thread)| *thread == asked[0].1));
+    }
+}
+
+/// A client whose user waits until the question is withdrawn, and whose model does `sample`.
+fn waiting(sample: impl Fn() + Send + Sync + 'static) -> (ClientBuilder, Arc<Mutex<usize>>) {
+    let withdrawn: Arc<Mutex<usize>> = Arc::default();
+    let count = Arc::clone(&withdrawn);
+    let builder = Client::builder("test", "1")
+        .on_elicit(move |_, by| {
+            assert!(by.cancel_token().wait(LONG), "nobody withdrew the question");
+            *count.lock().unwrap() += 1;
+            ElicitResult::cancel()
+        })
+        .on_sample(move |_, _| {
+            sample();
+            Err(RpcError::user_rejected("no model today"))
+        });
+    (builder, withdrawn)
+}
+
+fn sampling() -> Value {
+    json!({ "method": "sampling/createMessage", "params": { "messages": [], "maxTokens": 1 } })
+}
+
+#[test]
+fn a_refusal_withdraws_the_other_questions_and_ends_the_call() {
+    let (builder, withdrawn) = waiting(|| {});
+    let (client, mut server) = connect(builder);
+    let error = server.serve(
+        || call(&client, "t").unwrap_err(),
+        |server| {
+            let request = server.asked("tools/call");
+            let both = json!({ "a": question("A?"), "b": question("B?"), "c": sampling() });
+            server.answer(&request, asks(Some(both), None));
+        },
+    );
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    assert!(
+        error.to_string().contains("'c' (sampling/createMessage)"),
+        "{error}"
+    );
+    assert!(error.was_sent());
+    assert_eq!(*withdrawn.lock().unwrap(), 2);
+    server.has_heard_nothing(&client);
+}
+
+#[test]
+fn a_cancelled_call_withdraws_all_its_questions() {
+    let crowd = Arc::new(Crowd::default());
+    let token = CancelToken::new();
+    let (seen, cancel) = (Arc::clone(&crowd), token.clone());
+    let builder = Client::builder("test", "1").on_elicit(move |params, by| {
+        seen.gather(3, 3);
+        if params.message == "2" {
+            cancel.trigger_because("the user left");
+        }
+        assert!(by.cancel_token().wait(LONG), "nobody withdrew the question");
+        assert_eq!(by.cancel_token().reason().as_deref(), Some("the user left"));
+        ElicitResult::cancel()
+    });
+    let (client, mut server) = connect(builder.max_concurrent_inputs(3));
+    let error = server.serve(
+        || {
+            let options = CallOptions::new().cancel_with(&token);
+            client.call_tool_with("t", &json!({}), options).unwrap_err()
+        },
+        |server| {
+            let request = server.asked("tools/call");
+            // The fourth is never asked.
+            server.answer(&request, asks(Some(many(4)), None));
+        },
+    );
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    assert_eq!(crowd.counts.lock().unwrap().2, 3);
+    server.has_heard_nothing(&client);
+}
+
+#[test]
+fn a_panic_of_one_handler_goes_on_in_the_call() {
+    let (builder, withdrawn) = waiting(|| panic!("on purpose"));
+    let (client, mut server) = connect(builder);
+    server.serve(
+        || {
+            let panic = catch_unwind(AssertUnwindSafe(|| call(&client, "t"))).unwrap_err();
+            assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
+        },
+        |server| {
+            let request = server.asked("tools/call");
+            let both = json!({ "a": question("A?"), "b": sampling() });
+            server.answer(&request, asks(Some(both), None));
+        },
+    );
+    assert_eq!(*withdrawn.lock().unwrap(), 1);
 }

@@ -101,10 +101,11 @@ impl Options {
             restart: None,
             resends: false,
             takes_tasks: false,
-            builder: Some(Client::builder(
-                env!("CARGO_PKG_NAME"),
-                env!("CARGO_PKG_VERSION"),
-            )),
+            // A blocking call may be made on the pump's thread, where only the call itself can answer.
+            builder: Some(
+                Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+                    .max_concurrent_inputs(1),
+            ),
             refusal: Refusal::default(),
         }
     }
