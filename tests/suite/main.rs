@@ -87,6 +87,8 @@ mod handler_errors;
 mod held;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_busy;
+#[cfg(feature = "http-server")]
+mod http_card;
 #[cfg(feature = "http-client")]
 mod http_client_authorizer;
 #[cfg(feature = "http-client")]

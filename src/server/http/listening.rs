@@ -70,6 +70,10 @@ impl HttpServer {
         listen: impl FnOnce(Arc<dyn Service>, HttpLimits) -> Result<HttpListener>,
     ) -> Result<Self> {
         options.check()?;
+        if let Some(card) = &options.card {
+            let (page, _) = card.page(&server.0.info, &server.0.revisions)?;
+            page.check("server-card")?;
+        }
         let path = options.path.clone();
         let mut limits = options.limits.clone();
         limits.max_body_bytes = server.0.limits.max_message_bytes;

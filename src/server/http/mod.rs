@@ -18,6 +18,8 @@
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
+mod card;
+mod card_rules;
 mod clients;
 mod cors;
 mod denied;
@@ -39,6 +41,7 @@ mod session;
 mod stream;
 mod verifier;
 
+pub use self::card::{CardFormat, CardInput, CardRemote, ServerCard};
 pub use self::denied::Denied;
 pub use self::events::{EventLog, EventStore};
 #[cfg(feature = "jwt")]

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::card::{self, ServerCard};
 use super::denied::Denied;
 use super::events::EventStore;
 use super::pages::{self, HttpPage};
+use super::refusal::without_slash;
 use super::resource_server::ResourceServer;
 use crate::error;
 use crate::protocol::principal::Principal;
@@ -49,6 +51,7 @@ pub struct HttpOptions {
     pub(super) health: Option<String>,
     /// Pages of the host by their paths.
     pub(super) pages: Vec<(String, HttpPage)>,
+    pub(super) card: Option<ServerCard>,
     trusted_proxies: Option<Vec<Network>>,
 }
 
@@ -73,6 +76,7 @@ impl Default for HttpOptions {
             limits: HttpLimits::default(),
             health: None,
             pages: Vec::new(),
+            card: None,
             trusted_proxies: None,
         }
     }
@@ -276,6 +280,30 @@ impl HttpOptions {
     pub fn page(mut self, path: impl Into<String>, page: HttpPage) -> Self {
         self.pages.push((rooted(path.into()), page));
         self
+    }
+
+    /// Serves a card of the server at `{path}/server-card`. By default there is none.
+    ///
+    /// **Unstable**: the shape of cards is experimental, and may change in any release.
+    ///
+    /// The card says where the server is, for clients that are not connected. It is public: pages
+    /// of every site may read it, and no credentials are needed. `Host` is checked. In production,
+    /// serve it over TLS. Title, version, icons, website and revisions are those of the server.
+    /// [`Server::listen_http`](crate::server::Server::listen_http) fails if the card breaks a rule;
+    /// [`Server::http_service`](crate::server::Server::http_service) then logs it and serves no
+    /// card.
+    ///
+    /// Spec: Extensions, "Server Cards" (SEP-2127).
+    // E-CARD-S-01
+    pub fn unstable_server_card(mut self, card: ServerCard) -> Self {
+        self.card = Some(card);
+        self
+    }
+
+    /// Returns the path of the server card, if there is a card.
+    pub(super) fn card_path(&self) -> Option<String> {
+        let path = without_slash(&self.path);
+        self.card.as_ref().map(|_| format!("{path}{}", card::PATH))
     }
 
     /// Checks the pages. [`Server::listen_http`](crate::server::Server::listen_http) does so too.

@@ -38,6 +38,8 @@ pub struct HttpPage {
     cache_control: Cow<'static, str>,
     etag: String,
     body: Arc<[u8]>,
+    /// Whether pages of every site may read the page.
+    is_readable_by_all: bool,
 }
 
 impl HttpPage {
@@ -52,6 +54,7 @@ impl HttpPage {
             cache_control: Cow::Borrowed("no-cache"),
             content_type,
             body: body.into(),
+            is_readable_by_all: false,
         }
     }
 
@@ -59,6 +62,12 @@ impl HttpPage {
     /// ask with the tag whether it has changed.
     pub fn cache_control(mut self, value: impl Into<Cow<'static, str>>) -> Self {
         self.cache_control = value.into();
+        self
+    }
+
+    /// Lets pages of every site read this page.
+    pub(super) fn readable_by_all(mut self) -> Self {
+        self.is_readable_by_all = true;
         self
     }
 
@@ -71,9 +80,33 @@ impl HttpPage {
     ///
     /// Spec: RFC 9110, section 13.1.2.
     pub(super) fn respond(&self, request: &HttpRequest<'_>) -> Refusal {
-        if !matches!(request.method, "GET" | "HEAD") {
-            return not_allowed();
+        let answer = match request.method {
+            "GET" | "HEAD" => self.content(request),
+            "OPTIONS" if self.is_readable_by_all => Refusal {
+                head: ResponseHead::new(204).header("Access-Control-Max-Age", "600"),
+                body: Vec::new(),
+            },
+            _ if self.is_readable_by_all => {
+                let text = "allowed here: GET, HEAD";
+                Refusal::text(405, text).header("Allow", "GET, HEAD, OPTIONS")
+            }
+            _ => not_allowed(),
+        };
+        if !self.is_readable_by_all {
+            return answer;
         }
+        // E-CARD-S-04
+        answer
+            .header("Access-Control-Allow-Origin", "*")
+            .header("Access-Control-Allow-Methods", "GET")
+            .header(
+                "Access-Control-Allow-Headers",
+                "Content-Type, If-None-Match",
+            )
+            .header("Access-Control-Expose-Headers", "ETag")
+    }
+
+    fn content(&self, request: &HttpRequest<'_>) -> Refusal {
         let is_known = names_tag(request, &self.etag);
         let head = ResponseHead::new(if is_known { 304 } else { 200 })
             .header("ETag", self.etag.clone())
@@ -91,7 +124,7 @@ impl HttpPage {
     }
 
     /// Checks that the values can be sent as header fields.
-    fn check(&self, path: &str) -> Result<()> {
+    pub(super) fn check(&self, path: &str) -> Result<()> {
         for (name, value) in [
             ("Content-Type", &self.content_type),
             ("Cache-Control", &self.cache_control),
@@ -188,6 +221,8 @@ fn own_use(options: &HttpOptions, path: &str) -> Option<&'static str> {
         Some("transport of 2024-11-05")
     } else if options.serves_metadata_at(path) {
         Some("metadata of the protected resource")
+    } else if options.card_path().is_some_and(|card| is(&card)) {
+        Some("server card")
     } else {
         None
     }
@@ -195,6 +230,7 @@ fn own_use(options: &HttpOptions, path: &str) -> Option<&'static str> {
 
 /// Checks that every page has a valid path of its own.
 pub(super) fn check(options: &HttpOptions) -> Result<()> {
+    check_card_path(options)?;
     let refuse = |path: &str, why: &str| {
         let text = format!("the page '{}' {why}", Excerpt(path));
         Err(Error::new(ErrorKind::Invalid, text))
@@ -224,6 +260,27 @@ pub(super) fn check(options: &HttpOptions) -> Result<()> {
         .pages
         .iter()
         .try_for_each(|(path, page)| page.check(path))
+}
+
+/// Checks that no other path of the protocol is that of the server card.
+// AMB-77
+fn check_card_path(options: &HttpOptions) -> Result<()> {
+    let (Some(card), Some((stream, post))) = (options.card_path(), &options.old_paths) else {
+        return Ok(());
+    };
+    match [stream, post]
+        .iter()
+        .any(|path| without_slash(path) == card)
+    {
+        true => {
+            let text = format!(
+                "the server card and old_paths have the path '{}'",
+                Excerpt(&card)
+            );
+            Err(Error::new(ErrorKind::Invalid, text))
+        }
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]

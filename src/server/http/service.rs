@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::super::dispatch::Conversation;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
+use super::card;
 use super::clients::Verified;
 use super::cors::{self, ForReader};
 use super::denied::{Challenger, Demand, Era};
@@ -19,7 +20,7 @@ use super::expiring::bounded;
 use super::guard;
 use super::modern::{self, ParamMembers};
 use super::options::{Access, HttpOptions};
-use super::pages::{self, Wanted};
+use super::pages::{self, HttpPage, Wanted};
 use super::refusal::{
     DECIDING, MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at,
     no_session, refuse_malformed, refuse_request, unknown_version,
@@ -53,6 +54,8 @@ pub(super) struct Served {
     pub(super) verified: Verified,
     challenger: Arc<Challenger>,
     closing: AtomicBool,
+    /// The path and the page of the server card.
+    card: Option<(String, HttpPage)>,
     /// Whether the health page tells load balancers to send no requests, before the server closes.
     is_leaving: AtomicBool,
 }
@@ -104,6 +107,7 @@ impl HttpService {
             modern_link,
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
+            card: card::served(inner, &options),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
             verified: Verified::default(),
@@ -222,6 +226,14 @@ impl Served {
         if let Access::Tokens(server) = &self.options.access
             && let Some(answer) = server.serve_metadata(&self.options, &request)
         {
+            return Err((answer, response));
+        }
+        if let Some((path, card)) = &self.card
+            && is_at(&request, path)
+        {
+            // AMB-75
+            let answer = self.check_host(&request, guard::check_host);
+            let answer = answer.map_or_else(|refusal| refusal, |()| card.respond(&request));
             return Err((answer, response));
         }
         let response = match cors::reader(&self.options, &request) {
