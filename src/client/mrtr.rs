@@ -11,14 +11,14 @@ use serde::Deserialize;
 use super::Client;
 use super::call_options::CallOptions;
 use super::idempotency;
-use super::input::Questions;
+use super::input::{Question, Questions};
 use super::request_meta::with_answers;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{Call, SendTime};
 use crate::schema::tree;
-use crate::schema::{ResultType, demanded_pages, method};
+use crate::schema::{InputResponses, ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::ExchangeTransport;
 
@@ -241,11 +241,7 @@ impl Client {
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
                 let since = Instant::now();
-                let cancel = options.request.cancel_token();
-                let threads = &self.0.link.settings().threads;
-                let answers = generation
-                    .inputs
-                    .fulfil(&asked, &generation.peer, &cancel, threads);
+                let answers = self.answer_inputs(&generation, &asked, options);
                 user_time += since.elapsed();
                 answers
             });
@@ -290,6 +286,19 @@ impl Client {
                 Err(Error::new(ErrorKind::Limit, text).sent(true))
             }
         }
+    }
+
+    /// Runs the handlers of input requests, and returns their responses.
+    pub(super) fn answer_inputs(
+        &self,
+        generation: &ClientConnection,
+        asked: &[(&String, &Question)],
+        options: &CallOptions<'_>,
+    ) -> Result<InputResponses> {
+        let cancel = options.request.cancel_token();
+        let threads = &self.0.link.settings().threads;
+        let inputs = &generation.inputs;
+        inputs.fulfil(asked, &generation.peer, &cancel, threads)
     }
 
     /// Parses the outcome of a round trip: the result, or the server's input requests.

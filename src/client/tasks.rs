@@ -484,11 +484,7 @@ impl TaskHandle {
             return Ok(None);
         }
         let generation = client.0.link.generation();
-        let cancel = options.request.cancel_token();
-        let threads = &client.0.link.settings().threads;
-        let answers = generation
-            .inputs
-            .fulfil(&asked, &generation.peer, &cancel, threads)?;
+        let answers = client.answer_inputs(&generation, &asked, options)?;
         answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);
         let text = params_text(method::TASKS_UPDATE, &params)?;

@@ -115,6 +115,7 @@ WORKS = """
     mcplink_client_options_set_stderr mcplink_client_options_set_tasks mcplink_client_options_set_thread_prefix
     mcplink_client_options_set_thread_stack_size mcplink_client_options_set_timeout_ms mcplink_client_options_set_transport
     mcplink_client_options_set_url mcplink_http_options_set_keep_alive_ms mcplink_http_options_set_kept_events mcplink_http_options_set_old_paths
+    mcplink_http_options_add_page mcplink_http_options_set_health
     mcplink_http_options_set_path mcplink_http_options_set_session_idle_ms mcplink_http_options_set_sessions mcplink_oauth_set_browser
     mcplink_oauth_set_log mcplink_oauth_set_login_timeout_ms mcplink_oauth_set_step_timeout_ms mcplink_oauth_set_store
     mcplink_oauth_set_store_folder mcplink_server_options_add_extension mcplink_server_options_add_offer mcplink_server_options_on_event
@@ -168,6 +169,7 @@ def check(functions):
 GOOD = {
     "mcplink_client_options_set_revisions revisions": '"2026-07-28"', "mcplink_server_options_set_revisions revisions": '"2026-07-28"',
     "mcplink_http_options_set_path path": '"/mcp"', "mcplink_http_options_set_old_paths stream": '"/a"',
+    "mcplink_http_options_set_health path": '"/h"', "mcplink_http_options_add_page path": '"/p"',
     "mcplink_http_options_set_old_paths post": '"/b"', "mcplink_exchange_set_addresses local": '"127.0.0.1:80"',
     "mcplink_exchange_set_addresses remote": '"127.0.0.1:4711"', "mcplink_oauth_client_set_key pem": "signing_key",
     "mcplink_client_options_set_command argv": "words", "mcplink_oauth_set_store_folder folder": '"."',

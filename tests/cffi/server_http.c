@@ -44,19 +44,13 @@ static void check(void *user, mcplink_http_request_t *request)
 #define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
 #define FIELDS "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
 
-/* Posts a call of a tool, and gives the whole response. */
-static const char *post(uint16_t port, const char *path, const char *fields, const char *tool)
+/* Sends a request on a connection of its own, and gives the whole response. */
+static const char *sent(uint16_t port, const char *head, const char *body)
 {
     static char response[1 << 14];
-    char body[512], head[1024];
     struct sockaddr_in address;
     size_t len = 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{}," META "}}", tool);
-    snprintf(head, sizeof head,
-             "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n" FIELDS
-             "Mcp-Name: %s\r\nContent-Length: %zu\r\n%s\r\n",
-             path, tool, strlen(body), fields);
     memset(&address, 0, sizeof address);
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -76,6 +70,26 @@ static const char *post(uint16_t port, const char *path, const char *fields, con
     response[len] = 0;
     close(fd);
     return response;
+}
+
+/* Posts a call of a tool. */
+static const char *post(uint16_t port, const char *path, const char *fields, const char *tool)
+{
+    char body[512], head[1024];
+    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{}," META "}}", tool);
+    snprintf(head, sizeof head,
+             "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n" FIELDS
+             "Mcp-Name: %s\r\nContent-Length: %zu\r\n%s\r\n",
+             path, tool, strlen(body), fields);
+    return sent(port, head, body);
+}
+
+/* Gets a page. */
+static const char *get(uint16_t port, const char *path)
+{
+    char head[256];
+    snprintf(head, sizeof head, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+    return sent(port, head, "");
 }
 
 static void listens(mcplink_server_t *server)
@@ -100,6 +114,12 @@ static void listens(mcplink_server_t *server)
     CHECK(mcplink_http_options_set_sessions(options, true) == MCPLINK_OK && mcplink_http_options_set_session_idle_ms(options, 60000) == MCPLINK_OK);
     CHECK(mcplink_http_options_set_old_paths(options, "/sse", "/post") == MCPLINK_OK && mcplink_http_options_set_kept_events(options, 8, 4096) == MCPLINK_OK);
     CHECK(mcplink_http_options_set_keep_alive_ms(options, 5000) == MCPLINK_OK);
+    CHECK(mcplink_http_options_set_health(options, "/healthz") == MCPLINK_OK);
+    CHECK(mcplink_http_options_add_page(options, "/page", "text/plain", "a page", MCPLINK_NUL, "no-store") == MCPLINK_OK);
+    CHECK(mcplink_http_options_add_page(options, "/empty", "text/plain", NULL, 0, NULL) == MCPLINK_OK);
+    REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_set_health(it, NULL));
+    REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_page(it, "/p", NULL, "", 0, NULL));
+    REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_page(it, "/p", "text/plain", NULL, 1, NULL));
     CHECK(mcplink_http_options_on_authenticate(options, check, &ten, ended) == MCPLINK_OK);
     CHECK(mcplink_http_options_on_authenticate(options, check, &one, ended) == MCPLINK_OK && destroyed == 10);
     CHECK_STATUS(mcplink_server_listen_http(server, options, "0", &listener, &err), MCPLINK_OK, err);
@@ -108,6 +128,13 @@ static void listens(mcplink_server_t *server)
     CHECK(port > 0 && destroyed == 10);
     snprintf(address, sizeof address, "http://127.0.0.1:%u/tools", port);
     CHECK_TEXT(mcplink_listener_url(listener), address);
+    /* A page can't have the path of the endpoint. */
+    options = mcplink_http_options_new();
+    CHECK(mcplink_http_options_add_page(options, "/mcp", "text/plain", "", 0, NULL) == MCPLINK_OK);
+    CHECK(mcplink_server_listen_http(server, options, "0", &second, &err) == MCPLINK_E_INVALID && second == NULL);
+    CHECK(strstr(mcplink_error_message(err).ptr, "'/mcp'") != NULL);
+    mcplink_error_free(err);
+    mcplink_http_options_free(options);
     snprintf(address, sizeof address, "%u", port);
     CHECK(mcplink_server_listen_http(server, NULL, address, &second, &err) == MCPLINK_E_IO && second == NULL);
     mcplink_error_free(err);
@@ -117,6 +144,11 @@ static void listens(mcplink_server_t *server)
     CHECK(strstr(post(port, "/tools", "", "greet"), "Bearer") != NULL);
     CHECK(strstr(post(port, "/tools", "Authorization: Bearer bad\r\n", "greet"), "HTTP/1.1 403") != NULL);
     CHECK(strstr(post(port, "/elsewhere", "", "greet"), "HTTP/1.1 404") != NULL);
+    CHECK(strstr(get(port, "/page"), "\r\nCache-Control: no-store\r\n") != NULL && strstr(get(port, "/page"), "\r\n\r\na page") != NULL);
+    CHECK(strstr(get(port, "/empty"), "\r\nCache-Control: no-cache\r\n") != NULL);
+    CHECK(strstr(get(port, "/healthz"), "HTTP/1.1 200") != NULL);
+    CHECK(mcplink_listener_fail_health(listener) == MCPLINK_OK && mcplink_listener_fail_health(NULL) == MCPLINK_E_INVALID);
+    CHECK(strstr(get(port, "/healthz"), "HTTP/1.1 503") != NULL);
     CHECK(mcplink_listener_sessions(listener) == 0);
     CHECK_STATUS(mcplink_server_stats(server, &doc, &err), MCPLINK_OK, err);
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/0/kind")), "listener");

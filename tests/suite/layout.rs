@@ -38,7 +38,7 @@ const FUNCTION_LINES: usize = 60;
 /// The functions that are longer today, with their lines of code. The list may only shrink.
 const LONG_FUNCTIONS: [(&str, usize); 8] = [
     ("cffi/auth/authorizer.rs: builder", 109),
-    ("client/mrtr.rs: call_round_trips", 62),
+    ("client/mrtr.rs: call_round_trips", 61),
     ("jsonrpc/message.rs: of", 119),
     ("protocol/core/ending.rs: close", 66),
     ("protocol/core/reading.rs: lead", 70),

@@ -131,6 +131,30 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
 /// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_health(
+    _options: *mut mcplink_http_options_t,
+    _path: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_page(
+    _options: *mut mcplink_http_options_t,
+    _path: *const c_char,
+    _media_type: *const c_char,
+    _body: *const c_char,
+    _len: usize,
+    _cache_control: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     _options: *mut mcplink_http_options_t,
     _events: usize,
@@ -267,6 +291,15 @@ pub unsafe extern "C" fn mcplink_listener_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(_listener: *const mcplink_listener_t) -> usize {
     0
+}
+
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_fail_health(
+    _listener: *mut mcplink_listener_t,
+) -> mcplink_status_t {
+    plain(refuse)
 }
 
 /// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.

@@ -234,6 +234,7 @@ impl ServerCard {
         };
         let text = serde_json::to_vec(&document).expect("texts and objects are JSON");
         let page = HttpPage::new(MEDIA_TYPE, text).cache_control(self.cache_control.clone());
+        page.check("server-card")?;
         Ok((page.readable_by_all(), warnings))
     }
 }

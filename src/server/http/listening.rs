@@ -71,8 +71,7 @@ impl HttpServer {
     ) -> Result<Self> {
         options.check()?;
         if let Some(card) = &options.card {
-            let (page, _) = card.page(&server.0.info, &server.0.revisions)?;
-            page.check("server-card")?;
+            card.page(&server.0.info, &server.0.revisions)?;
         }
         let path = options.path.clone();
         let mut limits = options.limits.clone();

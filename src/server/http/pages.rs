@@ -181,34 +181,20 @@ pub(super) fn health(request: &HttpRequest<'_>, is_healthy: bool) -> Refusal {
     }
 }
 
-/// The page that a request is for.
-pub(super) enum Wanted<'a> {
-    Health,
-    Page(&'a HttpPage),
+/// Whether a request is for the health page. The paths of the protocol are never those of a page.
+pub(super) fn is_health(options: &HttpOptions, request: &HttpRequest<'_>) -> bool {
+    let path = options.health.as_deref();
+    path.is_some_and(|path| is_at(request, path) && own_use(options, path).is_none())
 }
 
-/// Returns the page that a request is for. The paths of the protocol are never those of a page.
+/// Returns the page of the host that a request is for.
 pub(super) fn wanted<'a>(
     options: &'a HttpOptions,
     request: &HttpRequest<'_>,
-) -> Option<Wanted<'a>> {
-    if options.health.is_none() && options.pages.is_empty() {
-        return None;
-    }
-    let path = request.target.split('?').next().unwrap_or_default();
-    if own_use(options, path).is_some() {
-        return None;
-    }
-    if options
-        .health
-        .as_deref()
-        .is_some_and(|own| is_at(request, own))
-    {
-        return Some(Wanted::Health);
-    }
+) -> Option<&'a HttpPage> {
     let mut pages = options.pages.iter();
-    let (_, page) = pages.find(|(own, _)| is_at(request, own))?;
-    Some(Wanted::Page(page))
+    let (path, page) = pages.find(|(path, _)| is_at(request, path))?;
+    own_use(options, path).is_none().then_some(page)
 }
 
 /// Returns what the protocol uses a path for, if it does.

@@ -17,13 +17,12 @@ use super::clients::Verified;
 use super::cors::{self, ForReader};
 use super::denied::{Challenger, Demand, Era};
 use super::expiring::bounded;
-use super::guard;
 use super::modern::{self, ParamMembers};
-use super::options::{Access, HttpOptions};
-use super::pages::{self, HttpPage, Wanted};
+use super::options::HttpOptions;
+use super::pages::{self, HttpPage};
 use super::refusal::{
-    DECIDING, MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at,
-    no_session, refuse_malformed, refuse_request, unknown_version,
+    MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at, no_session,
+    refuse_malformed, refuse_request, unknown_version,
 };
 use super::reply::Reply;
 use super::session::{Session, Sessions, check_opening};
@@ -212,28 +211,7 @@ impl Served {
     }
 
     fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
-        if let Some(name) = contradicted(&request, &DECIDING) {
-            return Err((Refusal::text(400, contradiction(name)), response));
-        }
-        let page = pages::wanted(&self.options, &request);
-        if let Some(Wanted::Health) = page {
-            return Err((self.health(&request), response));
-        }
-        if self.closing.load(Ordering::SeqCst) {
-            let refusal = Refusal::text(503, "the server is closing").header("Retry-After", "1");
-            return Err((refusal, response));
-        }
-        if let Access::Tokens(server) = &self.options.access
-            && let Some(answer) = server.serve_metadata(&self.options, &request)
-        {
-            return Err((answer, response));
-        }
-        if let Some((path, card)) = &self.card
-            && is_at(&request, path)
-        {
-            // AMB-75
-            let answer = self.check_host(&request, guard::check_host);
-            let answer = answer.map_or_else(|refusal| refusal, |()| card.respond(&request));
+        if let Some(answer) = self.public_answer(&request) {
             return Err((answer, response));
         }
         let response = match cors::reader(&self.options, &request) {
@@ -243,10 +221,8 @@ impl Served {
             }),
             None => response,
         };
-        if let Some(Wanted::Page(page)) = page {
-            let answer = self.check_host(&request, guard::check_host);
-            let answer = answer.map_or_else(|refusal| refusal, |()| page.respond(&request));
-            return Err((answer, response));
+        if let Some(page) = pages::wanted(&self.options, &request) {
+            return Err((self.page(page, &request), response));
         }
         let principal = match self.let_in(&request) {
             Ok(principal) => principal,

@@ -87,6 +87,7 @@ static void lets_in_over_http()
         mcplink::http_options over;
         over.path("/here").host("127.0.0.1").host("files.example").origin("https://files.example").limit(MCPLINK_HTTP_LIMIT_WORKERS, 8);
         over.session_idle(1min).kept_events(10, 10000).keep_alive(10s).old_paths("/old", "/post").sessions(true);
+        over.health("/healthz").page("/page", "text/plain", "a page");
         over.on_authenticate([marker](mcplink::http_request &request) {
             CHECK(request.method() == "POST" && request.target() == "/here" && request.remote().find("127.0.0.1:") == 0);
             CHECK(request.header("content-type") == "application/json");

@@ -141,6 +141,25 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
+/// Lets the health page of a listener answer with status 503 from now on. Everything else is served
+/// as before. Call it some time before mcplink_listener_close, which stops accepting connections at
+/// once: a load balancer then sends no new requests.
+///
+/// listener: the listener.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_fail_health(
+    listener: *mut mcplink_listener_t,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header requires a listener of this library.
+        let listener = unsafe { enter(listener, "listener") }?;
+        listener.listener.fail_health();
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
 /// Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
 /// the server, and sessions end. A handler should not call this function, because the function
 /// would wait for the handler's own call. A handler can free the listener or stop the server

@@ -13,10 +13,10 @@ use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{filled, missing, name};
+use crate::cffi::text::{filled, measured, missing, name, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
-use crate::server::http::HttpOptions;
+use crate::server::http::{HttpOptions, HttpPage};
 use crate::transport::http::{HttpLimits, Network};
 
 /// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
@@ -29,6 +29,8 @@ pub struct mcplink_http_options_t {
     max_sessions: Option<usize>,
     session_idle: Option<Duration>,
     old_paths: Option<(String, String)>,
+    health: Option<String>,
+    pages: Vec<(String, HttpPage)>,
     max_requests: Option<usize>,
     max_streams: Option<usize>,
     kept_events: Option<(usize, usize)>,
@@ -64,6 +66,8 @@ impl Default for mcplink_http_options_t {
             max_sessions: None,
             session_idle: None,
             old_paths: None,
+            health: None,
+            pages: Vec::new(),
             max_requests: None,
             max_streams: None,
             kept_events: None,
@@ -114,6 +118,12 @@ impl mcplink_http_options_t {
         if let Some((stream, post)) = &self.old_paths {
             options = options.old_paths(stream, post);
         }
+        if let Some(path) = &self.health {
+            options = options.health(path);
+        }
+        for (path, page) in &self.pages {
+            options = options.page(path, page.clone());
+        }
         if let Some(max) = self.max_requests {
             options = options.max_requests(max);
         }
@@ -129,14 +139,16 @@ impl mcplink_http_options_t {
         if let Some(interval) = self.keep_alive {
             options = options.keep_alive(interval);
         }
-        Ok(match &self.access {
+        let options = match &self.access {
             Access::Open => options,
             Access::Host(hook) => {
                 let check = Check::new(hook, server);
                 options.authenticate(move |request| check.ask(request))
             }
             Access::Tokens(tokens) => options.authorization(tokens.for_server(server)?),
-        })
+        };
+        options.check()?;
+        Ok(options)
     }
 
     /// Sets the resource server, which checks access tokens. Fails if a function of the host
@@ -358,6 +370,69 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
         set(options, "mcplink_http_options_set_old_paths", |options| {
             let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
             options.old_paths = Some((stream.to_owned(), post.to_owned()));
+            Ok(())
+        })
+    }
+}
+
+/// Serves a page that tells the health of the server, for load balancers. By default there is none.
+///
+/// The page answers GET and HEAD with status 200, and with 503 once the server is closing or
+/// mcplink_listener_fail_health was called. It needs neither a session nor credentials. The field
+/// Host must have an allowed name or an IP address. A listener or endpoint is refused if the path is
+/// that of the endpoint, of its metadata or of a page.
+///
+/// options: the options.
+/// path: the path, for example "/healthz".
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_health(
+    options: *mut mcplink_http_options_t,
+    path: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_http_options_set_health", |options| {
+            options.health = Some(name(path, "path")?.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Adds a static page of the host, with an ETag that is made from its content.
+///
+/// The page answers GET and HEAD, and status 304 to a request whose field If-None-Match has the
+/// ETag. It is public: it needs neither a session nor credentials. The field Host must have an
+/// allowed name. A listener or endpoint is refused if the path is that of the endpoint, of its
+/// metadata or of another page.
+///
+/// options: the options.
+/// path: the path as it stands in requests, percent-encoded, for example "/robots.txt".
+/// media_type: the media type, for example "text/plain".
+/// body, len: the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+/// cache_control: the value of the field Cache-Control; NULL for "no-cache".
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_page(
+    options: *mut mcplink_http_options_t,
+    path: *const c_char,
+    media_type: *const c_char,
+    body: *const c_char,
+    len: usize,
+    cache_control: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library, texts that end in NUL, and bytes with
+    // their length.
+    unsafe {
+        set(options, "mcplink_http_options_add_page", |options| {
+            let (path, media) = (name(path, "path")?, name(media_type, "media_type")?);
+            let mut page = HttpPage::new(media.to_owned(), measured(body, len, "body")?);
+            if let Some(value) = optional(cache_control, "cache_control")? {
+                page = page.cache_control(value.to_owned());
+            }
+            options.pages.push((path.to_owned(), page));
             Ok(())
         })
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use super::super::denied::Denied;
 use super::super::options::{Access, HttpOptions};
-use super::super::refusal::{Refusal, is_at};
+use super::super::pages::HttpPage;
+use super::super::refusal::{DECIDING, Refusal, contradicted, contradiction, is_at};
 use super::super::{guard, pages};
 use super::Served;
 use crate::protocol::LogLevel;
@@ -50,7 +51,7 @@ impl Served {
     }
 
     /// Refuses and reports a request that fails a check of its host.
-    pub(super) fn check_host(
+    fn check_host(
         &self,
         request: &HttpRequest<'_>,
         check: impl FnOnce(&HttpOptions, &HttpRequest<'_>) -> Result<(), String>,
@@ -63,8 +64,38 @@ impl Served {
         })
     }
 
+    /// Returns the response to a request that is answered for everybody, also for pages of other
+    /// sites: the health page, the metadata and the server card. While the server is closing, and
+    /// for a contradictory head, every request is answered here.
+    pub(super) fn public_answer(&self, request: &HttpRequest<'_>) -> Option<Refusal> {
+        if let Some(name) = contradicted(request, &DECIDING) {
+            return Some(Refusal::text(400, contradiction(name)));
+        }
+        if pages::is_health(&self.options, request) {
+            return Some(self.health(request));
+        }
+        if self.closing.load(Ordering::SeqCst) {
+            let refusal = Refusal::text(503, "the server is closing");
+            return Some(refusal.header("Retry-After", "1"));
+        }
+        if let Access::Tokens(server) = &self.options.access
+            && let Some(answer) = server.serve_metadata(&self.options, request)
+        {
+            return Some(answer);
+        }
+        let (path, card) = self.card.as_ref()?;
+        // AMB-75
+        is_at(request, path).then(|| self.page(card, request))
+    }
+
+    /// Returns the response to a request for a page.
+    pub(super) fn page(&self, page: &HttpPage, request: &HttpRequest<'_>) -> Refusal {
+        let checked = self.check_host(request, guard::check_host);
+        checked.map_or_else(|refusal| refusal, |()| page.respond(request))
+    }
+
     /// Returns the response to a request for the health page.
-    pub(super) fn health(&self, request: &HttpRequest<'_>) -> Refusal {
+    fn health(&self, request: &HttpRequest<'_>) -> Refusal {
         if let Err(refusal) = self.check_host(request, guard::check_probe) {
             return refusal;
         }
