@@ -6033,6 +6033,43 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
 /**
+ * Serves a page that tells the health of the server, for load balancers. By default there is none.
+ *
+ * The page answers GET and HEAD with status 200, and with 503 once the server is closing or
+ * mcplink_listener_fail_health was called. It needs neither a session nor credentials. The field
+ * Host must have an allowed name or an IP address. A listener or endpoint is refused if the path is
+ * that of the endpoint, of its metadata or of a page.
+ *
+ * options: the options.
+ * path: the path, for example "/healthz".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_health(mcplink_http_options_t *options, const char *path);
+
+/**
+ * Adds a static page of the host, with an ETag that is made from its content.
+ *
+ * The page answers GET and HEAD, and status 304 to a request whose field If-None-Match has the
+ * ETag. It is public: it needs neither a session nor credentials. The field Host must have an
+ * allowed name. A listener or endpoint is refused if the path is that of the endpoint, of its
+ * metadata or of another page.
+ *
+ * options: the options.
+ * path: the path as it stands in requests, percent-encoded, for example "/robots.txt".
+ * media_type: the media type, for example "text/plain".
+ * body, len: the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * cache_control: the value of the field Cache-Control; NULL for "no-cache".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
+                                               const char *path,
+                                               const char *media_type,
+                                               const char *body,
+                                               size_t len,
+                                               const char *cache_control);
+
+/**
  * Limits the stored events of each stream of a session. A client that reconnects receives the
  * stored events. Beyond the limits, the oldest events are dropped. Default: 256 events and 1 MiB.
  * See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
@@ -6566,6 +6603,16 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
  * Returns: the number. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
+
+/**
+ * Lets the health page of a listener answer with status 503 from now on. Everything else is served
+ * as before. Call it some time before mcplink_listener_close, which stops accepting connections at
+ * once: a load balancer then sends no new requests.
+ *
+ * listener: the listener.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
 
 /**
  * Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
