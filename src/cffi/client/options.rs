@@ -101,7 +101,7 @@ impl Options {
             restart: None,
             resends: false,
             takes_tasks: false,
-            // A blocking call may be made on the pump's thread. Then only this call can run handlers.
+            // A blocking call on the pump's thread is the only one that can run handlers there.
             builder: Some(
                 Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
                     .max_concurrent_inputs(1),
