@@ -132,7 +132,7 @@ static void listens(mcplink_server_t *server)
     options = mcplink_http_options_new();
     CHECK(mcplink_http_options_add_page(options, "/mcp", "text/plain", "", 0, NULL) == MCPLINK_OK);
     CHECK(mcplink_server_listen_http(server, options, "0", &second, &err) == MCPLINK_E_INVALID && second == NULL);
-    CHECK(strstr(mcplink_error_message(err).ptr, "'/mcp'") != NULL);
+    CHECK(strstr(mcplink_error_message(err), "'/mcp'") != NULL);
     mcplink_error_free(err);
     mcplink_http_options_free(options);
     snprintf(address, sizeof address, "%u", port);
