@@ -6037,8 +6037,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_opt
  *
  * The page answers GET and HEAD with status 200, and with 503 once the server is closing or
  * mcplink_listener_fail_health was called. It needs neither a session nor credentials. The field
- * Host must have an allowed name or an IP address. A listener or endpoint is refused if the path is
- * that of the endpoint, of its metadata or of a page.
+ * Host must have an allowed name or an IP address. A listener or endpoint is refused if the path
+ * is that of the endpoint, of its metadata or of a page.
  *
  * options: the options.
  * path: the path, for example "/healthz".

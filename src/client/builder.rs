@@ -113,8 +113,8 @@ impl ClientBuilder {
     /// of the form. The handler may block, because the timeout of the call does not run while the
     /// handler runs. In the modern era the handler runs on the thread of the call that needs the
     /// answer; if the server requests several inputs at once, the others run on further threads at
-    /// the same time ([`max_concurrent_inputs`](Self::max_concurrent_inputs)). In the legacy era the
-    /// handler runs on a thread of the connection.
+    /// the same time ([`max_concurrent_inputs`](Self::max_concurrent_inputs)). In the legacy era
+    /// the handler runs on a thread of the connection.
     ///
     /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
@@ -223,8 +223,8 @@ impl ClientBuilder {
     }
 
     /// Sets how many handlers of input requests run at the same time for one call, when a server of
-    /// the modern era requests several inputs at once. Defaults to 4. With 1, they run one after the
-    /// other on the thread of the call, in the order of their keys.
+    /// the modern era requests several inputs at once. Defaults to 4. With 1, they run one after
+    /// the other on the thread of the call, in the order of their keys.
     ///
     /// Further input requests wait until a handler has returned. When a handler refuses or panics,
     /// or the call is cancelled, no further handler starts, the others see

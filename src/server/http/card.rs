@@ -1,7 +1,7 @@
 //! The server card: a public JSON document that says where a server is and how to connect.
 //!
-//! **Unstable.** The proposal (SEP-2127) is final, but the repository that has the shape of the card
-//! calls itself experimental. These types may change in any release.
+//! **Unstable.** The proposal (SEP-2127) is final, but the repository that has the shape of the
+//! card calls itself experimental. These types may change in any release.
 //!
 //! A card is made once, when the service is made. What clients see at run time (title, version,
 //! icons, revisions) is taken from the server, so that the two agree. Nothing else of the server's

@@ -124,8 +124,8 @@ impl HttpServer {
     /// Lets the [health page](HttpOptions::health) answer with status 503 from now on. Everything
     /// else is served as before.
     ///
-    /// Call it some time before [`close`](Self::close), which stops accepting connections at once: a
-    /// load balancer then sends no new requests.
+    /// Call it some time before [`close`](Self::close), which stops accepting connections at once:
+    /// a load balancer then sends no new requests.
     pub fn fail_health(&self) {
         self.service.fail_health();
     }

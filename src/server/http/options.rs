@@ -264,9 +264,9 @@ impl HttpOptions {
     /// `/healthz`. By default there is none.
     ///
     /// The page answers GET and HEAD with status 200, and with 503 as soon as the server is closing
-    /// or [`fail_health`](super::HttpServer::fail_health) was called. It needs neither a session nor
-    /// credentials. Its `Host` must be allowed ([`allowed_hosts`](Self::allowed_hosts)) or be an IP
-    /// address, which probes use.
+    /// or [`fail_health`](super::HttpServer::fail_health) was called. It needs neither a session
+    /// nor credentials. Its `Host` must be allowed ([`allowed_hosts`](Self::allowed_hosts)) or be
+    /// an IP address, which probes use.
     pub fn health(mut self, path: impl Into<String>) -> Self {
         self.health = Some(rooted(path.into()));
         self
@@ -275,8 +275,8 @@ impl HttpOptions {
     /// Adds a static page of the host at a path, for example an `index.html` or `robots.txt`.
     ///
     /// A page is public: it needs neither a session nor credentials. `Host` is checked as for the
-    /// endpoint. The path is compared as it stands in requests, so it has to be percent-encoded. The
-    /// paths of the endpoint and of the metadata are not available: see [`check`](Self::check).
+    /// endpoint. The path is compared as it stands in requests, so it has to be percent-encoded.
+    /// The paths of the endpoint and of the metadata are not available: see [`check`](Self::check).
     pub fn page(mut self, path: impl Into<String>, page: HttpPage) -> Self {
         self.pages.push((rooted(path.into()), page));
         self
