@@ -73,7 +73,7 @@ pub(crate) fn safe_path(path: &str) -> Result<PathBuf, Failure> {
 /// nothing.
 pub(crate) fn write(target: &Target, files: &[(PathBuf, SkillContent)]) -> Result<(), Failure> {
     let folder = &target.folder;
-    let parent = folder.parent().unwrap_or(Path::new(""));
+    let parent = folder.parent().unwrap_or_else(|| Path::new(""));
     fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let staging = parent.join(format!(".{name}.{}.new", std::process::id()));
@@ -114,7 +114,7 @@ fn write_files(folder: &Path, files: &[(PathBuf, SkillContent)]) -> Result<(), F
 fn replace(from: &Path, to: &Path, files: &[(PathBuf, SkillContent)]) -> Result<(), Failure> {
     for (path, _) in files {
         let mut folder = to.to_owned();
-        let parents = path.parent().unwrap_or(Path::new("")).components();
+        let parents = path.parent().unwrap_or_else(|| Path::new("")).components();
         make_plain_folder(&folder)?;
         for part in parents {
             folder.push(part);
@@ -204,7 +204,7 @@ pub(crate) fn verify(folder: &Path, entry: &SkillEntry) -> Result<Vec<Verified>,
 /// Returns an error if a folder on the way to a file is a link.
 fn plain_parents(folder: &Path, path: &str) -> io::Result<()> {
     let mut folder = folder.to_owned();
-    for part in Path::new(path).parent().unwrap_or(Path::new("")) {
+    for part in Path::new(path).parent().unwrap_or_else(|| Path::new("")) {
         folder.push(part);
         if !fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::Error::other(
