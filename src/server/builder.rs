@@ -15,6 +15,8 @@ use super::call::ToolCall;
 use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
 use super::events::{ServerEvent, SessionEvent};
+#[cfg(feature = "schemars")]
+use super::forms;
 use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
@@ -109,6 +111,14 @@ impl ServerBuilder {
             finishing: Vec::new(),
             fault,
         }
+    }
+
+    /// Checks that handlers can ask the user for a `T` with
+    /// [`Context::elicit_as`](Context::elicit_as). If the type is not a form,
+    /// [`build`](Self::build) fails.
+    #[cfg(feature = "schemars")]
+    pub fn form<T: schemars::JsonSchema>(self) -> Self {
+        self.noting(forms::check::<T>())
     }
 
     /// Sets the server's title, description, icons and home page. Also replaces the server's name
@@ -384,20 +394,50 @@ impl ServerBuilder {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        match output::schema_of_arguments::<A>() {
-            Ok(schema) => {
-                let mut tool = Tool::new(name)
-                    .description(description)
-                    .input_schema(schema);
-                tool.output_schema = R::output_schema();
-                self.tool_with(tool, handler)
-            }
+        self.tool_with(Tool::new(name).description(description), handler)
+    }
+
+    /// Adds a tool with a title, hints, icons or a schema of its own. The JSON Schemas of `A` and
+    /// of a [`Json`](super::Json) result are derived from their types, unless `tool` has schemas.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Tool;
+    /// use mcplink::server::{Context, Server};
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Target {
+    ///     path: String,
+    /// }
+    ///
+    /// let remove = Tool::new("remove").title("Remove a file").destructive();
+    /// let server = Server::builder("files", "1.0")
+    ///     .tool_with(remove, |target: Target, _: &Context| format!("removed {}", target.path))
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    #[cfg(feature = "schemars")]
+    pub fn tool_with<A, R>(
+        self,
+        tool: Tool,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned + schemars::JsonSchema,
+        R: ToolOutput,
+    {
+        match output::with_schemas::<A, R>(tool) {
+            Ok(tool) => self.with_tool(tool, output::answering(handler)),
             Err(error) => self.noting(Err(error)),
         }
     }
 
-    /// Adds a tool with a given description and schema. See [`Server::add_tool`].
-    pub fn tool_with<A, R>(
+    /// Adds a tool whose schemas are given, because its types derive none. See
+    /// [`Server::add_tool_with_schema`].
+    pub fn tool_with_schema<A, R>(
         self,
         tool: Tool,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,

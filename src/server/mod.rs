@@ -27,6 +27,7 @@ mod dispatch;
 mod error_map;
 mod events;
 mod folder;
+mod forms;
 mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
@@ -77,6 +78,7 @@ pub use self::error_map::HandlerError;
 use self::events::{EventHook, SessionHook};
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
+pub use self::forms::Elicited;
 use self::guard::Guards;
 pub use self::guard::{Guard, GuardedRequest, GuardedResult, Primitive};
 use self::memory_budget::MemoryBudget;
@@ -178,19 +180,40 @@ struct Inner {
 }
 
 impl Server {
-    /// Adds a tool whose handler takes its arguments as `A` and returns its result.
+    /// Adds a tool while the server runs. The JSON Schemas of `A` and of a [`Json`] result are
+    /// derived from their types, unless `tool` has schemas.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`add_tool_with_schema`](Self::add_tool_with_schema).
+    #[cfg(feature = "schemars")]
+    pub fn add_tool<A, R>(
+        &self,
+        tool: Tool,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()>
+    where
+        A: DeserializeOwned + schemars::JsonSchema,
+        R: ToolOutput,
+    {
+        let tool = output::with_schemas::<A, R>(tool)?;
+        self.add(tool, output::answering(handler))
+    }
+
+    /// Adds a tool whose schemas are given. The handler takes its arguments as `A` and returns its
+    /// result.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] in these cases:
     ///
     /// - Another tool has the name, or the name is not a valid tool name.
-    /// - The input schema does not describe an object.
+    /// - The tool has no input schema, or the input schema does not describe an object.
     /// - The tool may run as a task, but the server has no [`tasks`](ServerBuilder::tasks).
     ///
     /// With a [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`]
     /// for both schemas.
-    pub fn add_tool<A, R>(
+    pub fn add_tool_with_schema<A, R>(
         &self,
         tool: Tool,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
@@ -212,7 +235,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The errors of [`add_tool`](Self::add_tool).
+    /// The errors of [`add_tool_with_schema`](Self::add_tool_with_schema).
     pub fn add_deferred_tool(
         &self,
         tool: Tool,

@@ -198,6 +198,7 @@ mod threads;
 mod trace;
 mod trace_context;
 mod transport;
+mod typed;
 #[cfg(feature = "validation")]
 mod validation;
 mod validation_client;
