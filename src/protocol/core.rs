@@ -444,8 +444,8 @@ impl Core {
         PersonAsked(Arc::clone(self))
     }
 
-    /// Returns when a user was last busy with an input request of the peer; `None` if a user never
-    /// was.
+    /// Returns the last time at which a user was busy with an input request of the peer. Returns
+    /// `None` if no user was ever asked.
     pub(super) fn user_seen(&self, now: Instant) -> Option<Instant> {
         let user_waits = self.engine().user_waits.lock();
         if user_waits.asked > 0 {

@@ -30,14 +30,14 @@ use crate::transport::{Sender, SessionMessage};
 /// The maximum number of batches that a thread writes in a row. Then another thread continues the
 /// writing.
 const ROUNDS: usize = 16;
-/// While more input is available, queued answers are held back. When this many answers are queued,
-/// they are held back for [`PATIENCE`] at most.
+/// The number of queued answers at which the time limit [`PATIENCE`] begins. Fewer answers are held
+/// back as long as more input is available.
 const TOGETHER: usize = 16;
 /// When this many answers are queued, they are written at once. [`TOGETHER_BYTES`] is the same
 /// limit in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// How long answers are still held back after [`TOGETHER`] answers were queued.
+/// How long answers may still be held back after [`TOGETHER`] answers were queued.
 const PATIENCE: Duration = Duration::from_micros(50);
 /// The maximum capacity, in messages, of a queue buffer that is reused. A larger buffer is freed.
 const SPARE: usize = 8;
@@ -98,7 +98,7 @@ struct State {
     writer: Option<(Thread, Instant)>,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
-    /// When [`TOGETHER`] answers were held back for the first time since the last write.
+    /// When the queue first had [`TOGETHER`] answers since the last write.
     held_since: Option<Instant>,
     /// Whether the sender holds the rest of a message whose write was interrupted by a deadline.
     cut: bool,
@@ -459,8 +459,8 @@ impl State {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether to write the queued messages now, although more input is available: because there
-    /// are many, or because they have waited for some time.
+    /// Whether so many messages are queued, or they have waited for so long, that they have to be
+    /// written although more input is available.
     ///
     /// The time is checked only at every fourth answer, to read the clock rarely. So answers that
     /// have waited long enough wait for at most three more handlers.

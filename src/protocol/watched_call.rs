@@ -75,7 +75,7 @@ impl Ending {
 }
 
 impl Call {
-    /// Lets callbacks get the progress and the outcome of the call. No thread has to wait for the
+    /// Makes callbacks get the progress and the outcome of the call. No thread has to wait for the
     /// call any more. The deadline thread of the connection ends the call when its time is over.
     ///
     /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.

@@ -42,8 +42,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// The watchdog's tick. A handler may run on the reading thread for one to two ticks before another
 /// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
-/// The number of ticks without a change after which the watchdog sleeps. A calling thread must wake
-/// a sleeping watchdog, so the watchdog does not sleep earlier.
+/// The number of ticks without a change after which the watchdog sleeps. A calling thread needs a
+/// system call to wake a sleeping watchdog, so the watchdog does not sleep earlier.
 const ALERT: u32 = 1000;
 /// How long a pool thread stays idle before it exits.
 const IDLE: Duration = Duration::from_secs(5);

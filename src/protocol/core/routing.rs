@@ -33,7 +33,7 @@ use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
 
 /// The outcome of routing a message.
-#[must_use = "what is not done with has to be handed on"]
+#[must_use = "an unfinished message has to be dispatched"]
 pub(super) enum Routed {
     /// The message is processed, and nothing is left to do.
     Done,

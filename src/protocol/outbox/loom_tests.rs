@@ -39,8 +39,9 @@ fn loom_nothing_stays_behind() {
     });
 }
 
-/// A caller leaves writing to the reading thread, which clears its flag at that moment. Either
-/// the last check of the reading thread finds the message, or the caller writes the message.
+/// A caller relies on the reading thread to write its message, while the reading thread clears its
+/// flag. Either the last check of the reading thread finds the message, or the caller writes the
+/// message.
 #[test]
 fn loom_what_is_seen_to_is_written() {
     loom::model(|| {
