@@ -22,8 +22,8 @@ use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome, NextCheck};
 use crate::transport::message::RequestKind;
 
-/// How long a calling thread that waits for its answer reads for all callers. After this time a
-/// thread of the connection reads.
+/// The maximum time for which a calling thread reads messages for all callers while it waits for
+/// its own answer. After this time a thread of the connection reads.
 const STINT: Duration = Duration::from_millis(10);
 
 /// A call in flight. If the call is dropped without an outcome, it is given up and the peer is

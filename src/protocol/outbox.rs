@@ -459,8 +459,8 @@ impl State {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether so many messages are queued, or they have waited for so long, that they have to be
-    /// written although more input is available.
+    /// Whether to write the queued messages now, although more input is available: because there
+    /// are many, or because they have waited for some time.
     ///
     /// The time is checked only at every fourth answer, to read the clock rarely. So answers that
     /// have waited long enough wait for at most three more handlers.

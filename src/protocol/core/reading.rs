@@ -27,8 +27,8 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// The reading thread's knowledge of the outgoing queue, between two flush checks.
 #[derive(Default)]
 struct FlushState {
-    /// The argument with which [`Outbox::is_due`](super::super::outbox::Outbox::is_due) was last
-    /// called, if nothing was queued since then. A second check with this argument is skipped.
+    /// The argument with which `Outbox::is_due` was last called, if nothing was queued since then.
+    /// A second check with this argument is skipped.
     checked: Option<bool>,
     /// Whether this thread had promised to flush the queue and has just withdrawn the promise.
     /// Senders may have relied on the promise, so the queue is checked once more, including
