@@ -206,8 +206,9 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response possibly refuses the whole session, not only the request. It
-    /// does if its body is anything but a JSON-RPC error with the request's id, or if that error is
+    /// Sets whether the HTTP response possibly refuses the whole session, not only the request. The
+    /// flag is true in two cases: the body is not a JSON-RPC error with the request's id, or the
+    /// error is about the session.
     /// about the session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {

@@ -163,8 +163,8 @@ impl<I: Clone> Shares<I> {
         held.idle.values().next().cloned()
     }
 
-    /// Changes the number of slots of the table. If more slots are in use, they stay in use until
-    /// they are given back.
+    /// Changes the number of slots of the table. If more slots are in use than the new number, no
+    /// client loses a slot.
     pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
         self.max = max;
         self.reserve = reserve.min(max.saturating_sub(1));
