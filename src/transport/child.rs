@@ -10,7 +10,7 @@
 //!
 //! The child leads a process group of its own. Signals go to the whole group, since behind a shell
 //! or a package runner the server is a grandchild. A process that starts its own session or group
-//! leaves this one, and gets no signal.
+//! leaves the child's group, and gets no signal.
 //!
 //! The child's standard input and output are socket pairs. Any thread can end a socket, even when a
 //! grandchild holds the other end. A write to a socket raises no SIGPIPE.
@@ -418,8 +418,8 @@ struct Shared {
     /// the end, the error never blames the child.
     closing: AtomicBool,
     /// Whether the steps that end the child (close stdin, SIGTERM, SIGKILL) are done. A thread that
-    /// closes the connection holds the lock during these steps. So if several threads close it at
-    /// once, none returns before the child has ended.
+    /// closes the connection holds the lock during these steps. So if several threads close the
+    /// connection at once, none returns before the child has ended.
     ladder: Mutex<bool>,
 }
 
