@@ -67,7 +67,7 @@ pub(crate) enum SendTime {
 /// Starts a call: sends its request. On an exchange transport, the function that waits for the
 /// outcome sends the request.
 ///
-/// Blocks only while the outgoing queue has no room, and within the time limits of the call.
+/// Blocks only while the outgoing queue has no room, and at most until the deadline of the call.
 pub(super) fn start(
     core: &Arc<Core>,
     method: &str,
@@ -619,7 +619,8 @@ pub(crate) struct StartedCall {
 }
 
 impl StartedCall {
-    /// Sets the exchange handle. A cancellation of the request then also ends the exchange.
+    /// Sets the cancel handle of the request's exchange. A cancellation of the request then also
+    /// ends the exchange.
     pub(super) fn carried_by(mut self, cancel_handle: Option<Arc<CancelHandle>>) -> Self {
         self.cancel_handle = cancel_handle;
         self

@@ -153,7 +153,7 @@ struct Asked {
     owed: Completion,
 }
 
-/// The description of a call, as the activity shows it.
+/// The description of a call, as [`Activity`](super::Activity) shows it.
 #[derive(Debug)]
 pub(crate) struct CallInfo {
     pub(crate) method: Arc<str>,

@@ -32,7 +32,7 @@ struct FlushState {
     checked: Option<bool>,
     /// Whether this thread had promised to flush the queue and has just withdrawn the promise.
     /// Senders may have relied on the promise, so the queue is checked once more, including
-    /// messages that may wait.
+    /// messages whose write may be delayed.
     is_promised: bool,
 }
 

@@ -58,7 +58,7 @@ impl Core {
         Ok(self.take_received(received))
     }
 
-    /// Receives the next message. Returns nothing when no message arrived in time.
+    /// Receives the next message. Returns [`Received::Nothing`] when no message arrived in time.
     pub(super) fn receive(
         &self,
         receiver: &mut dyn Receiver,
