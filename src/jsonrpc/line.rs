@@ -116,8 +116,8 @@ impl LineBuffer {
     ///
     /// # Errors
     ///
-    /// When there is no memory for free space, and the buffer is empty or has a complete line. A
-    /// complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
+    /// Fails when there is no memory for free space, and the buffer is empty or has a complete
+    /// line. A complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
     pub fn room(&mut self) -> Result<&mut [u8], TryReserveError> {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
