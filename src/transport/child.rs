@@ -130,9 +130,9 @@ impl fmt::Debug for Child {
 impl Child {
     /// Creates a transport that starts `program` when the connection is opened.
     ///
-    /// If `program` has no slash, the program is searched in the child's own `PATH`. The child
-    /// inherits the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative
-    /// path is relative to this process's working directory.
+    /// If `program` has no slash, it is searched for in the child's own `PATH`. The child inherits
+    /// the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative path is
+    /// relative to this process's working directory.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),

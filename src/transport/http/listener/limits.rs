@@ -194,8 +194,8 @@ pub struct HttpStats {
     pub workers: usize,
     /// The number of connections accepted so far.
     pub accepted: u64,
-    /// The number of refused connections and requests so far. Requests are refused if they are
-    /// malformed or exceed a limit.
+    /// The number of refused connections and requests so far. A connection is refused at a limit. A
+    /// request is refused at a limit, or because it is malformed.
     pub refused: u64,
     /// The number of connections that were closed so far to make space for other connections. Only
     /// connections without a request in flight are closed.
