@@ -97,7 +97,7 @@ impl Threads {
     /// Sets the prefix of the thread names, which debuggers and `top` show. The prefix has 1 to 15
     /// bytes and no control characters. Defaults to `mcplink`.
     ///
-    /// A thread's name is the prefix, a dash and the role of the thread, such as `mcplink-pool`.
+    /// A thread's name is the prefix, a dash and the role of the thread, such as `mcplink-worker`.
     /// Linux truncates the name to 15 bytes.
     ///
     /// # Errors

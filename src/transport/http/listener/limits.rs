@@ -195,7 +195,8 @@ pub struct HttpStats {
     /// The number of connections accepted so far.
     pub accepted: u64,
     /// The number of refused connections and requests so far. A connection is refused at a limit. A
-    /// request is refused at a limit, or because it is malformed.
+    /// request is refused if it is malformed or too slow, or at a limit. Connections that were
+    /// reset because of [`max_unsent_bytes`](HttpLimits::max_unsent_bytes) count too.
     pub refused: u64,
     /// The number of connections that were closed so far to make space for other connections. Only
     /// connections without a request in flight are closed.

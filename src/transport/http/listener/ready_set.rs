@@ -9,8 +9,8 @@
 //!
 //! - If the handler takes longer than one tick, the poller moves all connections of the set to
 //!   other workers.
-//! - If the handler has not taken a tick yet, but connections of the set are ready and a CPU is
-//!   idle, the poller moves half of the ready connections.
+//! - If the worker has served some requests in a tick, but fewer than [`QUICK`], the poller moves
+//!   half of the ready connections. It does so only if several are ready and a CPU is idle.
 //!
 //! While requests are quick, the workers leave one CPU free, if the machine has more than one. The
 //! clients, the poller, and the system's network code use that CPU. Otherwise a worker would share
