@@ -64,7 +64,7 @@ pub enum ErrorKind {
     /// Too many requests are in flight. Nothing was sent. Wait for a request to finish and try
     /// again.
     Busy,
-    /// This side cancelled the call. The peer has been notified.
+    /// This side cancelled the call. If the request was sent, the peer has been notified.
     Cancelled,
     /// The connection is closed or the peer has gone. Connect again. [`Error::was_sent`] is true if
     /// the request may have had an effect.
@@ -90,8 +90,8 @@ pub enum ErrorKind {
     /// The call is not allowed in the present state, for example a second claim of the standard
     /// streams.
     State,
-    /// No answer arrived in time. The peer has been notified that the call is cancelled. If
-    /// [`Error::was_sent`] is true, the outcome of the request is unknown.
+    /// No answer arrived in time. If the request was sent ([`Error::was_sent`]), the peer has been
+    /// notified that the call is cancelled, and the outcome of the request is unknown.
     Timeout,
     /// The peer, its revision or this build does not support the call. Nothing was sent.
     Unsupported,
@@ -206,9 +206,9 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response possibly refuses the whole session, not only the request. It
-    /// does if its body is anything but a JSON-RPC error with the request's id, or if that error is
-    /// about the session.
+    /// Sets whether the HTTP response possibly refuses the whole session, not only the request. The
+    /// flag is true in two cases: the body is not a JSON-RPC error with the request's id, or the
+    /// error is about the session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {
@@ -350,8 +350,6 @@ impl Error {
     }
 }
 
-/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
-/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 /// Converts an error of the operating system, so that `?` works in functions that return
 /// [`Result`]. The kind is [`ErrorKind::Io`].
 impl From<std::io::Error> for Error {
@@ -363,6 +361,8 @@ impl From<std::io::Error> for Error {
     }
 }
 
+/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
+/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;

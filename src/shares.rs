@@ -12,10 +12,11 @@
 //!   its equal share, at most `part` (see [`Shares::new`]), and at most as many slots as are free
 //!   now. So one client takes at most half of the reserve. The other half remains for the next
 //!   clients.
-//! - When a client may take no free slot, an idle entry is evicted. It is an entry of the client
-//!   that holds most slots, in the order that the table sets. A client may evict its own entries,
-//!   and entries of clients that hold more slots. With more than `part` slots, a client may evict
-//!   only its own entries. So a client never loses an entry to a client that holds more.
+//! - When a client may take no free slot, an idle entry of the client with the most slots is
+//!   evicted. The table decides the order in which a client's idle entries are evicted. A client
+//!   may evict its own entries, and entries of clients that hold more slots. With more than `part`
+//!   slots, a client may evict only its own entries. So a client never loses an entry to a client
+//!   that holds more.
 //! - When no entry can be evicted, the client is refused.
 
 use std::collections::hash_map::Entry;
@@ -86,10 +87,10 @@ pub(crate) struct Shares<I> {
     clients: HashMap<Client, Held<I>>,
     /// The clients with idle entries, ordered by the number of slots that they hold.
     ///
-    /// Invariant: a client is in this set exactly if its `idle` is not empty, with its current
-    /// `amount`. [`change`](Self::change) is the only writer: it removes the old pair before it
-    /// inserts the new one. A stale pair would let `gives_way` choose a client that is no longer
-    /// the largest.
+    /// Invariant: a client is in this set exactly if its `idle` is not empty. The number is its
+    /// current `amount`. [`change`](Self::change) is the only writer: it removes the old pair
+    /// before it inserts the new one. A stale pair would let `gives_way` choose a client that is no
+    /// longer the largest.
     displaceable: BTreeSet<(usize, Client)>,
 }
 
@@ -163,8 +164,8 @@ impl<I: Clone> Shares<I> {
         held.idle.values().next().cloned()
     }
 
-    /// Changes the number of slots of the table. If more slots are in use, they stay in use until
-    /// they are given back.
+    /// Changes the number of slots of the table. If more slots are in use than the new number, no
+    /// client loses a slot.
     pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
         self.max = max;
         self.reserve = reserve.min(max.saturating_sub(1));
