@@ -298,7 +298,8 @@ struct Inner<W> {
     /// Whether there may be subscribers. If false, the thread ends when the inbox is empty, and an
     /// inbox without a thread accepts no entry.
     is_open: bool,
-    /// Whether the thread waits and the inbox has no change, so that the next change must wake it.
+    /// Whether the thread waits while the inbox has no change. If so, the next change must wake the
+    /// thread.
     waits: bool,
     has_urgent: bool,
 }
