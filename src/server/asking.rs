@@ -263,7 +263,8 @@ impl Context {
     /// - the client did not declare the extension `io.modelcontextprotocol/tasks`,
     /// - the server has no [`tasks`](super::ServerBuilder::tasks),
     /// - the call is a task already, or is not a tool call,
-    /// - the server had no slot for the task when the call should have become one before.
+    /// - an earlier attempt to make this call a task failed, because the server had no slot for a
+    ///   task.
     ///
     /// # Errors
     ///

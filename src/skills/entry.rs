@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::percent_decoded_bytes;
 use crate::schema::{JsonObject, Skill, SkillResource, SkillResources};
 
-/// The limits for one skill. Every host has to accept skills up to the default limits.
+/// The limits for one skill. Every client has to accept skills up to the default limits.
 ///
 /// Spec: Extensions, Skills, "Limits".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub struct SkillFile {
 }
 
 impl SkillEntry {
-    /// Checks an entry.
+    /// Creates a checked entry from `skill`. Checks the rules of the extension and the limits.
     ///
     /// # Errors
     ///

@@ -398,8 +398,8 @@ impl State {
         }
     }
 
-    /// If a session is in use, removes its eviction rank. If the session is idle, sets its eviction
-    /// rank.
+    /// Updates the eviction rank of a session: removes the rank if the session is in use, and
+    /// otherwise sets it.
     fn look_at(&mut self, session: &Arc<Session>) {
         // `was_busy` is set before the check. A use that ends after the check then sees `was_busy`,
         // and calls `look_again`. In the other order an idle session could stay without a rank.

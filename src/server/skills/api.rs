@@ -13,8 +13,8 @@ use crate::server::builder::ServerBuilder;
 use crate::server::{Inner, Server};
 
 impl ServerBuilder {
-    /// Publishes the skills of a folder (`io.modelcontextprotocol/skills`). Skills that can't be
-    /// published are skipped: see [`Server::skipped_skills`].
+    /// Publishes the skills of a folder (extension `io.modelcontextprotocol/skills`). Skills that
+    /// can't be published are skipped: see [`Server::skipped_skills`].
     ///
     /// The folder is scanned when the server is built. If the folder itself can't be read or has
     /// too many entries, [`build`](Self::build) fails. To publish later changes of the folder, call
@@ -96,7 +96,7 @@ impl Server {
     /// # Errors
     ///
     /// - [`ErrorKind::Invalid`]: the skill breaks a rule, or its URI belongs to a skill of a folder
-    ///   to another resource. All files of a nested skill must also be files of the outer skill.
+    ///   or to another resource. All files of a nested skill must also be files of the outer skill.
     /// - [`ErrorKind::Limit`]: the skill exceeds the [limits](SkillOptions::limits).
     /// - [`ErrorKind::State`]: the server was built without skills.
     ///

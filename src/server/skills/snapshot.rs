@@ -223,7 +223,7 @@ fn directories<'a>(files: impl Iterator<Item = &'a Resource>) -> HashMap<String,
     all.map(|(key, children)| (key, sorted(children))).collect()
 }
 
-/// Returns the length of a normalized URI before its first segment.
+/// Returns the length of the part of a normalized URI that precedes its first path segment.
 fn root_len(uri: &str) -> usize {
     let scheme = uri.find(':').map_or(0, |colon| colon + 1);
     let rest = &uri[scheme..];

@@ -64,7 +64,8 @@ struct Work {
     logs: Vec<(LoggingLevel, Arc<[u8]>)>,
     /// Marked subscribers, to which notifications must be written.
     ready: Vec<Arc<Subscriber>>,
-    /// Subscribers that had no room for a notification, by the time of the next attempt.
+    /// The subscribers that had no room for a notification. The key contains the time of the next
+    /// attempt.
     later: BTreeMap<(Instant, u64), Arc<Subscriber>>,
 }
 

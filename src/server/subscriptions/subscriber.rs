@@ -408,7 +408,7 @@ impl Subscriber {
     }
 
     /// Queues pending notifications on the connection, until the subscriber has no room or `bytes`
-    /// reaches `enough`. Returns whether no more notifications can be queued now.
+    /// reaches `enough`. Returns `false` if notifications are left that must be queued later.
     pub(super) fn queue(&self, fanout: &Fanout, bytes: &mut usize, enough: usize) -> bool {
         self.begin_writing();
         let is_done = loop {

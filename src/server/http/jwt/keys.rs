@@ -2,8 +2,8 @@
 //!
 //! **Threads.** One thread at a time fetches keys, without holding the lock. A request whose key is
 //! known continues during the fetch. Other requests wait for the end of the fetch. When the fetch
-//! has taken [`PATIENCE`], they are refused with "try again later". So neither made-up tokens nor a
-//! slow issuer can block all threads.
+//! has taken [`PATIENCE`], these requests are refused with "try again later". So neither made-up
+//! tokens nor a slow issuer can block all threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
