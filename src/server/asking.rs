@@ -34,7 +34,7 @@ use crate::schema::{
 const MAX_STATE_BYTES: usize = 64 << 10;
 
 /// A call whose handler may make input requests: its target, its arguments, and the function that
-/// runs the handler again.
+/// runs the handler.
 pub(super) struct InputRequester {
     /// The target of the call: the name of a tool or prompt, or the URI of a resource.
     pub(super) target: TextSpan,
@@ -51,7 +51,8 @@ pub(super) enum TextSpan {
     Written(Box<str>),
 }
 
-/// Runs the handler of a call again, from the handler's start.
+/// The function that runs the handler of a call from its start: for the first time, and again each
+/// time answers have come.
 pub(super) trait Rerun: Send + Sync {
     fn run(self: Arc<Self>, context: Context);
 }
@@ -261,7 +262,9 @@ impl Context {
     /// - the revision is older than 2026-07-28,
     /// - the client did not declare the extension `io.modelcontextprotocol/tasks`,
     /// - the server has no [`tasks`](super::ServerBuilder::tasks),
-    /// - the call is a task already.
+    /// - the call is a task already, or is not a tool call,
+    /// - an earlier attempt to make this call a task failed, because the server had no slot for a
+    ///   task.
     ///
     /// # Errors
     ///

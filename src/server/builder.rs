@@ -350,12 +350,12 @@ impl ServerBuilder {
     /// Sets the hook for incidents with clients, for hosts that count them, raise alarms or block
     /// clients. By default there is no hook.
     ///
-    /// An incident is a failed handler, or a refused request: a request that is malformed, too
-    /// long, one too many or not allowed. The hook may be called on any thread, and on several
+    /// An incident is a failed handler or a refused request. A refused request is malformed, too
+    /// long, above a limit, or not allowed. The hook may be called on any thread, and on several
     /// threads at once. It should be quick.
     ///
-    /// A program can distinguish the few kinds of incidents without parsing text. Most incidents
-    /// also appear in the [log](Self::on_log).
+    /// [`ServerEvent::kind`] distinguishes the kinds of incidents, so a program need not parse the
+    /// text. Most incidents also appear in the [log](Self::on_log).
     pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
         self.inner.on_event = Some(Arc::new(hook));
         self
@@ -772,7 +772,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a step that needs all settings.
+    /// Adds a step that [`build`](Self::build) runs when all settings are known and the tools are
+    /// added.
     pub(super) fn finishing(
         mut self,
         step: impl FnOnce(&mut Inner) -> Result<()> + Send + Sync + 'static,

@@ -65,8 +65,8 @@ struct Call {
 }
 
 impl Context {
-    /// Creates a context. If the memory budget is used up by large requests, refuses the request
-    /// and returns `None`.
+    /// Creates a context. If the request is large and the memory budget has no space for it,
+    /// refuses the request and returns `None`.
     pub(super) fn new(
         link: Arc<Conversation>,
         request: Request,
@@ -170,8 +170,8 @@ impl Context {
         self.0.task.as_ref()
     }
 
-    /// Returns the `_meta` entry that links a message to the call's task. Returns `None` unless the
-    /// task is one of the legacy era.
+    /// Returns the `_meta` entry that links a message to the call's task. Returns `None` if the
+    /// call is not a task, or if the task belongs to the modern era.
     fn related_task(&self) -> Option<(String, Value)> {
         let task = self.0.task.as_ref().filter(|task| !task.is_modern())?;
         let related = json!({ "taskId": task.id() });

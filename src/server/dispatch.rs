@@ -293,7 +293,7 @@ impl Conversation {
         Self::with(server, None, true, SessionState::default(), attendance)
     }
 
-    /// Creates the conversation with all HTTP clients that have no session.
+    /// Creates a conversation with all HTTP clients that have no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
         Self::with(server, None, true, SessionState::default(), None)
@@ -633,8 +633,8 @@ impl Conversation {
         responder.identity().or(self.principal.as_ref())
     }
 
-    /// Checks that the server declares the capability of the method, as `has` tells. If not,
-    /// returns the error "method not found".
+    /// Returns the error "method not found" if `has` is false. `has` tells whether the server
+    /// declares the capability of the request's method.
     pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
         if has {
             return Ok(());

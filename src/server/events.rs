@@ -117,7 +117,8 @@ impl ServerEvent {
     }
 }
 
-/// Tracks when the session of a connection begins and ends, and reports both to the host.
+/// The tracker of a connection's session. It reports the begin and the end of the session to the
+/// host.
 pub(super) struct Attendance {
     hook: SessionHook,
     state: Mutex<State>,

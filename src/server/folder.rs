@@ -100,7 +100,7 @@ impl Folder {
         }
     }
 
-    /// Reads the requested file: as text if the file is UTF-8, otherwise as bytes.
+    /// Reads the requested file: as text if the file is UTF-8 without NUL, otherwise as bytes.
     ///
     /// # Errors
     ///

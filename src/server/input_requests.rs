@@ -108,7 +108,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     Ok(())
 }
 
-/// Collects the answers to input requests that were sent together.
+/// A collector of the answers to input requests that were sent together.
 struct AnswerCollector(Mutex<Option<Gathered>>);
 
 struct Gathered {

@@ -13,8 +13,8 @@
 //! **Threads.** Handlers run on the worker threads of the connection that the call came from, up to
 //! [`max_workers`](crate::transport::Limits::max_workers) at once. A handler may keep its call
 //! ([`ToolCall`], [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and return; the pending
-//! call then occupies no worker. New connections never wait for a handler, and neither do requests
-//! for lists.
+//! call then occupies no worker. New connections never wait for a handler. Requests for lists wait
+//! for a worker only if the server has guards, since guards are code of the host.
 
 mod ask_error;
 mod asking;

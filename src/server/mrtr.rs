@@ -302,7 +302,7 @@ impl MrtrState {
     }
 }
 
-/// The reason why a call can't continue.
+/// The reason why a call can't be restored from its state and the client's answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     /// The content of the state can't be parsed.

@@ -55,8 +55,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Creates a limit of `requests` requests within `per` for each caller. All requests that
-    /// guards check count.
+    /// Creates a limit of `requests` requests within `per` for each caller. Every request that is
+    /// passed to the guards counts.
     pub fn new(requests: NonZeroU32, per: Duration) -> Self {
         Self {
             requests,

@@ -15,8 +15,8 @@
 //! before a `{+…}` match as little as possible. The `{+…}` and all other expressions match as much
 //! as possible, from left to right.
 //!
-//! **Complexity:** for each expression, and for each text between expressions, the time is linear
-//! in the length of the URI. The memory is one bit for each byte of the URI.
+//! **Complexity:** for each expression and each text between expressions, the time is linear in the
+//! length of the URI, and the memory is one bit for each byte of the URI.
 //!
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 

@@ -113,7 +113,8 @@ impl Denied {
     }
 }
 
-/// Makes the responses for denied requests, with the challenges for the configured authentication.
+/// A factory for the responses to denied requests. The responses have the challenges of the
+/// configured authentication.
 pub(super) struct Challenger(Access);
 
 impl Challenger {
@@ -250,8 +251,8 @@ fn quotable(text: &str) -> String {
     text.chars().filter(allowed).collect()
 }
 
-/// Chooses the response head for the answer to one request. The reason of a refusal is recorded
-/// before the answer is known.
+/// A handle that chooses the response head for the answer to one request. The reason of a refusal
+/// is recorded first, and is used when the answer is known.
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
     era: Era,
@@ -275,7 +276,7 @@ enum Note {
         reason = "one pointer for the many that have none"
     )]
     Scopes(Box<BTreeSet<String>>),
-    /// The host's permission hook refused the request.
+    /// A guard of the host refused the request with a protocol error.
     OfGuard,
 }
 

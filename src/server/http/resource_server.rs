@@ -25,8 +25,8 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// An OAuth 2.1 resource server, to which clients authorize with access tokens of an authorization
 /// server.
 ///
-/// A request needs a token in its `Authorization` field. The verifier must accept the token, it
-/// must be issued for this server, and it must not have expired. Otherwise the answer is status
+/// A request needs a token in its `Authorization` field. The verifier must accept the token. The
+/// token must be issued for this server, and must not have expired. Otherwise the answer is status
 /// 401, with a challenge that says where to get tokens. If a scope is missing, the answer is status
 /// 403 with the required scopes. The metadata that the challenge refers to is public, at the paths
 /// of RFC 9728.
@@ -69,7 +69,7 @@ pub struct ResourceServer {
     proofs: Option<Arc<dyn ProofCheck>>,
 }
 
-/// Checks that the sender of a token has the key that the token is bound to.
+/// A check that the sender of a token has the key that the token is bound to.
 pub(super) trait ProofCheck: Send + Sync {
     /// Returns whether tokens that are not bound to a key are refused.
     fn is_required(&self) -> bool;

@@ -780,7 +780,7 @@ impl Sender for Nowhere {
     }
 }
 
-/// Implements [`Control`] for a connection that many clients share.
+/// The [`Control`] of a connection that many clients share.
 #[derive(Debug)]
 struct Everybody(String);
 

@@ -25,13 +25,13 @@ const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
 /// The digest and the size of a file.
 pub(super) type Identity = (Digest, u64);
 
-/// A file of a skill. `F` is what a request to read the file needs.
+/// A file of a skill. `F` is the type of the target, which serves requests to read the file.
 pub(super) struct BuiltFile<F> {
-    /// The normalized URI.
+    /// The normalized URI of the file.
     pub(super) key: String,
     /// The metadata of the file as a resource.
     pub(super) resource: Resource,
-    /// `None` if the bytes are made when the file is read.
+    /// The digest and the size. `None` if a function of the host makes the bytes at each read.
     pub(super) identity: Option<Identity>,
     pub(super) target: F,
 }
@@ -43,7 +43,7 @@ pub(super) struct BuiltSkill<F> {
     pub(super) files: Vec<BuiltFile<F>>,
     /// Texts for the log of the host.
     pub(super) warnings: Vec<String>,
-    /// The folder that the skill was found in.
+    /// The folder that the skill was found in; empty if the skill was made in code.
     pub(super) origin: PathBuf,
 }
 
@@ -52,7 +52,8 @@ pub(super) struct FileSource<B> {
     /// The path below the skill's directory, with `/` between the names.
     pub(super) path: String,
     pub(super) identity: Option<Identity>,
-    /// Whether the content is text; `None` if the content is made when the file is read.
+    /// Whether the content is text; `None` if a function of the host makes the content at each
+    /// read.
     pub(super) is_text: Option<bool>,
     pub(super) body: B,
 }
@@ -71,8 +72,8 @@ pub(super) struct SkillSource<B> {
 }
 
 impl<B> SkillSource<B> {
-    /// Builds the skill and checks it against all rules. `target` makes what a request to read a
-    /// file needs.
+    /// Builds the skill and checks it against all rules. `target` makes the target of each file,
+    /// which serves requests to read the file.
     pub(super) fn build<F>(
         self,
         limits: &SkillLimits,
@@ -156,7 +157,8 @@ fn resource_of<B>(
     resource
 }
 
-/// Checks the rules that hold for dynamic skills too, whose entry has no list of files.
+/// Checks the rules about the files of a skill. Unlike the rules about the manifest, these rules
+/// also hold for a dynamic skill, whose entry has no manifest.
 fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimits) -> Result<()> {
     let uri = entry.uri();
     let (found, max) = (files.len(), limits.max_files);

@@ -35,8 +35,8 @@ impl SkillOptions {
     /// Sets whether clients may list the directories of skills with `resources/directory/read`.
     /// Defaults to yes.
     ///
-    /// The directories above skills can be listed too. So such a listing also names the skills that
-    /// are [unlisted](super::PublishedSkill::unlisted).
+    /// The directories above skills can be listed too. These listings also contain
+    /// [unlisted](super::PublishedSkill::unlisted) skills.
     pub fn directory_read(mut self, directory_read: bool) -> Self {
         self.directory_read = directory_read;
         self
@@ -72,7 +72,7 @@ impl SkillOptions {
         self
     }
 
-    /// Returns the settings that the server declares.
+    /// Returns the settings of the extension, which the server declares to clients.
     pub(super) fn capability(&self) -> SkillsCapability {
         SkillsCapability {
             directory_read: self.directory_read,
@@ -88,9 +88,9 @@ pub struct SkippedSkill {
     /// The path of the skill's folder, or of the link or special file that was found outside of
     /// skills.
     pub path: PathBuf,
-    /// The reason. [`ErrorKind::Limit`](crate::ErrorKind::Limit): the skill is too large.
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io): it can't be read.
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): it breaks another rule.
+    /// The reason. [`ErrorKind::Limit`](crate::ErrorKind::Limit): the skill exceeds a limit.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): a file or folder can't be read.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): another rule is broken.
     pub reason: Error,
 }
 
@@ -101,14 +101,14 @@ pub struct SkippedSkill {
 pub struct SkillChanges {
     /// The skills that are new.
     pub added: Vec<String>,
-    /// The skills whose entry has changed: any of their files.
+    /// The skills whose entry has changed. If any file of a skill changes, its entry changes too.
     pub changed: Vec<String>,
     /// The skills that are no longer published.
     pub removed: Vec<String>,
 }
 
 impl SkillChanges {
-    /// Whether no skill differs from before.
+    /// Returns whether no skill differs from before.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }

@@ -54,7 +54,7 @@ pub(in crate::server) struct Tasks {
 
 /// The properties of a new task.
 pub(super) struct NewTask {
-    /// The client that owns the task in the limits of the server.
+    /// The client whose shares of the server's limits the task uses.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
     pub(super) revision: ProtocolVersion,

@@ -44,8 +44,8 @@ const MAX_TOKEN: usize = 16 << 10;
 ///
 /// Issuers are compared exactly. RFC 9068, section 4, requires this for `iss`, and RFC 8414,
 /// section 3.3, requires it for the issuer in metadata. So `https://login.example` and
-/// `https://login.example/` are two issuers. Use the issuer in the tokens of your authorization
-/// server.
+/// `https://login.example/` are two issuers. Pass the issuer exactly as your authorization server
+/// writes it in its tokens.
 ///
 /// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of the key,
 /// and only if the server accepts bound tokens
