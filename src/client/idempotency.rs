@@ -1,5 +1,6 @@
-//! Retry safety: which requests are idempotent. These are requests that only read, and calls of
-//! tools that declare themselves idempotent or read-only.
+//! Retry safety: which requests are idempotent. These are requests that only read, requests that
+//! set a value (`logging/setLevel`), and calls of tools that declare themselves idempotent or
+//! read-only.
 //!
 //! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26). The annotations are hints,
 //! and only the host can decide to trust them.

@@ -8,9 +8,9 @@ use crate::error::Error;
 /// [`ClientBuilder::restart`](super::ClientBuilder::restart).
 ///
 /// The delays use exponential back-off with jitter. The first delay is
-/// [`first_delay`](Self::first_delay), and each further delay is twice as long. Each delay is
-/// shortened at random by up to one half, so that several clients of one server do not reconnect at
-/// the same time.
+/// [`first_delay`](Self::first_delay), and each further delay is twice as long, up to
+/// [`max_delay`](Self::max_delay). Each delay is shortened at random by up to one half, so that
+/// several clients of one server do not reconnect at the same time.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! Skills with the label of their server, and the list of one server.
+//! Skills with the label of their server, and the list of the skills of one server.
 
 use std::collections::BTreeMap;
 use std::fmt;
