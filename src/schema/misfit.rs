@@ -35,8 +35,9 @@ const MAX_NAME_CHARS: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The index of the list entry that has the dropped part, in the list that the peer sent. The
-    /// first entry has the index 0. Absent if the dropped part is outside of lists.
+    /// The index of the list entry that contains the dropped part, or that was dropped itself.
+    /// Counted from 0 in the list that the peer sent. Absent if the dropped part is outside of
+    /// lists.
     pub index: Option<usize>,
     /// The `name` of the list entry, or its `uri` or `uriTemplate` if it has no name. Absent if it
     /// has none of the three.
@@ -118,7 +119,7 @@ thread_local! {
     static READ: RefCell<Read> = const { RefCell::new(Read::new()) };
 }
 
-/// The state of the text that is being read.
+/// The position in the text that is being read, and the misfits that were found so far.
 struct Read {
     path: Vec<Step>,
     misfits: Vec<Misfit>,
@@ -259,9 +260,10 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read. The path contains the step to this part while the `Part` exists.
+/// A member or list entry that is being read. While a `Part` exists, the path of this thread
+/// contains the step to this member or entry.
 struct Part {
-    /// The number of misfits that were recorded before this part.
+    /// The number of misfits that were recorded before this member or entry was read.
     before: usize,
 }
 
@@ -274,8 +276,8 @@ impl Part {
         Self { before }
     }
 
-    /// Records that the part is dropped. Removes the records of other dropped parts inside this
-    /// part.
+    /// Records that the member or entry is dropped. Removes the misfits that were recorded inside
+    /// it.
     fn leave_out(self, error: &serde_json::Error) {
         let reason = without_position(error);
         READ.with_borrow_mut(|read| {

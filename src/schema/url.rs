@@ -60,7 +60,8 @@ impl<'a> Url<'a> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whether the host name of the URL is the name or a loopback address of this machine.
+    /// Whether the host of the URL is `localhost`, a name that ends in `.localhost`, or a loopback
+    /// address.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback_host(self.host)
     }
