@@ -428,11 +428,11 @@ impl ClientBuilder {
     ///
     /// A schema is known after [`list_tools`](Client::list_tools) or
     /// [`tool_pages`](Client::tool_pages) has returned it. The schema becomes unknown when the
-    /// server announces that its tools have changed, or when the server is lost. If the output
-    /// schema of a tool is unusable, a call of the tool fails before it is sent. A result that does
-    /// not match the schema, or lacks structured content, fails with [`ErrorKind::Protocol`].
-    /// [`Error::result`] returns the failed result. Results that report a tool error are not
-    /// checked.
+    /// server announces that its tools have changed, or when the connection to the server ends. If
+    /// the output schema of a tool is unusable, a call of the tool fails before it is sent. A
+    /// result that does not match the schema, or lacks structured content, fails with
+    /// [`ErrorKind::Protocol`]. [`Error::result`] returns the failed result. Results that report a
+    /// tool error are not checked.
     ///
     /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
@@ -447,15 +447,17 @@ impl ClientBuilder {
         self
     }
 
-    /// Restarts a lost server and negotiates again. Defaults to no restart. Requires a transport
-    /// that can create [another](Transport::again) transport with the same settings, such as a
-    /// child process.
+    /// Restarts the server when its connection ends unexpectedly, for example because the child
+    /// process crashed, and negotiates again. Defaults to no restart. Requires a transport that can
+    /// create [another](Transport::again) transport with the same settings, such as a child
+    /// process.
     ///
-    /// Calls in flight when the server is lost fail with [`ErrorKind::Closed`]. [`Error::was_sent`]
-    /// shows whether such a call may have had an effect. Calls that were not sent wait for the new
-    /// server, within their deadline. [Subscriptions](super::Subscription) are renewed and receive
+    /// Calls that are in flight when the connection ends fail with [`ErrorKind::Closed`].
+    /// [`Error::was_sent`] shows whether such a call may have had an effect. Calls that were not
+    /// sent wait for the restarted server, within their deadline.
+    /// [Subscriptions](super::Subscription) are renewed and receive
     /// [`Event::EverythingChanged`](super::Event::EverythingChanged). [`Client::capabilities`] and
-    /// similar methods then return the new server's values.
+    /// similar methods then return the values of the restarted server.
     ///
     /// Spec: Transports, stdio, "Unexpected Termination" (2026-07-28).
     pub fn restart(mut self, restart: Restart) -> Self {
@@ -466,11 +468,11 @@ impl ClientBuilder {
     /// Sets a hook for connection events. Defaults to no hook; the events are also logged.
     ///
     /// With [`restart`](Self::restart) the hook runs on the restarting thread, which waits until
-    /// the hook returns. Events are reported one at a time and in order. Without restarts, a lost
-    /// server is reported as [`ConnectionEvent::GivenUp`], on a thread of the connection. A close
-    /// by the client itself is not reported.
+    /// the hook returns. Events are reported one at a time and in order. Without restarts, the
+    /// unexpected end of the connection is reported as [`ConnectionEvent::GivenUp`], on a thread of
+    /// the connection. A close by the client itself is not reported.
     ///
-    /// If the hook calls the server while the server is lost, the call fails at once.
+    /// If the hook calls the server while the server is not connected, the call fails at once.
     pub fn on_connection_event(
         mut self,
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,

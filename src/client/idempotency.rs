@@ -61,7 +61,7 @@ impl HarmlessTools {
         }
     }
 
-    /// Forgets all tools, because the server's list of tools has changed.
+    /// Forgets all idempotent tools, because the server's list of tools has changed.
     pub(super) fn forget(&self) {
         self.0.lock().clear();
     }

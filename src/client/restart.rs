@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// The restart policy for a lost server, such as a crashed child process. See
-/// [`ClientBuilder::restart`](super::ClientBuilder::restart).
+/// The restart policy for a server whose connection ended unexpectedly, for example because the
+/// child process crashed. See [`ClientBuilder::restart`](super::ClientBuilder::restart).
 ///
 /// The delays use exponential back-off with jitter. The first delay is
 /// [`first_delay`](Self::first_delay), and each further delay is twice as long, up to
@@ -111,8 +111,8 @@ impl Restart {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// The server was lost, or a restart failed. The server will be restarted after a delay. Calls
-    /// that were in flight have failed.
+    /// The connection to the server ended unexpectedly, or a restart failed. The server will be
+    /// restarted after a delay. Calls that were in flight have failed.
     #[non_exhaustive]
     Lost {
         /// The error that ended the connection or the attempt.
@@ -129,7 +129,7 @@ pub enum ConnectionEvent {
         /// The number of the successful attempt.
         attempt: u32,
     },
-    /// The client has given the server up and will not restart it again. Further calls fail.
+    /// The client has given the server up: no restart follows, and further calls fail.
     #[non_exhaustive]
     GivenUp {
         /// The error that ended the last connection or attempt.

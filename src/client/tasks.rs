@@ -301,8 +301,8 @@ impl TaskHandle {
     ///
     /// # Errors
     ///
-    /// As other calls; [`ErrorKind::Peer`] when the server does not know the task or has removed
-    /// it.
+    /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the server does not know the task or has
+    /// removed the task.
     pub fn status(&self) -> Result<TaskStatus> {
         Ok(self.look(&mut CallOptions::new())?.status)
     }
