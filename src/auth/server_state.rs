@@ -72,7 +72,8 @@ pub(super) struct State {
     /// change. A request carries the number of its tokens, which distinguishes them from newer
     /// tokens.
     pub(super) number: u64,
-    /// The number of logins: incremented when the tokens change in another way than by a refresh.
+    /// The number of logins and deletions: incremented when the tokens change in another way than
+    /// by a refresh.
     pub(super) logins: u64,
     /// Whether the tokens were loaded from the store.
     pub(super) was_loaded: bool,
