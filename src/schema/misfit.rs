@@ -50,10 +50,10 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// The maximum number of misfits that are stored for one result.
+    /// The maximum number of dropped parts that are stored for one result.
     pub(crate) const MAX_KEPT: usize = 1000;
 
-    /// Makes the misfit for a result that could not be read at all.
+    /// Makes the description of a result that could not be read at all.
     #[cfg(feature = "cffi")]
     pub(crate) fn of_all(error: &serde_json::Error) -> Self {
         Self {
@@ -75,7 +75,8 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The misfits of a result. This type is used for a field that is not part of the message.
+/// The parts of a result that were dropped as invalid. This type is used for a field of the
+/// result's struct that is not part of the message.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Misfits(Option<Box<[Misfit]>>);
 
@@ -108,7 +109,7 @@ enum ReadingMode {
     Plain,
     /// Values are read as in `Plain`, but deviations from the specification are errors.
     Strict,
-    /// Each member is read by itself. An empty array is accepted for an empty object.
+    /// Each member is read separately. An empty array is accepted for an empty object.
     RawObject,
     /// Values are read as in `RawObject`, and invalid parts are dropped where possible.
     Entries,
@@ -211,7 +212,7 @@ pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json
     reading(ReadingMode::Strict, || serde_json::from_str(text))
 }
 
-/// Whether the current mode reads each member and each list entry by itself.
+/// Whether the current mode reads each member and each list entry separately.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
     matches!(
@@ -230,7 +231,8 @@ pub(super) fn drops() -> bool {
     READING_MODE.get() == ReadingMode::Entries
 }
 
-/// Reads a part of a text by itself. Accepts an empty array where an empty object is expected.
+/// Deserializes the text of one member or list entry. Accepts an empty array where an empty object
+/// is expected.
 fn read_part<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     or_empty_object(text, |text| serde_json::from_str(text))
 }
@@ -296,7 +298,8 @@ impl Drop for Part {
     }
 }
 
-/// Reads a member by itself into `slot`. If the member is dropped, it counts as absent.
+/// Reads a member separately from the rest of its object, into `slot`. A dropped member counts as
+/// absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     slot: &mut Option<T>,
     name: &'static str,
@@ -315,7 +318,8 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads a list. If the current mode reads each part by itself, each entry is read by itself.
+/// Reads a list. If the current mode reads members and entries separately, each entry of the list
+/// is read separately.
 pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,

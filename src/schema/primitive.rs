@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::json::{Extra, JsonSchema, Number, Whole};
 use crate::error::{Excerpt, Result};
 
-/// The schema of a form: the form's fields, in the order of the JSON Schema. [`of`](Self::of) makes
-/// this type from a JSON Schema, and [`to_schema`](Self::to_schema) makes the JSON Schema.
+/// The schema of a form: the form's fields, in display order. [`of`](Self::of) makes this type from
+/// a JSON Schema, and [`to_schema`](Self::to_schema) makes the JSON Schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {

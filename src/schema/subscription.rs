@@ -69,7 +69,7 @@ impl SubscriptionFilter {
 pub struct SubscriptionsListenRequestParams {
     /// The filter: the changes that the client subscribes to.
     pub notifications: SubscriptionFilter,
-    /// Metadata of the request (`_meta`). Each request needs it; a client of this library adds it.
+    /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
     pub meta: Option<RequestMetaObject>,
 }
 
