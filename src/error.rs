@@ -64,7 +64,7 @@ pub enum ErrorKind {
     /// Too many requests are in flight. Nothing was sent. Wait for a request to finish and try
     /// again.
     Busy,
-    /// This side cancelled the call. The peer has been notified.
+    /// This side cancelled the call. If the request was sent, the peer has been notified.
     Cancelled,
     /// The connection is closed or the peer has gone. Connect again. [`Error::was_sent`] is true if
     /// the request may have had an effect.
@@ -91,8 +91,8 @@ pub enum ErrorKind {
     /// The call is not allowed in the present state, for example a second claim of the standard
     /// streams.
     State,
-    /// No answer arrived in time. The peer has been notified that the call is cancelled. If
-    /// [`Error::was_sent`] is true, the outcome of the request is unknown.
+    /// No answer arrived in time. If [`Error::was_sent`] is true, the peer has been notified that
+    /// the call is cancelled, and the outcome of the request is unknown.
     Timeout,
     /// The peer, its revision or this build does not support the call. Nothing was sent.
     Unsupported,
