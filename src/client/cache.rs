@@ -245,8 +245,8 @@ impl ClientCache {
         self.changed(None);
     }
 
-    /// Removes the cached responses of a lost server. The cache is unused until the client knows
-    /// the next server.
+    /// Removes the cached responses of the server, because its connection ended. The cache is
+    /// unused until the client knows the next server.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
         if let Some(scope) = self.scope.lock().take() {

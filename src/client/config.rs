@@ -281,7 +281,7 @@ impl ServerConfig {
     }
 
     /// Returns the transport of a server with a command. The caller may change the returned
-    /// [`Child`] before it connects: for example, [`Child::env`] takes precedence over the file.
+    /// [`Child`] before connecting: for example, [`Child::env`] takes precedence over the file.
     ///
     /// The working directory is `cwd`. Without `cwd`, it is the workspace folder for the file of a
     /// project (`.mcp.json`, or a file in a folder such as `.vscode`), otherwise the working
@@ -324,7 +324,7 @@ impl ServerConfig {
     }
 
     /// Returns the HTTP transport of a server with a URL. The caller may change the returned
-    /// [`Http`] before it connects, for example to log in.
+    /// [`Http`] before connecting, for example to log in.
     ///
     /// # Errors
     ///

@@ -102,7 +102,8 @@ pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
 }
 
 impl ClientConnection {
-    /// Returns the session mode and the header fields of a request.
+    /// Returns how a request is sent: in the session, or stateless with header fields that describe
+    /// the request.
     pub(super) fn request_kind(&self, method: &str, params: &str) -> Result<RequestKind> {
         if !self.is_stateless() {
             return Ok(RequestKind::InSession);

@@ -87,8 +87,8 @@ impl Restart {
     }
 
     /// Sets whether idempotent calls are retried automatically on the restarted server, although
-    /// the lost server may have executed them. Defaults to no, because a retry relies on the
-    /// server's own claims.
+    /// the server may have executed the calls before its connection ended. Defaults to no, because
+    /// a retry relies on the server's own claims.
     ///
     /// The setting applies to reading and listing, and to tools that declare themselves read-only
     /// or idempotent ([`ToolAnnotations`]) in a list that this client has read. Calls that were not
@@ -173,7 +173,7 @@ impl Attempts {
         Self { settings, made: 0 }
     }
 
-    /// Records how long the server was up before it was lost.
+    /// Records how long the server was up before its connection ended.
     pub(super) fn was_up(&mut self, uptime: Duration) {
         if uptime >= self.settings.reset_after {
             self.made = 0;

@@ -268,7 +268,7 @@ impl SkillCache {
         Ok(true)
     }
 
-    /// Creates a folder and its origin, if they do not exist.
+    /// Creates a folder and its file `origin.json`, if they do not exist.
     fn make(&self, folder: &Path, origin: &Origin) -> Result<()> {
         make_folder(folder, false).map_err(|error| {
             failed(

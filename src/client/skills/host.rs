@@ -67,7 +67,7 @@ impl Client {
 
 impl Skills {
     /// Sets the limits for one skill. Defaults to 512 files and 16 MiB, which every host accepts. A
-    /// larger skill is declined before one of its files is read.
+    /// larger skill is declined before any of its files is read.
     pub fn limits(mut self, limits: SkillLimits) -> Self {
         self.0.limits = limits;
         self
@@ -190,7 +190,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load).
+    /// As [`load`](Self::load), except that neither the hook nor a parser is needed.
     // E-SKILL-C-71
     pub fn preview(&self, skill: &RemoteSkill) -> Result<SkillContent> {
         self.preview_file(skill, skill.entry().uri().as_str())
@@ -200,7 +200,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// As [`LoadedSkill::read`].
+    /// As [`preview`](Self::preview). [`ErrorKind::Protocol`] when the skill does not have the file.
     pub fn preview_file(&self, skill: &RemoteSkill, uri: &str) -> Result<SkillContent> {
         self.0.check(skill)?;
         self.read(skill, uri, CallOptions::new())

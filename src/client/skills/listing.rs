@@ -101,7 +101,7 @@ impl RemoteSkill {
     }
 }
 
-/// An entry of a list of skills that can't be used.
+/// An unusable entry of a list of skills.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InvalidSkill {
