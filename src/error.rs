@@ -352,8 +352,6 @@ impl Error {
     }
 }
 
-/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
-/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 /// Converts an error of the operating system, so that `?` works in functions that return
 /// [`Result`]. The kind is [`ErrorKind::Io`].
 impl From<std::io::Error> for Error {
@@ -365,6 +363,8 @@ impl From<std::io::Error> for Error {
     }
 }
 
+/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
+/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;
