@@ -1,4 +1,4 @@
-//! The restart policy for a lost server: back-off and number of attempts.
+//! The restart policy of a client: back-off and number of attempts.
 
 use std::time::Duration;
 
@@ -70,11 +70,10 @@ impl Restart {
     }
 
     /// Limits the number of consecutive attempts to restart the server. After the last attempt the
-    /// client gives the server up. Defaults to 10. With 0 the client gives a lost server up at
-    /// once.
+    /// client gives the server up. Defaults to 10. With 0 the client makes no attempt.
     ///
-    /// If a restarted server is lost before its uptime reaches [`reset_after`](Self::reset_after),
-    /// the counting of attempts continues.
+    /// If the connection to a restarted server ends before the uptime reaches
+    /// [`reset_after`](Self::reset_after), the counting of attempts continues.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self

@@ -126,7 +126,7 @@ struct State {
     generation: Option<Arc<ClientConnection>>,
     connection: Option<Connection>,
     since: Instant,
-    /// Whether the host was notified of the loss of the server. Used only without restarts.
+    /// Whether the host was notified that the connection ended. Used only without restarts.
     is_end_reported: bool,
     /// The connection that is being opened. A close of the client ends this connection.
     opening: Option<Connection>,

@@ -412,7 +412,7 @@ struct Cached {
     used: SystemTime,
 }
 
-/// Returns the hexadecimal digits of a digest, which are a file name.
+/// Returns the hexadecimal digits of a digest, which are used as a file name.
 fn hex(digest: &Digest) -> String {
     digest.to_string().replace("sha256:", "")
 }
