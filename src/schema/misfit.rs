@@ -184,12 +184,12 @@ fn reading<T>(mode: ReadingMode, read: impl FnOnce() -> T) -> T {
     read()
 }
 
-/// Reads an invalid text again, in the mode in which each member is read by itself.
+/// Reads an invalid text again, in the mode in which each member is read separately.
 pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     in_members(|| read_part(text))
 }
 
-/// Runs `read` in the lenient mode in which each member is read by itself. An empty array is
+/// Runs `read` in the lenient mode in which each member is read separately. An empty array is
 /// accepted for an empty object.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
     check_thread_locals()?;
