@@ -64,7 +64,8 @@ pub enum ErrorKind {
     /// Too many requests are in flight. Nothing was sent. Wait for a request to finish and try
     /// again.
     Busy,
-    /// This side cancelled the call. If the request was sent, the peer has been notified.
+    /// This side cancelled the call, or the user refused the input that the call needs. If a
+    /// request was in flight, the peer has been notified.
     Cancelled,
     /// The connection is closed or the peer has gone. Connect again. [`Error::was_sent`] is true if
     /// the request may have had an effect.
@@ -94,7 +95,9 @@ pub enum ErrorKind {
     /// No answer arrived in time. If [`Error::was_sent`] is true, the peer has been notified that
     /// the call is cancelled, and the outcome of the request is unknown.
     Timeout,
-    /// The peer, its revision or this build does not support the call. Nothing was sent.
+    /// The peer, its revision, this side or this build does not support the call.
+    /// [`Error::was_sent`] is false if the call was refused before it was sent, which is the usual
+    /// case.
     Unsupported,
 }
 
