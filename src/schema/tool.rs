@@ -50,7 +50,7 @@ pub struct Tool {
     /// The schema of the tool's structured result. Since 2025-06-18. Up to 2025-11-25 it has to be
     /// the schema of an object; in later revisions any schema is allowed.
     pub output_schema: Option<JsonSchema>,
-    /// Hints about the behaviour of the tool. Since 2025-03-26.
+    /// Hints about the behavior of the tool. Since 2025-03-26.
     pub annotations: Option<ToolAnnotations>,
     /// The way in which calls of the tool are executed. 2025-11-25 only.
     pub execution: Option<ToolExecution>,
@@ -111,7 +111,7 @@ impl Tool {
         description: String,
         /// Sets the schema of the tool's structured result. Since 2025-06-18.
         output_schema: JsonSchema,
-        /// Sets hints about the behaviour of the tool. Since 2025-03-26. For one hint,
+        /// Sets hints about the behavior of the tool. Since 2025-03-26. For one hint,
         /// [`read_only`](Self::read_only) and the like are shorter.
         annotations: ToolAnnotations,
         /// Sets the way in which calls of the tool are executed. 2025-11-25 only.
@@ -178,7 +178,7 @@ impl FitTo for Tool {
     }
 }
 
-/// Hints about the behaviour of a tool. The hints come from the server and may be wrong.
+/// Hints about the behavior of a tool. The hints come from the server and may be wrong.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
