@@ -74,13 +74,15 @@ impl Context {
     ///
     /// The fields of `T` are texts, numbers, `bool`, enums without data, lists of such enums, or an
     /// `Option` of one of these types. The documentation of a field becomes its description. A
-    /// field with the attribute `#[serde(default)]` or of type `Option` may be left empty.
+    /// field with the attribute `#[serde(default)]` or of type `Option` may be left empty. The
+    /// fields that must be filled in come first, in their order.
     /// [`ServerBuilder::form`](super::ServerBuilder::form) checks the type when the server is built.
     ///
     /// # Errors
     ///
-    /// See [`AskError`]. An [`ErrorKind::Invalid`] failure when `T` is not a form, or when the
-    /// content that the client sent does not fit `T`.
+    /// See [`AskError`]. An [`ErrorKind::Invalid`] failure when `T` is not a form, or when `T`
+    /// refuses content that fits the form. If the content does not fit the form, the user is asked
+    /// again.
     ///
     /// # Examples
     ///
@@ -116,9 +118,10 @@ impl Context {
             ElicitAction::Decline => return Ok(Elicited::Declined),
             _ => return Ok(Elicited::Cancelled),
         }
-        let content = answer.read().and_then(|content| {
-            let missing = || Error::new(ErrorKind::Invalid, "the accepted form has no content");
-            content.ok_or_else(missing)
+        // Some clients leave out the content of a form without required fields.
+        let content = answer.read().and_then(|content| match content {
+            Some(content) => Ok(content),
+            None => JsonSchema::parse("{}")?.read(),
         });
         let content = content.map_err(|error| self.unable(key, error))?;
         Ok(Elicited::Accepted(content))
@@ -154,7 +157,13 @@ fn form_of<T: schemars::JsonSchema>() -> Result<JsonSchema> {
     if schema["required"].is_array() {
         form["required"] = schema["required"].take();
     }
-    JsonSchema::new(&form)
+    let mut form = ElicitSchema::of(&JsonSchema::new(&form)?)?;
+    // The members of a JSON object are sorted by name here, but `required` has the declared order.
+    let required = &form.required;
+    let place = |name: &String| required.iter().position(|field| field == name);
+    form.properties
+        .sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+    form.to_schema()
 }
 
 /// Rewrites the schema of a field with the keywords that forms have: no `null`, no formats that
@@ -239,4 +248,25 @@ fn titled(choice: &Value) -> Vec<Value> {
         json!({ "const": value, "title": title })
     });
     choices.collect()
+}
+
+#[cfg(all(test, feature = "schemars", not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn required_fields_come_first_in_their_order() {
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct Form {
+            z: String,
+            b: Option<u8>,
+            m: bool,
+            a: Option<f64>,
+        }
+        let form = form_of::<Form>().expect("a form");
+        let fields = ElicitSchema::of(&form).expect("fields").properties;
+        let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["z", "m", "a", "b"]);
+    }
 }

@@ -26,7 +26,7 @@ use super::input_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::json::from_bytes;
 use crate::schema::{
-    ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
+    ElicitRequestParams, ElicitSchema, InputRequest, InputRequests, InputResponse, InputResponses,
 };
 
 /// The maximum number of round trips for input requests in one call. A call that needs more round
@@ -100,8 +100,15 @@ impl Answer {
         let ElicitRequestParams::Form(form) = &request.params else {
             return true;
         };
-        let answer = response.elicit_result();
-        answer.is_ok_and(|answer| !answer.is_accepted() || form.check_answer(&answer).is_ok())
+        let Ok(answer) = response.elicit_result() else {
+            return false;
+        };
+        // Some clients leave out the content of a form without required fields.
+        let needs_none = || {
+            let fields = ElicitSchema::of(&form.requested_schema);
+            answer.content.is_none() && fields.is_ok_and(|fields| fields.required.is_empty())
+        };
+        !answer.is_accepted() || form.check_answer(&answer).is_ok() || needs_none()
     }
 }
 
@@ -341,7 +348,7 @@ fn not_json(error: &serde_json::Error) -> Error {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
+    use crate::schema::{ElicitResult, JsonSchema};
 
     fn question(text: &str) -> InputRequest {
         ElicitRequestParams::form(text, JsonSchema::any_object()).into()

@@ -1,11 +1,12 @@
 //! Rust types in place of JSON: derived schemas of decorated tools, and typed questions to users.
 
 use mcplink::ErrorKind;
-use mcplink::schema::{JsonSchema, Tool};
+use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::{Context, Elicited, HandlerError, Json, Server, ServerBuilder, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::played::play_client;
 use crate::scripted::ScriptedClient;
 
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -141,25 +142,14 @@ fn asking() -> ServerBuilder {
         .tool("remove", "Removes everything", remove)
 }
 
-/// The `_meta` of a client whose user can fill in forms.
-fn with_forms() -> Value {
-    json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}})
-}
-
 /// Calls a tool, answers its one question, and returns the question and the text of the result.
 fn answered(tool: &str, answer: &Value) -> (Value, String) {
     let server = asking().build().unwrap();
-    let mut client = ScriptedClient::of(&server);
-    let asked = client.ask_modern("tools/call", json!({ "name": tool, "_meta": with_forms() }));
+    let mut client = play_client(&server, ProtocolVersion::LATEST, json!({"elicitation": {}}));
+    let asked = client.call(tool);
     let questions = asked["result"]["inputRequests"].as_object().unwrap();
     let (key, question) = questions.iter().next().unwrap();
-    let params = json!({
-        "name": tool,
-        "_meta": with_forms(),
-        "requestState": asked["result"]["requestState"],
-        "inputResponses": { key: answer },
-    });
-    let result = client.ask_modern("tools/call", params);
+    let result = client.retry(tool, &asked, json!({ key: answer }));
     let text = &result["result"]["content"][0]["text"];
     let text = text.as_str().unwrap_or_else(|| panic!("{result}"));
     (question["params"].clone(), text.to_owned())
@@ -181,7 +171,7 @@ fn forms_are_derived_from_types() {
                 {"const": "plants", "title": "Without meat and fish"},
             ]},
             "note": {"type": "string"},
-            "extras": {"type": "array", "default": [], "items": {"anyOf": [
+            "extras": {"type": "array", "items": {"anyOf": [
                 {"const": "fish", "title": "With fish"},
                 {"const": "plants", "title": "Without meat and fish"},
             ]}},
@@ -257,18 +247,15 @@ fn types_that_are_no_forms_are_refused_when_the_server_is_built() {
 }
 
 #[test]
-fn content_that_does_not_fit_the_type_is_a_failure() {
+fn content_that_does_not_fit_the_form_is_asked_for_again() {
     let content = json!({"seats": 2, "class": "third", "quiet": true});
     let server = asking().build().unwrap();
-    let mut client = ScriptedClient::of(&server);
-    let asked = client.ask_modern("tools/call", json!({"name": "book", "_meta": with_forms()}));
-    let params = json!({
-        "name": "book",
-        "_meta": with_forms(),
-        "requestState": asked["result"]["requestState"],
-        "inputResponses": {"booking": {"action": "accept", "content": content}},
-    });
-    let result = client.ask_modern("tools/call", params);
-    let is_refused = result["error"].is_object() || result["result"]["isError"] == true;
-    assert!(is_refused, "{result}");
+    let mut client = play_client(&server, ProtocolVersion::LATEST, json!({"elicitation": {}}));
+    let asked = client.call("book");
+    let answer = json!({"booking": {"action": "accept", "content": content}});
+    let result = client.retry("book", &asked, answer);
+    assert_eq!(
+        result["result"]["inputRequests"], asked["result"]["inputRequests"],
+        "{result}"
+    );
 }
