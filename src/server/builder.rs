@@ -32,7 +32,7 @@ use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, KeepAlive, LogRecord, Responder};
+use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
@@ -104,6 +104,7 @@ impl ServerBuilder {
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
             connections: Default::default(),
+            shutdown: CancelToken::new(),
         };
         Self {
             inner,

@@ -176,6 +176,8 @@ struct Inner {
     embeds_undeclared: AtomicBool,
     /// The number of connections that were opened. A new connection gets this value as its number.
     connections: AtomicU64,
+    /// Is cancelled when the host shuts the server down.
+    shutdown: CancelToken,
     latest_terms: LatestContext,
 }
 
@@ -585,19 +587,47 @@ impl Server {
 
     /// Serves a client and blocks until the connection has ended.
     ///
-    /// When the client closes its side, active calls may finish within [`ServerBuilder::drain`].
+    /// When the client closes its side, or the host calls [`ShutdownHandle::shutdown`], active calls
+    /// may finish within [`ServerBuilder::drain`].
     ///
     /// # Errors
     ///
-    /// An error when the transport can't be opened or fails. If the client closes the connection,
-    /// the function returns `Ok`.
+    /// An error when the transport can't be opened or fails. If the client closes the connection or
+    /// the server is shut down, the function returns `Ok`.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
-        let error = self.open(transport)?.wait();
+        let connection = self.open(transport)?;
+        let (core, server) = (Arc::clone(connection.peer().core()), Arc::clone(&self.0));
+        let _shutdown = self.0.shutdown.on_trigger(move || {
+            server.hub.end_streams();
+            core.end(&Error::new(ErrorKind::Closed, "the server is shut down"));
+        });
+        let error = connection.wait();
         if error.kind() == ErrorKind::Closed {
             Ok(())
         } else {
             Err(error)
         }
+    }
+
+    /// Returns a handle that ends [`serve`](Self::serve) and [`serve_stdio`](Self::serve_stdio) from
+    /// another thread, for example when a signal arrives.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use mcplink::server::Server;
+    ///
+    /// let server = Server::builder("clock", "1.0").build()?;
+    /// let shutdown = server.shutdown_handle();
+    /// std::thread::spawn(move || {
+    ///     // Wait for a signal here.
+    ///     shutdown.shutdown();
+    /// });
+    /// server.serve_stdio()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        ShutdownHandle(self.0.shutdown.clone())
     }
 
     /// Serves the parent process over the standard streams. Blocks until the parent process closes
@@ -609,6 +639,24 @@ impl Server {
     /// in use already.
     pub fn serve_stdio(&self) -> Result<()> {
         self.serve(Stdio::new())
+    }
+}
+
+/// A handle that ends [`Server::serve`] and [`Server::serve_stdio`], from any thread. See
+/// [`Server::shutdown_handle`].
+#[derive(Clone, Debug)]
+pub struct ShutdownHandle(CancelToken);
+
+impl ShutdownHandle {
+    /// Shuts the server down. The server reads no more messages, ends subscriptions with their
+    /// result, and lets active calls finish within [`ServerBuilder::drain`]. Then the functions that
+    /// serve return `Ok`, and a later call of these functions returns at once.
+    ///
+    /// This function does not block. Further calls have no effect. Connections that the host has
+    /// [opened](Server::open) itself and HTTP servers are not ended: close them with
+    /// [`Connection::close`] and `HttpServer::close`.
+    pub fn shutdown(&self) {
+        self.0.cancel();
     }
 }
 

@@ -185,6 +185,7 @@ mod server_skills_changes;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod shutdown;
 mod skillserver;
 mod skilltree;
 mod stress;
