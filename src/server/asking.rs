@@ -58,8 +58,7 @@ pub(super) trait Rerun: Send + Sync {
 }
 
 impl TextSpan {
-    /// Returns the range of `text` in the params of the request. `text` must be borrowed from these
-    /// params.
+    /// Creates the span of `text`. `text` must be borrowed from the params of the request.
     pub(super) fn of(request: &Request, text: &str) -> Self {
         let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
         Self::Within(start..start + text.len())
@@ -168,8 +167,9 @@ impl InputRequester {
         Ok(state)
     }
 
-    /// Returns the data that a state is bound to: the server, principal, method, target and
-    /// arguments. The arguments are parsed first, so that white space does not matter.
+    /// Returns the data that the sealed state of this call is bound to: the server, principal,
+    /// method, target and arguments. The arguments are parsed first, so that white space does not
+    /// matter.
     fn binding(&self, context: &Context) -> Vec<u8> {
         let text = self.arguments(context.request());
         let arguments = tree::read(text).map(|Tree(value)| value).map_err(|_| text);

@@ -114,9 +114,9 @@ impl ServerBuilder {
         }
     }
 
-    /// Checks that handlers can ask the user for a `T` with
-    /// [`Context::elicit_as`](Context::elicit_as). If the type is not a form,
-    /// [`build`](Self::build) fails.
+    /// Adds a check that handlers can ask the user for a `T` with
+    /// [`Context::elicit_as`](Context::elicit_as). [`build`](Self::build) fails if no form can be
+    /// derived from `T`.
     #[cfg(feature = "schemars")]
     pub fn form<T: schemars::JsonSchema>(self) -> Self {
         self.noting(forms::check::<T>())
@@ -184,8 +184,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sends pings to legacy clients that were silent for a while, and closes the connection of a
-    /// client that does not answer.
+    /// Sets when legacy clients that are silent get pings, and when the connection of a client that
+    /// does not answer is closed.
     ///
     /// By default no pings are sent. Modern clients never get pings, since no server may send
     /// requests to them. The transport must support timeouts
@@ -232,8 +232,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes each sealed state usable only once: `store` remembers the states that clients
-    /// presented (since 2026-07-28). Defaults to no store.
+    /// Sets the store that makes each sealed state usable only once: it remembers the states that
+    /// clients have presented (since 2026-07-28). Defaults to no store.
     ///
     /// Without a store, a client that sends its answers twice makes the handler run twice, with its
     /// side effects. The repetition helps a client whose connection broke, and is harmless for most
@@ -783,7 +783,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Records the error of `done`, unless an earlier error is recorded already.
+    /// Records the error if `done` is an error, unless an earlier error is recorded already.
     fn noting(mut self, done: Result<()>) -> Self {
         if let Err(error) = done {
             self.fault.get_or_insert(error);

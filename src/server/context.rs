@@ -103,7 +103,8 @@ impl Context {
         })))
     }
 
-    /// Reserves memory for a call that no thread works on. Fails when the memory budget is used up.
+    /// Reserves memory for this call in the memory budget, unless the call has a reservation. Fails
+    /// when the budget is used up.
     pub(super) fn hold(&mut self) -> Result<(), RpcError> {
         if self.0.hold.is_some() {
             return Ok(());
@@ -297,8 +298,8 @@ impl Context {
         self.0.responder.is_cancelled()
     }
 
-    /// Returns an error if the call is answered, cancelled or closed, because no message of such a
-    /// call can be sent any more.
+    /// Returns an error if no message of the call can be sent any more, because the call was
+    /// answered or cancelled, or its connection has closed.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.0.responder.check_open()

@@ -269,7 +269,7 @@ pub(super) struct Conversation {
     #[cfg(feature = "http-server")]
     session_stream: OnceLock<Weak<dyn SessionStream>>,
     pub(super) waiting: PendingInputs,
-    /// Reports the begin and end of the session to the host. `None` without a session hook.
+    /// The tracker of the session, which reports to the host. `None` without a session hook.
     attendance: Option<Arc<Attendance>>,
 }
 
@@ -499,7 +499,7 @@ impl Conversation {
         })
     }
 
-    /// Returns the description of a request for the guards.
+    /// Returns the [`GuardedRequest`] that describes a request to the guards.
     pub(super) fn access<'a>(
         &'a self,
         request: &'a Request,

@@ -84,7 +84,7 @@ impl Folder {
         format!("file:///{path}")
     }
 
-    /// Returns the path of the file in the folder that a URI names.
+    /// Returns the path of the file that a URI names. The file must be in the folder.
     ///
     /// # Errors
     ///

@@ -75,8 +75,9 @@ impl Context {
     /// The fields of `T` are texts, numbers, `bool`, enums without data, lists of such enums, or an
     /// `Option` of one of these types. The documentation of a field becomes its description. A
     /// field with the attribute `#[serde(default)]` or of type `Option` may be left empty. The
-    /// fields that must be filled in come first, in their order.
-    /// [`ServerBuilder::form`](super::ServerBuilder::form) checks the type when the server is built.
+    /// fields that must be filled in come first, in the order in which `T` declares them.
+    /// [`ServerBuilder::form`](super::ServerBuilder::form) checks the type when the server is
+    /// built.
     ///
     /// # Errors
     ///
@@ -200,7 +201,8 @@ fn simplify(field: &mut Value) {
     }
 }
 
-/// Removes `null` from the values that a schema allows. A field of a form is left out instead.
+/// Removes `null` from the values that a schema allows. In a form, a field without a value is left
+/// out instead.
 #[cfg(feature = "schemars")]
 fn without_null(members: &mut JsonObject) {
     let is_null = |schema: &Value| schema["type"] == "null";

@@ -115,7 +115,7 @@ struct Gathered {
     context: Context,
     answers: Vec<Gained>,
     left: usize,
-    /// Keeps the callback for the client's cancellation registered.
+    /// The registration of the callback that runs when the client cancels the call.
     guard: Option<OnCancel>,
     _permit: PendingInputs,
 }

@@ -202,8 +202,8 @@ impl Server {
         self.add(tool, output::answering(handler))
     }
 
-    /// Adds a tool whose schemas are given. The handler takes its arguments as `A` and returns its
-    /// result.
+    /// Adds a tool whose schemas are given. The handler takes the arguments of a call as `A`, and
+    /// returns the result.
     ///
     /// # Errors
     ///
@@ -482,7 +482,7 @@ impl Server {
     }
 
     /// Ends all `subscriptions/listen` streams with their result, so that clients know that the end
-    /// is intended. Connections and calls go on.
+    /// is intended. Connections and calls continue.
     pub fn end_subscriptions(&self) {
         self.0.hub.end_streams();
     }

@@ -45,7 +45,7 @@ pub(super) struct MrtrState {
 
 /// A function that sends the input requests of a handler. Only the functions that make input
 /// requests store this pointer. So a program whose handlers make no input requests is linked
-/// without the code.
+/// without the code for sending them.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ impl MrtrState {
         self.notes.get_or_insert_default()
     }
 
-    /// Returns whether this run of the handler made an input request without an answer.
+    /// Returns whether this run of the handler made an input request that has no answer yet.
     fn has_asked(&self) -> bool {
         let notes = self.notes.as_ref();
         notes.is_some_and(|notes| !notes.asked.is_empty())
@@ -243,8 +243,8 @@ impl MrtrState {
         serde_json::to_vec(&content).map_err(|error| not_json(&error))
     }
 
-    /// Restores a call from its state, with the client's new answers. Ignores answers to input
-    /// requests that were not sent with this state.
+    /// Restores the state of a call from `content`, and adds the client's new answers. Ignores
+    /// answers to input requests that were not sent with this state.
     pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
             round_trips,

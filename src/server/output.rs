@@ -180,7 +180,7 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
     JsonSchema::new(&schema)
 }
 
-/// Returns the tool with the schemas of the types `A` and `R`, where the tool has none.
+/// Returns `tool` with both schemas: a missing schema is derived from the type `A` or `R`.
 #[cfg(feature = "schemars")]
 pub(super) fn with_schemas<A, R>(mut tool: Tool) -> crate::error::Result<Tool>
 where
@@ -198,7 +198,7 @@ where
     Ok(tool)
 }
 
-/// Returns a tool handler that runs `handler` and answers the call before it returns. Invalid
+/// Returns a tool handler that runs `handler` and answers the call with the return value. Invalid
 /// arguments are reported as a failure of the tool, so that the model can correct them.
 // AMB-16
 pub(super) fn answering<A, R>(

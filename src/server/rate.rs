@@ -66,8 +66,8 @@ impl RateLimit {
         }
     }
 
-    /// Limits only the requests of these methods. All these methods share one token bucket for each
-    /// caller.
+    /// Sets that only the requests of these methods are limited. All these methods share one token
+    /// bucket for each caller.
     pub fn on(mut self, methods: &[&str]) -> Self {
         self.methods = methods.iter().map(|method| (*method).to_owned()).collect();
         self

@@ -134,7 +134,7 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
 }
 
-/// Ends a stream with the result of its request.
+/// Ends a subscription stream with the result of its `subscriptions/listen` request.
 fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     let id = responder.id().clone();
     let mut params =
@@ -289,8 +289,7 @@ impl Subscriptions {
     }
 }
 
-/// Whether the guards are asked now, during the check of a request, or have admitted the request
-/// before.
+/// Whether the guards have to be asked about a request now, or have admitted the request before.
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {
     Now,

@@ -14,7 +14,7 @@ const PREFIX: &str = "sha256:";
 
 /// The SHA-256 digest of the raw bytes of a file.
 ///
-/// The text form is that of messages: `sha256:` and 64 lower-case hexadecimal digits.
+/// Its text form, which messages contain, is `sha256:` and 64 lower-case hexadecimal digits.
 ///
 /// # Examples
 ///
@@ -57,8 +57,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Parses the text form. Fails with [`ErrorKind::Invalid`] for any other text, and also for
-/// upper-case digits.
+/// Implements `FromStr`: parses the text form of a digest. Fails with [`ErrorKind::Invalid`] for
+/// any other text, and also for upper-case digits.
 impl FromStr for Digest {
     type Err = Error;
 

@@ -161,7 +161,7 @@ impl SkillEntry {
     }
 
     /// Returns the file with this URI, in any [spelling](normalized_uri); `None` if the manifest
-    /// does not list it.
+    /// does not list the file.
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
         self.0.files.as_ref()?.get(&normalized_uri(uri).ok()?)
     }

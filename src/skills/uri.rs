@@ -267,7 +267,7 @@ impl SkillUri {
     }
 }
 
-/// Writes the URI in the spelling in which it was parsed.
+/// Implements `Display`: writes the URI in the spelling in which it was parsed.
 impl fmt::Display for SkillUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

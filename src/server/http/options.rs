@@ -108,9 +108,9 @@ impl HttpOptions {
         self
     }
 
-    /// Requires an access token for this server. The token is checked before the body of a request
-    /// is parsed. The response to a request without a token says where to get tokens. Replaces
-    /// [`authenticate`](Self::authenticate), which is for other credentials.
+    /// Sets that each request needs an access token for this server. The token is checked before
+    /// the body of the request is parsed. The response to a request without a token says where to
+    /// get tokens. Replaces [`authenticate`](Self::authenticate), which is for other credentials.
     ///
     /// Spec: Base Protocol, "Authorization" (2025-06-18 and later).
     pub fn authorization(mut self, server: ResourceServer) -> Self {
@@ -118,9 +118,9 @@ impl HttpOptions {
         self
     }
 
-    /// Authenticates each request with a function of the host, before the body of the request is
-    /// parsed. Preflight requests are not authenticated, since browsers send no credentials with
-    /// them. Handlers get the resulting principal from
+    /// Sets the function that authenticates each request, before the body of the request is parsed.
+    /// Preflight requests are not authenticated, since browsers send no credentials with them.
+    /// Handlers get the resulting principal from
     /// [`Context::principal`](crate::server::Context::principal).
     ///
     /// The function runs on the thread that read the request. If the function panics, the request
@@ -170,9 +170,9 @@ impl HttpOptions {
         self
     }
 
-    /// Also serves clients of revision 2024-11-05, whose HTTP transport needs two paths. Clients
-    /// open the event stream at `stream`, and post messages to `post`. By default these clients are
-    /// not served. Newer clients don't use these paths.
+    /// Sets two paths for clients of revision 2024-11-05, whose HTTP transport needs them. These
+    /// clients open the event stream at `stream`, and post messages to `post`. By default these
+    /// clients are not served. Newer clients don't use these paths.
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {

@@ -78,8 +78,8 @@ pub(super) trait ProofCheck: Send + Sync {
     fn algorithms(&self) -> &'static [&'static str];
 
     /// Checks that a request to the URL `target` has a valid proof for its token. The proof must be
-    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. The
-    /// proof counts for `client` among the remembered proofs.
+    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. A valid
+    /// proof is remembered as a proof of `client`, and is not accepted again.
     fn check(
         &self,
         request: &HttpRequest<'_>,
@@ -215,9 +215,9 @@ impl ResourceServer {
         Ok(self)
     }
 
-    /// Accepts tokens that are bound to a key of the client, together with a proof of the key
-    /// (`Authorization: DPoP`). Challenges and metadata tell clients that these tokens are
-    /// accepted. By default tokens that are bound to a key are refused.
+    /// Sets that tokens that are bound to a key of the client are accepted, together with a proof
+    /// of the key (`Authorization: DPoP`). Challenges and metadata tell clients that these tokens
+    /// are accepted. By default tokens that are bound to a key are refused.
     ///
     /// Spec: RFC 9449, section 7; DPoP profile of MCP (draft, SEP-1932).
     #[cfg(feature = "jwt")]

@@ -501,8 +501,8 @@ impl Served {
         })
     }
 
-    /// Returns the refusal when there is no room for another session, or for the params of its
-    /// `initialize`.
+    /// Returns the refusal of an `initialize` request when there is no room for another session, or
+    /// for the params of the request.
     fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
         let max = self.options.max_sessions;
         let text = format!(

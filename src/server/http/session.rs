@@ -84,8 +84,8 @@ pub(super) struct Session {
     /// The event store of the session's streams. `None` if streams can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
-    /// The time of the session's last use, in milliseconds since `born`. A use is a request, an
-    /// answer, or the end of a reader's connection.
+    /// The time of the session's last use, in milliseconds since `born`. A use is a request of the
+    /// client, an answer of the server, or the end of a reader's connection.
     used: AtomicU64,
     /// The sequence number of the session's last use, counted over the uses of all sessions.
     order: AtomicU64,

@@ -1,4 +1,4 @@
-//! The functions of servers and their builders for skills.
+//! The methods of `Server` and `ServerBuilder` for skills.
 
 use super::files::Target;
 use super::folder::SkillFolder;
@@ -13,8 +13,8 @@ use crate::server::builder::ServerBuilder;
 use crate::server::{Inner, Server};
 
 impl ServerBuilder {
-    /// Publishes the skills of a folder (extension `io.modelcontextprotocol/skills`). Skills that
-    /// can't be published are skipped: see [`Server::skipped_skills`].
+    /// Adds a folder whose skills are published (extension `io.modelcontextprotocol/skills`).
+    /// Skills that can't be published are skipped: see [`Server::skipped_skills`].
     ///
     /// The folder is scanned when the server is built. If the folder itself can't be read or has
     /// too many entries, [`build`](Self::build) fails. To publish later changes of the folder, call
@@ -29,7 +29,7 @@ impl ServerBuilder {
             .finishing(|server| publish::add_folder(server, folder))
     }
 
-    /// Publishes a skill that is made in code. See [`PublishedSkill`].
+    /// Adds a skill that is made in code. See [`PublishedSkill`].
     ///
     /// If the skill breaks a rule, [`build`](Self::build) fails.
     pub fn skill(self, skill: PublishedSkill) -> Self {
@@ -114,8 +114,9 @@ impl Server {
         publish::remove(&self.0, uri)
     }
 
-    /// Scans the folders of [`ServerBuilder::skills`] again, and replaces the skills of all folders
-    /// at once. Until then, requests are answered from the old skills. Returns the differences.
+    /// Scans the folders that were added with [`ServerBuilder::skills`] again, and replaces the
+    /// skills of all folders at once. Before the replacement, requests are answered from the old
+    /// skills. Returns the differences.
     ///
     /// If a skill is added, removed or changed, clients get `notifications/resources/list_changed`.
     /// Clients that have subscribed to a changed file get `notifications/resources/updated`.
@@ -131,8 +132,8 @@ impl Server {
         publish::reload(&self.0)
     }
 
-    /// Returns the skills and other entries in the folders of [`ServerBuilder::skills`] that are
-    /// not published, with the reasons.
+    /// Returns the skipped skills, and other skipped entries, of the folders that were added with
+    /// [`ServerBuilder::skills`]. Each has the reason why it is not published.
     pub fn skipped_skills(&self) -> Vec<SkippedSkill> {
         let skills = self.0.skills.as_ref();
         skills.map(Skills::<Target>::skipped).unwrap_or_default()

@@ -15,9 +15,9 @@ use crate::skills::{
     Digest, FrontMatter, FrontMatterParser, SKILL_FILE, SkillEntry, SkillLimits, normalized_uri,
 };
 
-/// The maximum length of `compatibility`, in characters.
+/// The maximum length of the front matter member `compatibility`, in characters.
 const MAX_COMPATIBILITY_CHARS: usize = 500;
-/// The prefix of the keys in `metadata` that the extension reserves.
+/// The prefix of the keys that the extension reserves in the front matter member `metadata`.
 const RESERVED_METADATA: &str = "io.modelcontextprotocol/";
 /// The prefix that keys in the `_meta` of a skill's resources should have.
 const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
@@ -31,17 +31,18 @@ pub(super) struct BuiltFile<F> {
     pub(super) key: String,
     /// The metadata of the file as a resource.
     pub(super) resource: Resource,
-    /// The digest and the size. `None` if a function of the host makes the bytes at each read.
+    /// The digest and the size of the file. `None` if a function of the host makes the bytes at
+    /// each read.
     pub(super) identity: Option<Identity>,
     pub(super) target: F,
 }
 
-/// A skill that obeys all rules.
+/// A skill that was checked against all rules, ready to be published.
 pub(super) struct BuiltSkill<F> {
     pub(super) entry: SkillEntry,
     pub(super) is_listed: bool,
     pub(super) files: Vec<BuiltFile<F>>,
-    /// Texts for the log of the host.
+    /// The warnings about the skill, for the log of the host.
     pub(super) warnings: Vec<String>,
     /// The folder that the skill was found in; empty if the skill was made in code.
     pub(super) origin: PathBuf,
@@ -65,7 +66,7 @@ pub(super) struct SkillSource<B> {
     pub(super) front_matter: JsonObject,
     pub(super) files: Vec<FileSource<B>>,
     pub(super) is_listed: bool,
-    /// The `_meta` of the `SKILL.md` as a resource.
+    /// The `_meta` of the resource `SKILL.md`.
     pub(super) meta: Option<MetaObject>,
     /// The folder that the skill was found in; empty if the skill was made in code.
     pub(super) origin: PathBuf,
@@ -190,7 +191,7 @@ fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimi
     Ok(())
 }
 
-/// Returns the front matter of a `SKILL.md`. `given` is the front matter as the host wrote it in
+/// Returns the front matter of a `SKILL.md`. `given` is the front matter that the host gave as
 /// JSON.
 pub(super) fn front_matter_of(
     file: &[u8],

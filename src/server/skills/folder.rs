@@ -73,8 +73,8 @@ impl SkillFolder {
         self
     }
 
-    /// Leaves the skills of the folder out of `skills/list` and `resources/list`. Clients that know
-    /// the URI of such a skill can use it.
+    /// Sets that `skills/list` and `resources/list` leave out the skills of the folder. Clients
+    /// that know the URI of such a skill can use it.
     // E-SKILL-S-42
     pub fn unlisted(mut self) -> Self {
         self.is_listed = false;

@@ -108,16 +108,16 @@ impl PublishedSkill {
         self
     }
 
-    /// Sets the `_meta` of the `SKILL.md` as a resource. By default the resource has no `_meta`.
-    /// The keys should begin with `io.modelcontextprotocol.skills/`.
+    /// Sets the `_meta` of the resource `SKILL.md`. By default this resource has no `_meta`. The
+    /// keys should begin with `io.modelcontextprotocol.skills/`.
     // E-SKILL-S-23
     pub fn meta(mut self, meta: MetaObject) -> Self {
         self.meta = Some(meta);
         self
     }
 
-    /// Leaves the skill out of `skills/list` and `resources/list`. Clients that know its URI can
-    /// use it.
+    /// Sets that `skills/list` and `resources/list` leave out the skill. Clients that know its URI
+    /// can use it.
     // E-SKILL-S-42
     pub fn unlisted(mut self) -> Self {
         self.is_listed = false;

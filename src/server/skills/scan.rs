@@ -119,7 +119,8 @@ fn list(path: PathBuf, name: String, depth: usize, entries: &mut usize) -> Resul
     Ok(tree)
 }
 
-/// Adds an entry to its folder. Entries whose names begin with a dot are left out.
+/// Adds a directory entry to the tree of its folder. Entries whose names begin with a dot are left
+/// out.
 fn add(tree: &mut Tree, entry: &DirEntry, depth: usize, entries: &mut usize) -> Result<()> {
     let name = entry.file_name();
     if name.as_encoded_bytes().starts_with(b".") {

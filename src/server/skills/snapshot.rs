@@ -119,8 +119,8 @@ impl<F: Clone> Snapshot<F> {
         Some(self.skills[*self.by_key.get(key)?].number)
     }
 
-    /// Returns the `SKILL.md` of the listed skills as resources, in order, by their normalized
-    /// URIs.
+    /// Returns the `SKILL.md` of each listed skill as a resource, with its normalized URI. The
+    /// skills are in the order of their numbers.
     pub(super) fn listed(&self) -> impl Iterator<Item = (&str, &Resource)> {
         let listed = self.skills.iter().filter(|it| it.skill.is_listed);
         listed.map(|it| (key_of(it), &self.files[key_of(it)].resource))

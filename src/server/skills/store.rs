@@ -62,18 +62,20 @@ pub(super) struct Reload {
 pub(super) struct Swap<F> {
     pub(super) old: Arc<Snapshot<F>>,
     pub(super) new: Arc<Snapshot<F>>,
-    /// Texts for the log of the host.
+    /// The warnings about new and changed skills, for the log of the host.
     pub(super) warnings: Vec<String>,
 }
 
-/// The list of the server's resources. The store calls these functions while it holds the lock of
-/// its sources.
+/// The list of the server's resources. The store calls the functions of this trait while it holds
+/// the lock of its sources.
 pub(super) trait OtherResources<F> {
     /// Returns whether the list has a resource with this URI. The list contains the resources that
     /// the host has added, and the `SKILL.md` of each listed skill.
     fn has(&self, uri: &str) -> bool;
 
-    /// Replaces the `SKILL.md` files of the old snapshot in the list by those of the new snapshot.
+    /// Updates the list after a change from the snapshot `old` to the snapshot `new`. Removes the
+    /// `SKILL.md` files that only `old` lists, adds those that only `new` lists, and replaces those
+    /// that differ.
     fn list(&self, old: &Snapshot<F>, new: &Snapshot<F>);
 }
 
@@ -108,7 +110,7 @@ impl<F: Clone> Skills<F> {
         self.snapshot().identity(key) == Some(identity)
     }
 
-    /// Returns the skills and other entries of all folders that are not published.
+    /// Returns the skipped skills, and other skipped entries, of all folders.
     pub(super) fn skipped(&self) -> Vec<SkippedSkill> {
         let sources = self.sources.lock();
         let folders = sources.folders.iter();
@@ -146,8 +148,8 @@ impl<F: Clone> Skills<F> {
         }
     }
 
-    /// Publishes the skills that the scans of a reload found. The skills of a scan that began
-    /// earlier than the published one are discarded.
+    /// Publishes the skills that the scans of a reload found. The skills are discarded if a scan
+    /// that began later is published already.
     pub(super) fn end_reload(
         &self,
         reload: &Reload,

@@ -299,8 +299,8 @@ struct Inner<W> {
     /// Whether there may be subscribers. If false, the thread ends when the inbox is empty, and an
     /// inbox without a thread accepts no entry.
     is_open: bool,
-    /// Whether the thread waits while the inbox has no change. If so, the next change must wake the
-    /// thread.
+    /// Whether the thread that empties the inbox is waiting, and the inbox has no change. If so,
+    /// the next change must wake the thread.
     waits: bool,
     has_urgent: bool,
 }
@@ -315,7 +315,8 @@ enum Urgency {
     Schedule,
 }
 
-/// The result of putting an entry into the inbox.
+/// The result of [`Inbox::put`]: whether the entry was queued, and whether the caller must start
+/// the thread that empties the inbox.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {

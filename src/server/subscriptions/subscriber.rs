@@ -579,8 +579,9 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// Puts an unsent notification back into the set. If the topic has changed again or was left,
-    /// returns the notification, and the caller must drop it after releasing the lock.
+    /// Puts an unsent notification back into the set. If the topic has changed again, or the
+    /// subscriber has left the topic, returns the notification. The caller must drop the
+    /// notification after releasing the lock.
     #[must_use]
     fn put_back(&mut self, item: Item) -> Option<Item> {
         match &item {

@@ -506,8 +506,8 @@ impl Tasks {
     }
 }
 
-/// Joins the thread that ends tasks at their deadline. When the server is dropped, its connections
-/// and the work of its tasks have already ended.
+/// Implements `Drop`: joins the thread that ends tasks at their deadline. When the server is
+/// dropped, its connections and the work of its tasks have already ended.
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.store.table.lock().closed = true;

@@ -27,7 +27,7 @@ pub(super) struct Keys {
     source: Source,
     pub(super) way: Way,
     pub(super) max_age: Duration,
-    /// The minimum time between two fetches.
+    /// The minimum time between two fetches of the issuer's keys.
     pub(super) min_interval: Duration,
     state: Mutex<State>,
     fetched: Condvar,
@@ -153,8 +153,8 @@ impl State {
             }
     }
 
-    /// Returns whether the key set may contain a key with an unknown id, because one of its keys
-    /// has no id. Returns `false` if the set is too old.
+    /// Returns whether a key of the cached key set has no id, so that it may be the key of any
+    /// token. Returns `false` if the key set is too old.
     fn may_know(&self) -> bool {
         !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
     }
