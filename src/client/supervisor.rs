@@ -220,7 +220,7 @@ impl Supervisor {
         Arc::clone(state.last())
     }
 
-    /// Returns the supervisor with the connection of this number, if it is the current connection.
+    /// Returns this supervisor and the current connection, if that connection has this number.
     fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
         let generation = self.state.lock().generation.clone();
         let generation = generation.filter(|generation| generation.number == number)?;
