@@ -92,7 +92,7 @@ impl RequestMetaObject {
         progress_token: ProgressToken,
         /// Sets the name and version of the client.
         client_info: Implementation,
-        /// Requests log messages of this level and of more severe levels.
+        /// Sets the minimum severity of the log messages that the request asks for.
         log_level: LoggingLevel,
     }
 

@@ -383,8 +383,8 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
     tree::add(extra, name.into_owned(), members)
 }
 
-/// Returns the value of a member that was read. If the member is absent, returns the value that
-/// stands for an absent member.
+/// Returns the value in `slot`, into which a member was read. If the slot is empty, returns the
+/// value for an absent member, or an error if the member is required.
 pub(super) fn known<F: Form<T>, T: Member, E: Error>(
     slot: Option<T>,
     name: &'static str,
