@@ -30,8 +30,8 @@ const READING: [&str; 13] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether a request is idempotent. For a call of a tool, the tool list that was received on
-/// connection `number` decides.
+/// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
+/// idempotent on the connection `number`.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {

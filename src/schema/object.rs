@@ -156,7 +156,7 @@ macro_rules! form {
     };
 }
 
-/// A type that the value of a member can have.
+/// A type of the struct fields that are read from and written to members of JSON objects.
 pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
     /// Returns the value for an absent member. Returns `None` if the member is required.
     fn absent() -> Option<Self> {
