@@ -31,7 +31,7 @@ const READING: [&str; 13] = [
 ];
 
 /// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
-/// idempotent on the connection `number`.
+/// idempotent or read-only on the connection `number`.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {
