@@ -46,7 +46,7 @@ pub struct LineBuffer {
 struct Dropping {
     scanner: PartialScanner,
     bytes: usize,
-    /// Whether the line is dropped because the allocator had no memory for it.
+    /// Whether a line is dropped because the allocator had no memory for it.
     no_memory: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum Line {
 /// the parts of the message that are known.
 #[derive(Clone, Debug)]
 pub struct TooLong {
-    /// The length of the line, in bytes.
+    /// The length of the dropped line, in bytes.
     pub bytes: usize,
     /// The id of the message, if the id could be read.
     pub id: Option<RequestId>,
