@@ -43,7 +43,7 @@ pub(crate) struct Call {
     pub(super) may_cancel: bool,
     /// Whether callbacks get the outcome. If so, dropping this value does not give up the call.
     pub(super) is_watched: bool,
-    /// The reason of the cancellation. The reason is sent to the peer.
+    /// The reason for a cancellation of the call, which is sent to the peer.
     reason: Cow<'static, str>,
 }
 
@@ -375,7 +375,7 @@ impl Call {
         None
     }
 
-    /// Returns the error that ends the call if the call is cancelled or past its deadline.
+    /// Returns an error if the call is cancelled or past its deadline. The error ends the call.
     fn over(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }

@@ -145,7 +145,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Refuses new messages for this reason, and ends the deadline thread.
+    /// Refuses new messages with the error `reason`, and ends the deadline thread.
     pub(super) fn release(&self, reason: &Error) {
         self.outbox.close(reason);
         self.deadlines.stop();
@@ -169,7 +169,7 @@ pub(crate) struct Settings {
     pub(crate) asks: bool,
     /// Whether several clients share the connection.
     pub(crate) is_shared: bool,
-    /// A handler that has run for this long counts as slow.
+    /// The run time after which a handler counts as slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     /// Whether this side refuses messages that deviate from the exact wording of the specification.
@@ -244,7 +244,8 @@ pub(super) enum ReadTurn {
     Ended,
 }
 
-/// The role of the current thread. The first number is the address of the connection's [`Core`].
+/// The role of the current thread in a connection. The first number of a variant is the address of
+/// the connection's [`Core`].
 #[derive(Clone, Copy, PartialEq)]
 enum ThreadRole {
     /// The thread neither reads nor runs an inline handler.

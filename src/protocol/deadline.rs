@@ -12,7 +12,7 @@ pub(crate) struct Deadline {
     cap: Option<Duration>,
     /// When the peer last gave a sign of life, such as progress.
     seen: Instant,
-    /// The time that does not count towards the cap.
+    /// The total time that does not count towards the cap.
     held: Duration,
 }
 

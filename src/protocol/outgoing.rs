@@ -95,7 +95,8 @@ impl Waiter {
         }
     }
 
-    /// Records that the table has no entry for this call any more, and will send no outcome.
+    /// Records that the table of calls has no entry for this call any more, and will send no
+    /// outcome.
     pub(crate) fn gave_up(&mut self) {
         self.is_over = true;
     }

@@ -18,8 +18,8 @@ use crate::transport::clock::about_now;
 use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
 
-/// A call whose progress and outcome go to callbacks. Dropping it before the outcome has arrived
-/// cancels the call: the peer is notified, and the callbacks are dropped.
+/// A call whose progress and outcome go to callbacks. Dropping this value before the outcome has
+/// arrived cancels the call: the peer is notified, and the callbacks are dropped.
 pub(crate) struct WatchedCall {
     core: Arc<Core>,
     id: i64,
