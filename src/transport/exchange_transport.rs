@@ -19,7 +19,7 @@ use crate::sync::{Condvar, Mutex};
 /// messages. It returns `Break` when no more messages are needed.
 pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
-/// How an exchange ended.
+/// The way in which an exchange ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeOutcome {
     /// The response was delivered, and the callback needs no more messages.

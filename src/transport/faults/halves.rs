@@ -125,7 +125,8 @@ pub(super) struct FaultyReceiver {
     count: u64,
     /// A delayed message, with the time of its delivery.
     held: Option<(Instant, Received)>,
-    /// Whether the connection is lost at the next receive, after a message was received.
+    /// Whether the next receive loses the connection, because the fault of the last message is
+    /// [`Fault::CloseAfter`].
     lost_next: bool,
 }
 

@@ -65,7 +65,8 @@ pub trait Authorizer: Send + Sync {
         0
     }
 
-    /// Called when the server accepted the credentials. Does nothing by default. Must not block.
+    /// Notifies the authorizer that the server accepted the credentials of a request. Does nothing
+    /// by default. Must not block.
     fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
         _ = (request, response);
     }

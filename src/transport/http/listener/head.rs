@@ -241,7 +241,8 @@ impl Head {
     }
 }
 
-/// The values of the fields that define the end of the request, and of the `Host` field.
+/// The header fields that the parser itself interprets: `Host`, and the two fields that define
+/// where the body ends (`Content-Length` and `Transfer-Encoding`).
 #[derive(Debug, Default)]
 struct Known {
     /// The index of the `Host` field among the header fields. `None` if there is no such field.
