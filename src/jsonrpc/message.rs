@@ -72,7 +72,7 @@ struct Call {
     text: String,
     method: Method,
     params: Option<Range<usize>>,
-    /// The ranges of the members of `params` in the text.
+    /// The ranges, in the message text, of the members of `params`.
     member_ranges: MemberRanges,
 }
 

@@ -166,7 +166,7 @@ impl Name {
 }
 
 /// Reads the params of a notification whose method is `method`, without parsing the whole message.
-/// Passes each member of `params` to `member`: the key, which has no escapes, and the value.
+/// Calls `member` for each member of `params`, with the key, which has no escapes, and the value.
 ///
 /// Returns `Some` only for a text in the usual form, with the method before the params. If the
 /// function returns `None`, discard the members: the text may be a notification in another form,
