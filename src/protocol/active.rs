@@ -107,7 +107,7 @@ impl ActiveRequests {
     }
 
     /// Adds an item, and records that its handler runs on this thread. If another thread has to run
-    /// the handler, the caller calls [`wait`](Self::wait) next.
+    /// the handler, the caller must call [`wait`](Self::wait) next.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }

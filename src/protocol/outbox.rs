@@ -50,8 +50,9 @@ thread_local! {
 /// A source of messages that are created just before they are written. Several changes before the
 /// write are merged into one message.
 pub(crate) trait Source: Send + Sync {
-    /// Queues messages until they have `enough` bytes or the queue is full. Returns whether the
-    /// source has more messages. The function neither blocks nor runs user code.
+    /// Queues messages of the source until these messages have `enough` bytes or the queue is full.
+    /// Returns whether the source has more messages. The function neither blocks nor runs user
+    /// code.
     fn pull(&self, enough: usize) -> bool;
 }
 

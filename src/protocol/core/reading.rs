@@ -20,8 +20,8 @@ use crate::transport::{Receiver, Stack};
 /// messages. A calling thread that reads makes the pool write them, and checks its deadline.
 const BURST: usize = 64;
 
-/// While too many requests are deferred, the reading thread reads no input. In the meantime it
-/// checks its timers at this interval.
+/// The interval at which the reading thread checks its timers while it reads no input, because too
+/// many requests are deferred.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// The reading thread's knowledge of the outgoing queue, between two flush checks.
