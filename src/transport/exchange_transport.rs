@@ -130,7 +130,7 @@ pub(crate) enum NextCheck {
 /// at once.
 pub(crate) struct CancelHandle {
     look: Box<LookHook>,
-    /// Guards whether the wait is over and how to interrupt it.
+    /// The state of the wait for the exchange: whether the wait is over, and how to interrupt it.
     ///
     /// Invariant: a waiter checks `over` and stores its shutdown handle under one lock, before it
     /// blocks. [`end`](Self::end) sets `over` and takes the handle under the lock, then uses it. So
@@ -204,8 +204,8 @@ impl CancelHandle {
         }
     }
 
-    /// Calls the callback that checks whether the exchange may go on. If not, ends the wait.
-    /// Returns the time of the next check.
+    /// Calls the callback that checks whether the exchange may go on. If the exchange may not go
+    /// on, ends the wait. Returns the time of the next check.
     pub(crate) fn look(&self, now: Instant) -> NextCheck {
         if self.is_over() {
             return NextCheck::Over;

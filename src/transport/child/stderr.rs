@@ -357,7 +357,7 @@ impl Splitter {
     }
 
     /// Passes the stored part of a line to the callback, and then the next piece of the line.
-    /// Called when there is no memory to join the two.
+    /// Called when there is no memory to join the two parts.
     #[cold]
     fn push_within(&mut self, piece: &[u8]) {
         self.flush();

@@ -204,8 +204,8 @@ pub(super) struct FaultySender {
     inner: Box<dyn Sender>,
     line: Arc<FaultyLine>,
     count: u64,
-    /// The message that is being sent or delayed. Its fault is already chosen. There is at most
-    /// one.
+    /// The message that is being sent or delayed, after its fault was chosen. The queue has at most
+    /// one message.
     held: VecDeque<SessionMessage>,
     /// The time until which the message in `held` is delayed.
     due: Option<Instant>,

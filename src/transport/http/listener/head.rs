@@ -241,8 +241,7 @@ impl Head {
     }
 }
 
-/// The header fields that the parser itself interprets: `Host`, and the two fields that define
-/// where the body ends (`Content-Length` and `Transfer-Encoding`).
+/// The parsed fields `Host`, `Content-Length` and `Transfer-Encoding` of a request head.
 #[derive(Debug, Default)]
 struct Known {
     /// The index of the `Host` field among the header fields. `None` if there is no such field.

@@ -54,8 +54,8 @@ pub(super) struct Loop {
     timers: BTreeSet<(Instant, usize)>,
     /// The time when accepting connections resumes, if it is paused.
     paused_until: Option<Instant>,
-    /// The time of the next check of the workers' ready sets. The value is used only while the poller
-    /// checks these sets periodically.
+    /// The time of the next check of the workers' ready sets. The value is used only while the
+    /// poller checks the sets periodically.
     next_watch: Instant,
     /// The number of consecutive checks of the ready sets in which no set was stealable.
     calm: u32,

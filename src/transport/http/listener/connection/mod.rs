@@ -422,7 +422,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Updates the part of this connection in the listener's count of unsent bytes.
+    /// Updates the number of unsent bytes that this connection contributes to the listener's total.
     fn count(&self, state: &mut State) {
         let before = std::mem::replace(&mut state.counted, state.outbox.len());
         let unsent = &self.shared.unsent;
