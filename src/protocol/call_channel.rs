@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Failed(Error),
     /// The call was ended on this side: it was cancelled, or its time is over.
     Over(Error),
-    /// The peer announced that it will not answer. Only callbacks get this outcome.
+    /// The peer announced that it will not answer the request. Only callbacks get this outcome.
     Withdrawn,
 }
 

@@ -195,7 +195,7 @@ struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     InOrder,
-    /// The peer gets only a moment, because no session was established.
+    /// The peer gets only a moment to end, because no session was established.
     AtOnce,
 }
 
@@ -235,10 +235,10 @@ impl Drop for PersonAsked {
 /// callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadTurn {
-    /// An outcome or progress arrived for the caller itself.
+    /// An outcome or progress arrived for the call of the reading caller itself.
     Found,
-    /// The time of the turn is over, and nothing arrived for the caller itself. The worker pool
-    /// continues to read.
+    /// The time of the read turn is over, and nothing arrived for the call of the reading caller
+    /// itself. The worker pool continues to read.
     Quiet,
     /// The connection has ended.
     Ended,

@@ -32,10 +32,10 @@ pub(crate) enum ExchangeOutcome {
 #[derive(Debug)]
 #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
 pub(crate) enum Listening {
-    /// The peer has answered the request for the stream, with the stream or with a refusal. The
-    /// event may be reported more than once.
+    /// The peer has answered the request for the listening stream, with the stream or with a
+    /// refusal. The event may be reported more than once.
     Settled,
-    /// The peer does not provide the stream now. The stream will be requested again.
+    /// The peer does not provide the listening stream now. The stream will be requested again.
     Refused {
         error: Error,
         /// Whether this refusal is the first of a series.
@@ -43,7 +43,8 @@ pub(crate) enum Listening {
         /// Whether the stream was open before in this session.
         was_open: bool,
     },
-    /// The stream is open again after an interruption. Messages may have been lost meanwhile.
+    /// The listening stream is open again after an interruption. Messages may have been lost
+    /// meanwhile.
     Back,
 }
 

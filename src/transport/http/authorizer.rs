@@ -107,9 +107,9 @@ pub const MAX_ATTEMPTS: u32 = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthorizerDecision {
-    /// The request is sent again.
+    /// The refused request is sent again.
     Again,
-    /// The request fails.
+    /// The refused request fails.
     GiveUp,
 }
 
