@@ -90,7 +90,8 @@ pub unsafe extern "C" fn mcplink_http_head_value(
 }
 
 /// Returns the keep-alive interval of a streamed response. After this time without data the host
-/// should write mcplink_http_head_quiet_text, so that proxies do not drop the idle connection.
+/// should write the text that mcplink_http_head_quiet_text returns, so that proxies do not drop the
+/// idle connection.
 ///
 /// head: the head; for NULL the function returns 0.
 /// Returns: the interval in milliseconds; 0 if no keep-alive is needed. Threads: any. Since 0.1.
