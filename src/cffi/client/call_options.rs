@@ -38,8 +38,11 @@ impl Object for mcplink_call_options_t {
     const KIND: ObjectKind = ObjectKind::CallOptions;
 }
 
-/// Receives the progress of a call. total is 0 when the total is unknown. message may be empty, and
-/// is valid until the callback returns.
+/// Receives the progress of a call.
+///
+/// progress, total: the progress so far, and its value when the call is complete; total is 0 when
+/// unknown.
+/// message: a text for users; may be empty; valid until the callback returns.
 pub type mcplink_progress_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
