@@ -367,8 +367,9 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     }
 }
 
-/// Sets which optional features of sampling the handler of mcplink_client_options_on_sample
-/// supports, and declares these features. Default: no optional features.
+/// Sets which optional features of sampling the client declares to servers. The handler that was
+/// set with mcplink_client_options_on_sample must support these features. Default: no optional
+/// features.
 ///
 /// options: the options.
 /// tools: true if the model may use tools that the server names.
