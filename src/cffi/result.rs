@@ -64,7 +64,7 @@ pub enum mcplink_content_kind {
     MCPLINK_CONTENT_RESOURCE = 305,
     /// The binary contents of a resource that was read.
     MCPLINK_CONTENT_BLOB = 306,
-    /// A kind that this library does not know: see the member "type".
+    /// A content block of a kind that this library does not know: see the member "type".
     MCPLINK_CONTENT_OTHER = 307,
 }
 
