@@ -170,8 +170,8 @@ impl Channel {
         }
     }
 
-    /// Begins the response as an event stream. The host requests this when the response has not
-    /// begun for a long time.
+    /// Begins the response as an event stream, at the request of the host, when the response has
+    /// not begun for a long time.
     pub(super) fn break_silence(&self) {
         let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {
