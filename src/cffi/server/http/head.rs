@@ -5,7 +5,7 @@ use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::text::{Text, mcplink_str_t, view_or_empty};
 use crate::transport::http::ResponseHead;
 
-/// The status and header fields of a response. The host itself adds the fields for length,
+/// The status and header fields of a response. The host itself adds the header fields for length,
 /// connection and date. The head is borrowed until the function that receives it returns.
 pub struct mcplink_http_head_t {
     status: u16,
