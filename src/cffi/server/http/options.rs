@@ -157,8 +157,8 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Returns the error for setting a second kind of authentication. One kind does not replace another
-/// silently.
+/// Returns the error of a setter when another kind of authentication is set already. So no setter
+/// silently replaces the other kind.
 fn both(other: &str) -> Failure {
     let text = format!(
         "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
