@@ -60,8 +60,8 @@ struct State {
     jobs: VecDeque<Job>,
     /// The thread that dispatches the queue at the moment.
     dispatcher: Option<ThreadId>,
-    /// The thread to which the queue belongs: the last thread that dispatched the queue. Before the
-    /// first dispatch it is the thread that made the pump.
+    /// The thread to which the queue belongs: the last thread that dispatched the queue or, before
+    /// the first dispatch, the thread that made the pump.
     home: Option<ThreadId>,
     /// The number of the handle whose job the dispatching thread runs.
     running: Option<u64>,
