@@ -14,8 +14,8 @@ use crate::server::output::{self, ToolOutput};
 
 impl ServerBuilder {
     /// Adds a tool whose handler takes its arguments as `A`. The JSON Schemas of `A` and of a
-    /// [`Json`](super::Json) result are derived from their types. The handler of a tool without
-    /// arguments takes `()`.
+    /// [`Json`](crate::server::Json) result are derived from their types. The handler of a tool
+    /// without arguments takes `()`.
     ///
     /// # Examples
     ///
@@ -50,7 +50,8 @@ impl ServerBuilder {
     }
 
     /// Adds a tool with a title, hints, icons or a schema of its own. The JSON Schemas of `A` and
-    /// of a [`Json`](super::Json) result are derived from their types, unless `tool` has schemas.
+    /// of a [`Json`](crate::server::Json) result are derived from their types, unless `tool` has
+    /// schemas.
     ///
     /// # Examples
     ///
@@ -88,7 +89,7 @@ impl ServerBuilder {
     }
 
     /// Adds a tool whose schemas are given, because its types derive none. See
-    /// [`Server::add_tool_with_schema`].
+    /// [`Server::add_tool_with_schema`](crate::server::Server::add_tool_with_schema).
     pub fn tool_with_schema<A, R>(
         self,
         tool: Tool,
@@ -102,7 +103,7 @@ impl ServerBuilder {
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_tool`].
+    /// [`Server::add_deferred_tool`](crate::server::Server::add_deferred_tool).
     pub fn deferred_tool(
         self,
         tool: Tool,
