@@ -384,8 +384,8 @@ impl Stream {
         read.map(|_| !is_done || !piece.is_empty())
     }
 
-    /// Makes `writer` the response to the newest reader, and registers a callback for the reader's
-    /// disconnect.
+    /// Adds the newest reader, whose response is `writer`. Registers a callback that runs when this
+    /// reader disconnects.
     fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
         state.readers += 1;
         let (number, stream) = (state.readers, Arc::downgrade(self));
@@ -501,7 +501,7 @@ impl Stream {
         self.has_actions.store(true, Ordering::SeqCst);
     }
 
-    /// Performs the actions that other threads have left in `actions`.
+    /// Performs the actions that any thread has left in `actions`.
     ///
     /// A thread calls this function after it has left an action, and after it has released the
     /// stream's lock. If another thread holds the lock, this function returns, because the holder

@@ -52,14 +52,15 @@ struct Entry {
     /// Whether the connection counts against the limit. A connection that was accepted only to be
     /// answered with 503 does not count.
     is_counted: bool,
-    /// The rank of the connection and its order within the rank. `None` if the connection can't be
-    /// displaced.
+    /// The place of the connection in the order in which connections are displaced: its rank, and
+    /// its order within the rank. `None` if the connection can't be displaced.
     place: Option<(Rank, u64)>,
 }
 
 impl Table {
     /// Creates a table for `max` connections, and for `reserve` more connections of clients that
-    /// have few. `part` is the maximum number of connections of one client while others need some.
+    /// have few connections. `part` is the maximum number of connections of one client while other
+    /// clients need connections.
     pub(super) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::new(State {
