@@ -27,6 +27,8 @@ mod dispatch;
 mod error_map;
 mod events;
 mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
