@@ -111,7 +111,7 @@ unsafe fn read(node: *const u8) -> Value {
     // SAFETY: the caller promises it. Each function takes any node.
     unsafe {
         let text = |text: Text| String::from_utf8(bytes(text).to_vec()).expect("UTF-8");
-        let items = || (0..mcplink_json_len(node));
+        let items = || 0..mcplink_json_len(node);
         match mcplink_json_type(node) {
             801 => Value::Null,
             802 => mcplink_json_boolean(node).into(),
