@@ -216,6 +216,9 @@ mod error;
 )]
 mod fair_queue;
 mod fallible;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod jsonrpc;
 pub mod protocol;
 pub mod schema;

@@ -42,6 +42,8 @@ mod fetch;
 mod file_store;
 mod flow_context;
 mod form;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod http_url;
 mod key;
 mod login;

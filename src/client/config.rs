@@ -1,6 +1,8 @@
 //! The configuration files of hosts: which servers there are, and how to reach them.
 
 mod env_file;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod jsonc;
 mod members;
 mod variables;

@@ -47,6 +47,8 @@ pub use self::cache::ResponseCache;
 pub use self::call_options::CallOptions;
 #[cfg(feature = "cffi")]
 pub(crate) use self::calls::tool_params;
+#[cfg(fuzzing)]
+pub use self::config::fuzzing;
 pub use self::config::{Config, ConfigInput, ConfigWarning, ServerConfig};
 pub use self::era::{Era, EraMemory};
 pub use self::paging::{Items, ListPage, Pages};

@@ -2,6 +2,8 @@
 //!
 //! Pure functions of bytes: this module does no I/O, never blocks and starts no threads.
 
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod id;
 mod lenient;
 mod line;

@@ -202,7 +202,9 @@ pub(crate) fn normalized(uri: &str) -> String {
     let (before_query, query) = rest.split_at(end);
     let Some(before_query) = before_query.strip_prefix("//") else {
         let path = without_dot_segments(before_query);
-        return format!("{scheme}:{path}{query}");
+        // A path that begins with `//` would become a host name.
+        let dot = if path.starts_with("//") { "/." } else { "" };
+        return format!("{scheme}:{dot}{path}{query}");
     };
     let (authority, path) =
         before_query.split_at(before_query.find('/').unwrap_or(before_query.len()));
@@ -357,8 +359,11 @@ mod tests {
         check(&["urn:isbn:1", "URN:isbn:1"]);
         check(&["mem:a/../b", "MEM:a/../b"]);
         check(&["x:%2F%25", "x:%2f%25"]);
+        // Found by the fuzz target url: a path became a host name.
+        check(&["x:/.//a", "x:/b/..//a"]);
         for (one, other) in [
             ("https://example.com/a", "https://example.com/A"),
+            ("https:/.//example.com/a", "https://example.com/a"),
             ("https://example.com/a", "https://example.com/a/"),
             ("https://example.com/a%2Fb", "https://example.com/a/b"),
             ("https://example.com/?a", "https://example.com/"),

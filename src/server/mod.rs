@@ -28,6 +28,8 @@ mod error_map;
 mod events;
 mod folder;
 mod forms;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;

@@ -265,7 +265,9 @@ fn normalized_beginning(text: &str) -> String {
     // The user info before `@` is case-sensitive.
     let host = authority.rfind('@').map_or(0, |at| at + 1);
     let (user, host) = authority.split_at(host);
-    let host = normalized_escapes(&host.to_ascii_lowercase());
+    // The letter of an escape may be a capital.
+    let host = normalized_escapes(host).to_ascii_lowercase();
+    let host = normalized_escapes(&host);
     let scheme = scheme.to_ascii_lowercase();
     format!("{scheme}:{user}{host}{}", normalized_escapes(path))
 }
@@ -371,6 +373,11 @@ impl Parser {
         };
         if self.query.is_some() {
             return Err("{?…} has to be at the end".to_owned());
+        }
+        let has_query_text = |part: &Part| matches!(part, Part::Text(text) if text.contains('?'));
+        if operator == Some('?') && self.parts.iter().any(has_query_text) {
+            // The query of a URI begins at its first `?`, so no URI could match.
+            return Err("text with '?' stands before {?…}".to_owned());
         }
         for (index, name) in names.split(',').enumerate() {
             self.declare(name, expression)?;
@@ -579,6 +586,7 @@ mod tests {
         check("a://b/{x}", "a://b/c%2Fd", Some(&[("x", "c/d")]));
         check("a://b/~{x}", "a://b/%7Ec", Some(&[("x", "c")]));
         check("a://b/C{x}", "a://b/cd", None);
+        check("a://%42/{x}", "a://b/c", Some(&[("x", "c")]));
     }
 
     #[test]
@@ -593,6 +601,8 @@ mod tests {
             "a://{&x}",
             "a://{?x}/y",
             "a://{?x}{y}",
+            // Found by the fuzz target uri_template: no URI could match.
+            "a://x?y{?z}",
             "a://{+x}/{+y}",
             "a://{x}/{x}",
             "{x}",

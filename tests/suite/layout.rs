@@ -112,7 +112,7 @@ fn sources() -> Vec<Source> {
     sources
 }
 
-/// Whether an attribute lets an item stand in tests only.
+/// Whether an attribute lets an item stand in tests and fuzz targets only.
 fn is_test_only(attribute: &syn::Attribute) -> bool {
     let syn::Meta::List(list) = &attribute.meta else {
         return attribute.path().is_ident("test");
@@ -120,6 +120,7 @@ fn is_test_only(attribute: &syn::Attribute) -> bool {
     let condition = list.tokens.to_string();
     list.path.is_ident("cfg")
         && (condition == "test"
+            || condition == "fuzzing"
             || condition.starts_with("all (test")
             || condition.starts_with("all(test"))
 }

@@ -45,6 +45,8 @@ mod verifier;
 pub use self::card::{CardFormat, CardInput, CardRemote, ServerCard};
 pub use self::denied::Denied;
 pub use self::events::{EventLog, EventStore};
+#[cfg(fuzzing)]
+pub use self::jwt::fuzzing;
 #[cfg(feature = "jwt")]
 pub use self::jwt::{Dpop, JwtVerifier};
 pub use self::listening::HttpServer;

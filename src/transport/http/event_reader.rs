@@ -161,8 +161,10 @@ impl EventReader {
         let is_whole = self.line.len() == self.line_len;
         self.line_len += part.len();
         if is_whole {
-            // The name of the field needs some room, too.
-            let room = (self.max_bytes.saturating_add(16)).saturating_sub(self.line.len());
+            // The name of the field needs some room, too. An event type or id may be longer than
+            // the data, so that the piece in which a line arrives makes no difference.
+            let max = self.max_bytes.max(MAX_WORD).saturating_add(16);
+            let room = max.saturating_sub(self.line.len());
             // If there is no memory, the part is missing; the length of the line shows that.
             _ = fallible::append(&mut self.line, &part[..part.len().min(room)]);
         }
@@ -376,6 +378,14 @@ mod tests {
         assert_eq!(items[1], "message=a");
         assert_eq!(reader.last_id(), "");
         assert!(reader.line.capacity() < 1000);
+    }
+
+    // Found by the fuzz target event_stream: in pieces the id was ignored.
+    #[test]
+    fn an_id_may_be_longer_than_the_limit_of_the_data() {
+        let id = "7".repeat(150);
+        let reader = check(&format!("id: {id}\ndata: a\n\n"), &["message=a"]);
+        assert_eq!(reader.last_id(), id);
     }
 
     // A reader that resumed from its id would never get this event.

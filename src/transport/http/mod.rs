@@ -29,6 +29,8 @@ mod exchange;
 pub(crate) mod field;
 #[cfg(feature = "http-server")]
 pub(crate) mod forwarded;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 #[cfg(feature = "http-server")]
 mod listener;
 

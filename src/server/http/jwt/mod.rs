@@ -4,6 +4,8 @@
 
 mod discovery;
 mod dpop;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod jwk;
 mod keys;
 mod known;

@@ -38,6 +38,8 @@
 
 mod chunks;
 mod connection;
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 mod head;
 mod limits;
 mod permits;
