@@ -1021,6 +1021,11 @@ typedef struct mcplink_prompt_t mcplink_prompt_t;
  *
  * Reading and writing stay on the threads of the library. Only the host's callbacks wait in the
  * pump, until the host dispatches it.
+ *
+ * The thread of a pump is the last thread that dispatched the pump. Before the first dispatch, it
+ * is the thread that made the pump, called mcplink_pump_fd or called mcplink_pump_wait, whichever
+ * was last. A blocking call of a client on this thread runs the handlers for requests of the
+ * server while it waits. A blocking call on another thread waits until the pump is dispatched.
  */
 typedef struct mcplink_pump_t mcplink_pump_t;
 
@@ -1789,7 +1794,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t *
 MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
 
 /**
- * Returns the file descriptor to poll. The descriptor is readable while a callback waits.
+ * Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
+ * pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
  *
  * pump: the pump.
  * Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
@@ -1812,7 +1818,8 @@ MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_even
 
 /**
  * Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
- * programs without an event loop.
+ * programs without an event loop. If the pump was never dispatched, this thread becomes the thread
+ * of the pump: see mcplink_pump_t.
  *
  * pump: the pump.
  * timeout_ms: the maximum time to wait, in milliseconds.
@@ -4583,11 +4590,11 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplin
  * {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user has
  * answered: meanwhile no deadline of the call runs.
  *
- * All handlers for requests of the server run as follows. During a blocking call to a modern
- * server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
- * client's callbacks, one handler at a time. If that thread makes a blocking call, it runs
- * handlers while it waits. When the server cancels a request or the client is closed, the answer
- * is not needed any more: see mcplink_responder_on_cancel.
+ * All handlers for requests of the server run on the thread that runs the client's callbacks, one
+ * handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
+ * is one exception: in a client without a pump, a request of a modern server that belongs to a
+ * blocking call is handled on the calling thread. When the server cancels a request or the client
+ * is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
  *
  * options: the options.
  * callback: the handler; NULL for no handler.

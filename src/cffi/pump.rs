@@ -18,6 +18,11 @@ use super::user::{UserData, mcplink_destroy_fn};
 ///
 /// Reading and writing stay on the threads of the library. Only the host's callbacks wait in the
 /// pump, until the host dispatches it.
+///
+/// The thread of a pump is the last thread that dispatched the pump. Before the first dispatch, it
+/// is the thread that made the pump, called mcplink_pump_fd or called mcplink_pump_wait, whichever
+/// was last. A blocking call of a client on this thread runs the handlers for requests of the
+/// server while it waits. A blocking call on another thread waits until the pump is dispatched.
 pub struct mcplink_pump_t {
     gate: Gate,
     queue: Arc<Queue>,
@@ -89,7 +94,8 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
     unsafe { free_handle(pump) }
 }
 
-/// Returns the file descriptor to poll. The descriptor is readable while a callback waits.
+/// Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
+/// pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
 ///
 /// pump: the pump.
 /// Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
@@ -102,7 +108,10 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") };
-        let wakeup = pump.ok().and_then(|pump| Some(pump.queue.wakeup()?.raw()));
+        let wakeup = pump.ok().and_then(|pump| {
+            pump.queue.claim();
+            Some(pump.queue.wakeup()?.raw())
+        });
         wakeup.map_or(-1, |fd| fd as isize)
     })
 }
@@ -129,7 +138,8 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
 }
 
 /// Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
-/// programs without an event loop.
+/// programs without an event loop. If the pump was never dispatched, this thread becomes the thread
+/// of the pump: see mcplink_pump_t.
 ///
 /// pump: the pump.
 /// timeout_ms: the maximum time to wait, in milliseconds.

@@ -250,7 +250,7 @@ fn begin(
             });
             let on_progress = options.progress.clone().map(|hook| {
                 let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
-                move |progress| latest.post(&shared, Kind::Call, progress)
+                move |progress| latest.post(&shared, progress)
             });
             let options = options.build(here.timeouts, Some(&own), on_progress);
             judged(work(&connected, options), &here, Some(&own))
