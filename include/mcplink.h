@@ -1158,7 +1158,8 @@ typedef struct {
  *
  * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
  * "transport", "server", "client", "http", "auth", "handle" for a mistake of the host with an
- * object, or "library" for a bug of this library; later versions may add more. text: usually one
+ * object or in a function that returns no error object, or "library" for a bug of this library;
+ * later versions may add more. text: usually one
  * line. Both texts are valid until the callback returns. The callback runs on any thread, also on
  * several at once, and must be quick.
  */
@@ -2562,7 +2563,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *respond
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
  * Blocks: while fd accepts no data. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
+MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
 
 /**
  * Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
@@ -2959,8 +2960,8 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
  * that share a folder renew tokens one after the other. Default: tokens are stored in memory only.
  *
  * oauth: the settings.
- * folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
- * Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
+ * folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
+ * client is opened. Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
  * store tokens in memory.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
@@ -3494,7 +3495,8 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
  *
  * options: the options.
  * argv: the program and its arguments, terminated by NULL. They are copied. No shell is involved.
- * A program name without a slash is searched in PATH.
+ * A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
+ * other systems.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
@@ -3504,8 +3506,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  * see mcplink_client_options_inherit_env.
  *
  * options: the options.
- * variable: the name of the variable.
- * variable_value: the value of the variable. With NULL the child does not inherit the variable.
+ * variable: the name of the variable, in UTF-8 on Windows.
+ * variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit the variable.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3564,7 +3566,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_opt
  * Sets the working directory of the child. Default: the working directory of this process.
  *
  * options: the options.
- * directory: a path; NULL for the default.
+ * directory: a path, in UTF-8 on Windows; NULL for the default.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
@@ -4702,9 +4704,10 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name,
 /**
  * Adds an argument to the tool. The input schema of the tool is made of all added arguments.
  *
- * A build with "validation" (mcplink_has_feature) refuses calls with invalid arguments before the
- * callback runs. In other builds the callback may run although a required argument is missing or
- * an argument has another type.
+ * A call with invalid arguments is refused before the callback runs: a required argument is
+ * missing, or an argument has another type. The model gets a result with isError, whose text names
+ * the argument and the expected value. mcplink_server_options_set_validation turns these checks
+ * off.
  *
  * tool: the tool.
  * param: the name of the argument.
@@ -4722,14 +4725,21 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
                                         const char *description);
 
 /**
- * Adds an argument with a JSON Schema, for example with choices, bounds or items.
+ * Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
+ *
+ * Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
+ * const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
+ * maxItems, required, properties with additionalProperties, and items. A build with "validation"
+ * (mcplink_has_feature) checks the complete schema. A default is not filled in: the callback sees
+ * the arguments of the call.
  *
  * tool: the tool.
  * param: the name of the argument.
  * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
  * MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
+ * default does not fit the schema. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
@@ -5355,7 +5365,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_ser
 
 /**
  * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
- * Default: true. Validation requires a build with mcplink_has_feature("validation").
+ * Default: true. A build without mcplink_has_feature("validation") checks the keywords that
+ * mcplink_tool_add_param_schema names.
  *
  * options: the options.
  * validation: true to validate arguments and results.
@@ -5835,8 +5846,8 @@ mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
-                                          int input,
-                                          int output,
+                                          ptrdiff_t input,
+                                          ptrdiff_t output,
                                           mcplink_error_t **err);
 
 /**
@@ -5855,8 +5866,8 @@ mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
-                                                int input,
-                                                int output,
+                                                ptrdiff_t input,
+                                                ptrdiff_t output,
                                                 const char *principal,
                                                 mcplink_session_t **session,
                                                 mcplink_error_t **err);

@@ -2155,7 +2155,7 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_server_serve_stdio(get(), err); });
     }
-    result<void> serve_fds(int input, int output)
+    result<void> serve_fds(std::ptrdiff_t input, std::ptrdiff_t output)
     {
         return detail::done([&](auto err) { return mcplink_server_serve_fds(get(), input, output, err); });
     }
@@ -2165,7 +2165,7 @@ public:
     {
         return detail::made<session, mcplink_session_t>([&](auto out, auto err) { return mcplink_server_serve_stdio_start(get(), out, err); });
     }
-    result<session> serve_fds_start(int input, int output, const char *principal = nullptr)
+    result<session> serve_fds_start(std::ptrdiff_t input, std::ptrdiff_t output, const char *principal = nullptr)
     {
         return detail::made<session, mcplink_session_t>(
             [&](auto out, auto err) { return mcplink_server_serve_fds_start(get(), input, output, principal, out, err); });

@@ -15,7 +15,7 @@ use super::handle::{Object, Tagged, slots, tagged};
 use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogLevel;
 
 /// The result of the body of an exported function.
@@ -74,6 +74,18 @@ pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
         Ok(Err(failure)) => failure.code(),
         Err(panic) => panicked(&*panic).code(),
     }
+}
+
+/// Runs the body of an exported function that returns only a status, and logs a mistake of the
+/// host: no other text has the reason. `function` is the name of the C function.
+pub(super) fn told(function: &str, body: impl FnOnce() -> Outcome) -> mcplink_status_t {
+    plain(|| {
+        body().inspect_err(|failure| {
+            if let Some(text) = failure.as_mistake(function) {
+                log::tell_process(LogLevel::Warning, "handle", &text);
+            }
+        })
+    })
 }
 
 /// Runs the body of an exported function that returns a value. Returns `neutral` if the body
@@ -166,6 +178,16 @@ pub(super) unsafe fn need_mut<'a, T: Object>(object: *mut T, what: &str) -> Outc
     found.map_err(|fault| Failure::object::<T>(fault, what))?;
     // SAFETY: the kind was checked, and nothing else uses the object.
     Ok(unsafe { &mut *object.cast::<Tagged<T>>() })
+}
+
+/// Reads a file descriptor that C passes. The parameters of the header are wide enough for a HANDLE
+/// of Windows.
+pub(super) fn descriptor(number: isize, what: &str) -> Result<i32> {
+    let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
+    fd.ok_or_else(|| {
+        let text = format!("{what} is no descriptor: {number}");
+        Error::new(ErrorKind::Invalid, text)
+    })
 }
 
 /// Converts a value into an object that C owns.

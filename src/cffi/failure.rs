@@ -82,6 +82,16 @@ impl Failure {
         self
     }
 
+    /// Returns the text for the log if the failure of a C function is a mistake of the host.
+    pub(super) fn as_mistake(&self, function: &str) -> Option<String> {
+        use mcplink_status as Status;
+        let is_mistake = matches!(
+            self.status,
+            Status::MCPLINK_E_INVALID | Status::MCPLINK_E_STATE | Status::MCPLINK_E_UNSUPPORTED
+        );
+        is_mistake.then(|| self.clone().context(function).to_string())
+    }
+
     /// Returns the Rust error, without the C status.
     pub(super) fn into_error(self) -> Error {
         self.error

@@ -61,7 +61,8 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 ///
 /// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
 /// "transport", "server", "client", "http", "auth", "handle" for a mistake of the host with an
-/// object, or "library" for a bug of this library; later versions may add more. text: usually one
+/// object or in a function that returns no error object, or "library" for a bug of this library;
+/// later versions may add more. text: usually one
 /// line. Both texts are valid until the callback returns. The callback runs on any thread, also on
 /// several at once, and must be quick.
 pub type mcplink_log_fn = Option<

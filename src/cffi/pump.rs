@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::entry::{giving, plain, value};
+use super::entry::{giving, told, value};
 use super::error::mcplink_error_t;
 use super::handle::{
     Fault, Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, slots,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_events: i32) -> i32 {
     let mut count = 0;
-    let status = plain(|| {
+    let status = told("mcplink_pump_dispatch", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
         let most = usize::try_from(max_events).unwrap_or_default().max(1);
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms: u32) -> i32 {
     let mut count = 0;
-    let status = plain(|| {
+    let status = told("mcplink_pump_wait", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
         let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn mcplink_pump_set_notify(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
+    told("mcplink_pump_set_notify", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
         pump.queue

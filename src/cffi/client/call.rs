@@ -10,7 +10,7 @@ use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
-use crate::cffi::entry::{Outcome, ffi, plain, value};
+use crate::cffi::entry::{Outcome, ffi, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle,
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
     call: *mut mcplink_call_t,
     reason: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_call_cancel", || {
         // SAFETY: the header requires a call of this library and text that ends in NUL.
         let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
         match reason {
