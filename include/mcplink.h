@@ -1262,12 +1262,6 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
 
 /**
- * Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
- * valid until the callback returns.
- */
-typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
-
-/**
  * Receives the outcome of a started call, exactly once. The outcome is a result if status is
  * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
  *
@@ -1279,6 +1273,12 @@ typedef void (*mcplink_done_fn)(void *user,
                                 mcplink_status_t status,
                                 const mcplink_result_t *result,
                                 const mcplink_error_t *err);
+
+/**
+ * Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
+ * valid until the callback returns.
+ */
+typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
 
 /**
  * Handles a request from the peer: from the client on a server, or from the server on a client.
@@ -3835,6 +3835,27 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
 MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
 
 /**
+ * Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
+ *
+ * client: the client.
+ * callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is the
+ * last callback of the client: started calls have had their outcome. mcplink_client_free then takes
+ * no time, in this callback too. The callback runs on the thread that runs the client's callbacks,
+ * or in mcplink_client_free if that comes first. May be NULL.
+ * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
+ * started.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_IO when the system can't
+ * start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
+                                            mcplink_done_fn callback,
+                                            void *user,
+                                            mcplink_destroy_fn destroy,
+                                            mcplink_error_t **err);
+
+/**
  * Closes a client and frees it. Started calls get their outcome before this function returns, and
  * no callback of the client runs afterwards. If the function is called inside a callback of the
  * client, it returns at once, and the client is freed when the callback returns.
@@ -4500,6 +4521,22 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
 
 /**
+ * Notifies the server that the roots have changed, without waiting: the non-blocking form of
+ * mcplink_client_roots_changed.
+ *
+ * client: see mcplink_client_roots_changed.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
+                                                    mcplink_done_fn callback,
+                                                    void *user,
+                                                    mcplink_destroy_fn destroy,
+                                                    mcplink_call_t **out,
+                                                    mcplink_error_t **err);
+
+/**
  * Sets the least severe level of log messages that a server of the legacy era sends. The messages
  * arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
  * mcplink_call_options_set_log_level.
@@ -4516,6 +4553,23 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
                                               mcplink_log_level level,
                                               const mcplink_call_options_t *options,
                                               mcplink_error_t **err);
+
+/**
+ * Starts to set the log level without waiting: the non-blocking form of
+ * mcplink_client_set_log_level.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
+                                                    mcplink_log_level level,
+                                                    const mcplink_call_options_t *options,
+                                                    mcplink_done_fn callback,
+                                                    void *user,
+                                                    mcplink_destroy_fn destroy,
+                                                    mcplink_call_t **out,
+                                                    mcplink_error_t **err);
 
 /**
  * Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
@@ -4546,6 +4600,24 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
                                        mcplink_error_t **err);
 
 /**
+ * Starts to subscribe to change notifications without waiting: the non-blocking form of
+ * mcplink_client_listen.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
+                                             const char *filter,
+                                             size_t len,
+                                             const mcplink_call_options_t *options,
+                                             mcplink_done_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_call_t **out,
+                                             mcplink_error_t **err);
+
+/**
  * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
  * MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
  *
@@ -4563,6 +4635,23 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
                                           mcplink_error_t **err);
 
 /**
+ * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
+ * mcplink_client_subscribe.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_subscribe_start(mcplink_client_t *client,
+                                                const char *uri,
+                                                const mcplink_call_options_t *options,
+                                                mcplink_done_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy,
+                                                mcplink_call_t **out,
+                                                mcplink_error_t **err);
+
+/**
  * Ends a subscription of mcplink_client_subscribe.
  *
  * client: the client.
@@ -4572,6 +4661,22 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
  * the server does not read. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
+
+/**
+ * Starts to end a subscription without waiting: the non-blocking form of
+ * mcplink_client_unsubscribe.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_unsubscribe_start(mcplink_client_t *client,
+                                                  const char *uri,
+                                                  mcplink_done_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy,
+                                                  mcplink_call_t **out,
+                                                  mcplink_error_t **err);
 
 /**
  * Clears the client's cache of results, so that later calls request the results from the server

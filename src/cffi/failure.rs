@@ -5,6 +5,7 @@ use std::fmt;
 use super::handle::{Fault, Kind as ObjectKind, Object};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, missing};
+use super::wording::for_c;
 use crate::error::{Error, ErrorKind};
 
 /// An error: what failed, and what to do about it. A function that fails returns an error through
@@ -105,7 +106,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        f.write_str(&for_c(&self.error.to_string()))
     }
 }
 
@@ -129,7 +130,7 @@ impl From<Failure> for mcplink_error_t {
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         Self {
             status,
-            message: error.to_string().into(),
+            message: for_c(&error.to_string()).as_ref().into(),
             method: method.map(Text::from),
             data: data.map(|data| data.get().into()),
             stderr: error.stderr_tail().map(Text::from),

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::handle::{Fault, Object};
 use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
+use super::wording::for_c;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogLevel, LogRecord};
 use crate::schema::LoggingLevel;
@@ -109,7 +110,8 @@ impl Hook {
         if level < self.level {
             return;
         }
-        let (target, text) = (Text::from(record.target), Text::from(record.text));
+        let text = for_c(record.text);
+        let (target, text) = (Text::from(record.target), Text::from(text.as_ref()));
         call_back(handle, || {
             // SAFETY: the header requires valid arguments; both texts outlive the call.
             unsafe { (self.callback)(self.user.ptr(), level, target.view(), text.view()) }

@@ -211,6 +211,26 @@ pub(super) unsafe fn start(
     }
 }
 
+/// Starts to close the client. `done` gets an empty result.
+pub(super) fn start_close(
+    client: &mcplink_client_t,
+    done: Option<Arc<Hook<DoneFn>>>,
+) -> Outcome<()> {
+    let number = client.shared.number;
+    let tell_done = move || {
+        if let Some(done) = done {
+            tell(
+                number,
+                &done,
+                ptr::null_mut(),
+                &Ok(mcplink_result_t::empty()),
+            );
+        }
+    };
+    let callers = client.callers.clone();
+    Ok(client.shared.start_close(callers, tell_done)?)
+}
+
 fn begin(
     client: &mcplink_client_t,
     options: mcplink_call_options_t,
