@@ -937,6 +937,10 @@ typedef struct mcplink_client_t mcplink_client_t;
 /**
  * An error: what failed, and what to do about it. A function that fails returns an error through
  * its parameter err. The caller owns the error and frees it with mcplink_error_free.
+ *
+ * A function sets *err to NULL first, and never reads or frees the old value. So free an error
+ * before its variable is passed to the next function. When 1000 errors are not freed, a warning is
+ * logged: see mcplink_set_log.
  */
 typedef struct mcplink_error_t mcplink_error_t;
 

@@ -1,16 +1,24 @@
 //! The failure of a function of the C interface, and the error object that is made of it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::handle::{Fault, Kind as ObjectKind, Object};
+use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, missing};
 use super::wording::for_c;
 use crate::error::{Error, ErrorKind};
+use crate::protocol::LogLevel;
 
 /// An error: what failed, and what to do about it. A function that fails returns an error through
 /// its parameter err. The caller owns the error and frees it with mcplink_error_free.
+///
+/// A function sets *err to NULL first, and never reads or frees the old value. So free an error
+/// before its variable is passed to the next function. When 1000 errors are not freed, a warning is
+/// logged: see mcplink_set_log.
 pub struct mcplink_error_t {
+    _live: Live,
     pub(super) status: mcplink_status,
     pub(super) message: Text,
     pub(super) method: Option<Text>,
@@ -19,6 +27,31 @@ pub struct mcplink_error_t {
     pub(super) challenge: Option<Text>,
     pub(super) oauth_code: Option<Text>,
     pub(super) error: Error,
+}
+
+/// How many errors that are not freed are taken for a leak.
+const MANY: usize = 1000;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts an error until it is freed. A host that reuses the variable `err` without freeing it
+/// leaks an error each time.
+struct Live;
+
+impl Live {
+    fn new() -> Self {
+        if LIVE.fetch_add(1, Ordering::Relaxed) + 1 == MANY {
+            let text = "1000 errors are not freed: free *err before the variable is used again";
+            log::tell_process(LogLevel::Warning, "handle", text);
+        }
+        Self
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Object for mcplink_error_t {
@@ -129,6 +162,7 @@ impl From<Failure> for mcplink_error_t {
         } = failure;
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         Self {
+            _live: Live::new(),
             status,
             message: for_c(&error.to_string()).as_ref().into(),
             method: method.map(Text::from),
