@@ -292,8 +292,8 @@ typedef enum mcplink_limit {
      * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
      * thread, and further requests wait for a free thread. The client with the fewest running
      * handlers gets the next free thread. One client may use all threads; other clients then use
-     * the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients without a
-     * session share these threads for their tasks.
+     * reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
+     * without a session share these threads for their tasks.
      */
     MCPLINK_LIMIT_WORKERS = 907,
     /**
@@ -330,9 +330,9 @@ typedef enum mcplink_limit {
     MCPLINK_LIMIT_CACHED_BYTES = 913,
     /**
      * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
-     * of a server may hold while other clients need some too. Default: 50. A client that is alone
-     * may hold everything except the reserve. For connections, threads of requests and sessions
-     * see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     * of a server may use while other clients need them too. Default: 50. A client that is alone
+     * may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
+     * connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 914,
     /**
@@ -560,7 +560,7 @@ typedef enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /**
      * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-     * last request of the client with the most waiting requests is answered with status 503.
+     * newest request of the client with the most waiting requests is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_WAITING = 706,
     /**
@@ -620,15 +620,15 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
     /**
-     * The maximum share of connections, threads and sessions that one client may hold while other
-     * clients request some too, in percent. Default: 50. While no other client requests any of
-     * them, one client may hold all.
+     * The maximum share, in percent, of connections, threads and sessions that one client may use
+     * while other clients need them too. Default: 50. While no other client needs them, one client
+     * may use all of them.
      */
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
     /**
-     * The size of the reserve of connections and threads beyond the limits, in percent of the
-     * limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
-     * With 0 there is no reserve.
+     * The number of reserved connections and threads beyond the limits, in percent of the limits.
+     * Only clients that use few connections and threads may use the reserved ones. Default: 12.
+     * With 0, nothing is reserved.
      */
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 } mcplink_http_limit;
@@ -748,7 +748,7 @@ typedef enum mcplink_rpc_code {
      */
     MCPLINK_RPC_INVALID_PARAMS = -32602,
     /**
-     * An internal error of the side that answers the request.
+     * The peer that answers the request has an internal error.
      */
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
     /**
@@ -896,8 +896,8 @@ typedef enum mcplink_status {
      */
     MCPLINK_E_PANIC = -16,
     /**
-     * A failure of the host. The library never creates this status: a callback returns it, and the
-     * library passes it through unchanged.
+     * A failure of the host. Callbacks may return this status, and no function of the library
+     * returns it.
      */
     MCPLINK_E_USER = -17,
 } mcplink_status;
@@ -964,7 +964,7 @@ typedef struct mcplink_http_options_t mcplink_http_options_t;
 
 /**
  * An HTTP request that has to be authenticated. The request is borrowed until the callback that
- * receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
+ * receives it returns. After that, a function that changes the request fails with MCPLINK_E_STATE.
  */
 typedef struct mcplink_http_request_t mcplink_http_request_t;
 
@@ -1161,17 +1161,17 @@ typedef struct {
  * handler.
  *
  * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
- * "transport", "server", "client", "http", "auth", "handle" for a mistake of the host with an
- * object or in a function that returns no error object, or "library" for a bug of this library;
- * later versions may add more. text: usually one
- * line. Both texts are valid until the callback returns. The callback runs on any thread, also on
- * several at once, and must be quick.
+ * "transport", "server", "client", "http", "auth", "handle" for an invalid argument of a function
+ * that returns no error, or "library" for a bug of this library; later versions may add more.
+ * text: usually one line. Both texts are valid until the callback returns. The callback runs on any
+ * thread, also on several at once, and must be quick.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Releases the user data of a callback. The function runs exactly once: when the callback is
- * replaced, when its owner is freed, or at once when the callback can't be registered.
+ * replaced, when the object with which it was registered is freed, or at once when the callback
+ * can't be registered.
  */
 typedef void (*mcplink_destroy_fn)(void *user);
 
@@ -1319,9 +1319,9 @@ typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http
 typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
 
 /**
- * Ends a response. The function is called exactly once. complete: true if the whole response was
- * sent. If complete is false, abort the connection, so that the client notices that the response
- * is incomplete.
+ * Ends a response. The function is called once for each exchange that was served, unless the
+ * exchange is freed before. complete: true if the whole response was sent. If complete is false,
+ * abort the connection, so that the client notices that the response is incomplete.
  */
 typedef void (*mcplink_http_end_fn)(void *user, bool complete);
 
@@ -1359,7 +1359,7 @@ MCPLINK_API bool mcplink_check_version(uint32_t header_version);
  * MCPLINK_E_UNSUPPORTED.
  *
  * feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
- * on servers) or "validation"; "http" for both halves of HTTP.
+ * on servers) or "validation"; "http" for clients and servers over HTTP together.
  * Returns: true if the build has the feature; false for NULL and unknown names. Threads: any.
  * Since 0.1.
  */
@@ -1494,7 +1494,7 @@ MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
  *
  * level: the least severe level to report, one of enum mcplink_log_level.
  * callback: called on any thread, also on several at once; it must be quick. NULL removes the
- * hook, whatever level is.
+ * hook; level is then ignored.
  * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
  * removed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
@@ -1518,10 +1518,11 @@ mcplink_status_t mcplink_json_parse(const char *text,
                                     mcplink_error_t **err);
 
 /**
- * Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
+ * Frees a document that the caller owns, such as a document of mcplink_json_parse or
+ * mcplink_client_stats. All its nodes are invalid afterwards.
  *
- * document: the document; may be NULL. Do not pass a node that another function returned. Since
- * 0.1.
+ * document: the document; may be NULL. Do not pass a node of a document, such as the node that
+ * mcplink_json_get returns. Since 0.1.
  */
 MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
 
@@ -1545,8 +1546,8 @@ MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
  * Returns a member of an object.
  *
  * object: a node or NULL.
- * key: the name of the member. If several members have this name, the function returns the last
- * one.
+ * key: the name of the member. If several members have this name, the function returns the value
+ * of the last member.
  * Returns: a node of the same document; NULL when the object has no such member. Threads: any.
  * Since 0.1.
  */
@@ -1628,7 +1629,7 @@ MCPLINK_API double mcplink_json_f64(const mcplink_json_t *node);
 MCPLINK_API bool mcplink_json_boolean(const mcplink_json_t *node);
 
 /**
- * Returns a value as JSON text, without white space.
+ * Returns a value as compact JSON text: without white space outside of strings.
  *
  * node: a node or NULL.
  * Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.
@@ -1805,8 +1806,8 @@ MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
  * pump: the pump.
  * Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
  * never read or close it. The descriptor stays readable until the pump is empty, so a program may
- * dispatch in parts. Sometimes the descriptor is readable although the pump is empty. Threads:
- * any. Blocks: no. Since 0.1.
+ * dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
+ * empty. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
 
@@ -2041,8 +2042,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *u
 MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
 
 /**
- * Sets a function that is called when this side has ended the connection: nothing more is sent or
- * read. The connection ends when the client or session that uses it is closed, after
+ * Sets a function that is called when the library has ended the connection: nothing more is sent
+ * or read. The connection ends when the client or session that uses it is closed, after
  * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
  * transport: the transport.
@@ -2059,8 +2060,8 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *tr
  * mcplink_transport_feed returned MCPLINK_E_LIMIT.
  *
  * transport: the transport.
- * callback: called once after each refusal, on the reader thread; it may feed bytes. NULL for no
- * callback.
+ * callback: called once after one or more refusals, when at most 8 MiB are still queued. The
+ * callback runs on the reader thread, and may feed bytes. NULL for no callback.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
@@ -2071,11 +2072,11 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *tra
  *
  * transport: the transport.
  * bytes, len: the bytes, which are copied.
- * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: then none of these
- * bytes was accepted, so feed the same bytes again later, see mcplink_transport_set_room;
- * MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads:
- * any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
- * 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
+ * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
+ * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
+ * connection has ended. Threads: any, before and after the connection is made; the caller must
+ * feed the bytes in order. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
 
@@ -2116,8 +2117,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *
  *
  * request: the request; for NULL the function returns NULL.
  * Returns: a node that is valid as long as the request; NULL when the params have no C
- * representation. That is only possible for resources: other requests with these params are
- * refused without running the handler. Threads: any. Since 0.1.
+ * representation. Only the handler of a resource can get NULL for this reason: other requests with
+ * such params are refused before the handler runs. Threads: any. Since 0.1.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
 
@@ -2167,7 +2168,7 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
 MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 
 /**
- * Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
+ * Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
  * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
  * made.
  *
@@ -2419,7 +2420,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
 /**
  * Closes the SSE stream on which the call is answered, and makes the client reconnect for the
  * answer. So a long call needs no open connection. Messages that are sent before the client
- * reconnects are stored, up to mcplink_http_options_set_kept_events.
+ * reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
  *
  * The function does nothing if a client can't reconnect: on other transports, and in revisions
  * other than 2025-11-25.
@@ -2436,9 +2437,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcpli
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
  * message. The contents of a resource get the MIME type with which the resource was added.
  *
- * All functions that answer return the same codes. MCPLINK_OK: the answer is on its way.
- * MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
- * peer no longer waits, and nothing is sent.
+ * All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
+ * sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
+ * MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
  *
  * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
  * request of this kind. In both cases the request can still be answered, and the reason is logged.
@@ -2526,8 +2527,9 @@ MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *r
  * responder: the responder.
  * values, count: the values, texts that end in NUL.
  * fitting: true to remove values that do not match the typed text, and to sort the remaining
- * values. Values that begin with the typed text come first, then values with a match at the
- * beginning of a word.
+ * values. Values that begin with the typed text come first. Then come values with a word that
+ * begins with the text, and values that contain the text. Values that contain the letters of the
+ * text in order come last.
  * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
@@ -2560,8 +2562,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
 /**
- * Writes a debug dump: all clients and servers of the process, their requests in flight, and the
- * threads that run handlers or wait.
+ * Writes a debug dump: all servers of the process with their connections, their requests in
+ * flight, and the threads that run handlers or wait. For clients see mcplink_client_activity.
  *
  * fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
@@ -2632,7 +2634,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *
 MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
 
 /**
- * Requests the scopes that the server supports, and undoes mcplink_oauth_set_scopes.
+ * Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2702,7 +2704,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
 
 /**
- * Connects to authorization servers without a proxy, and undoes mcplink_oauth_set_proxy.
+ * Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2730,8 +2732,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
 MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities, and undoes
- * mcplink_oauth_set_root_certificates.
+ * Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
+ * trusted.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2835,8 +2837,8 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Uses the client credentials grant: a machine acts on its own behalf, as the first client of
- * mcplink_oauth_add_client. The client authenticates with a key or a secret.
+ * Uses the client credentials grant: a machine acts on its own behalf, as the first client that
+ * was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
@@ -2862,7 +2864,7 @@ mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
                                             mcplink_destroy_fn destroy);
 
 /**
- * Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
+ * Uses enterprise-managed authorization: the identity provider of an organization vouches for the
  * user. The client is registered twice: with the identity provider, and with the authorization
  * server of the MCP server. Pass the registration with the identity provider in client. Add the
  * registration with the authorization server with mcplink_oauth_add_client, as the first client.
@@ -3054,13 +3056,13 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
  * redirected the browser. Other URLs that the browser visits may be passed too: the function
- * recognises and refuses them.
+ * recognizes and refuses them.
  *
  * login: the login.
  * url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which then
- * continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
- * listens for the answer. Threads: any. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
+ * then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
+ * itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
 
@@ -3471,7 +3473,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
  * thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_client_free has
- * returned, all threads have ended, except those whose callback does not return. If
+ * returned, all threads have ended, except threads whose callback does not return. If
  * mcplink_client_free is called in a callback of the client, the threads end after that callback.
  * A thread that connects or logs in may end slightly later, if it can't be interrupted.
  *
@@ -3521,7 +3523,8 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
 
 /**
  * Passes an environment variable of this process to the child. The child gets the value that the
- * variable has when the child is started. If the variable is not set at that time, it is left out.
+ * variable has when the child is started. If the variable is not set at that time, the child does
+ * not get the variable.
  *
  * options: the options.
  * variable: the name of the variable.
@@ -3531,9 +3534,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_opti
 
 /**
  * Makes the child inherit all environment variables of this process. By default the child inherits
- * only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. By default the child does
- * not inherit other variables, because they may contain secrets of this process, such as keys.
- * This setting replaces mcplink_client_options_clear_env.
+ * only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other variables may
+ * contain secrets of this process, such as keys. This setting replaces
+ * mcplink_client_options_clear_env.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -3606,10 +3609,10 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
                                                    mcplink_destroy_fn destroy);
 
 /**
- * Sets how long closing the client may take. For a child process the default is 2 s. The child has
- * this time to exit after its standard input was closed. If the child still runs then, it gets
- * SIGTERM. If the child still runs after the same time again, it is killed. Over HTTP, ending the
- * session may take this time, and the default is 1 s.
+ * Sets how long each step of closing the client may take. A child process has this time to exit
+ * after its standard input was closed, and the same time again after SIGTERM. Then the child is
+ * killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
+ * ending the session may take this time, and the default is 1 s.
  *
  * options: the options.
  * milliseconds: the time; more than an hour counts as an hour.
@@ -3685,16 +3688,16 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  * oauth: the settings, which remain the caller's. They may be passed to several options: clients
  * with the same settings object share tokens. NULL is refused: see
  * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
- * settings are refused too. Other faults are reported when the client is opened, which fails with
- * MCPLINK_E_UNSUPPORTED in a build without OAuth.
+ * settings are refused too. Other faults are reported when the client is opened. In a build
+ * without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
  * no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
 
 /**
- * Sends no tokens: undoes mcplink_client_options_set_bearer,
- * mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
+ * Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
+ * mcplink_client_options_set_oauth: the client sends no tokens.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3717,7 +3720,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
- * Uses no proxy, and undoes mcplink_client_options_set_proxy.
+ * Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3740,8 +3743,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities, and undoes
- * mcplink_client_options_set_root_certificates.
+ * Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
+ * is trusted.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3777,7 +3780,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
  *
  * options: the options.
  * transport: the transport, which serves one client. The transport remains the caller's; free the
- * transport when the client is freed. NULL for no transport.
+ * transport after the client. NULL for no transport.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
@@ -3829,7 +3832,7 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  *
  * client: the client.
  * timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
- * until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
+ * until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
  * takes longer and continues in the background. If the close function of the client's transport
@@ -3999,8 +4002,9 @@ MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets how long a call waits in total. Progress does not restart the timeout. Default: the total
- * timeout of the client.
+ * Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
+ * run while a person answers an input request of the server. Default: the total timeout of the
+ * client.
  *
  * options: the options.
  * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -4698,8 +4702,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplin
  *
  * The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
  * mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
- * {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user has
- * answered: meanwhile no deadline of the call runs.
+ * {"action":"cancel"}. If the handler fails the request, the server receives cancel. The responder
+ * may be kept until the user has answered: meanwhile the timeouts of the call are paused.
  *
  * All handlers for requests of the server run on the thread that runs the client's callbacks, one
  * handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
@@ -5168,8 +5172,8 @@ MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, c
 MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
 
 /**
- * Makes the options of a server with a name and a version. All options have defaults that suit
- * most servers.
+ * Makes server options with the name and the version of the server. All other options have
+ * defaults that suit most servers.
  *
  * name: the name of the server, for programs.
  * version: the version of the server.
@@ -5474,8 +5478,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_ser
 
 /**
  * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
- * Default: true. A build without mcplink_has_feature("validation") checks the keywords that
- * mcplink_tool_add_param_schema names.
+ * Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
+ * keywords that mcplink_tool_add_param_schema names.
  *
  * options: the options.
  * validation: true to validate arguments and results.
@@ -5552,12 +5556,12 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       size_t len);
 
 /**
- * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. The
- * address space of the stack is reserved, but uses no memory before it is written to.
+ * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. A
+ * stack reserves address space, and uses memory only for the pages that were written to.
  *
  * options: the options.
- * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
- * system lacks the memory, starting a thread fails.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+ * the system lacks the memory, starting a thread fails.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
@@ -5579,11 +5583,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
  * thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_server_free has
- * returned, all threads have ended, except those whose callback does not return. If
+ * returned, all threads have ended, except threads whose callback does not return. If
  * mcplink_server_free is called in a callback of the server, the threads end after that callback.
  *
  * Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
- * The hooks do not run on threads of the host itself, such as those that dispatch a pump.
+ * The hooks do not run on threads of the host itself, such as a thread that dispatches a pump.
  *
  * options: the options.
  * start: called before any other callback on the thread; NULL for no hook.
@@ -5618,7 +5622,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *n
  * mcplink_server_free.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
- * setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
+ * failed setter of the options. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
@@ -5945,11 +5949,11 @@ mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
  *
  * server: the server.
  * input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
- * equal to input. Both descriptors are duplicated. The originals remain the caller's, which may
- * close them at any time.
+ * equal to input. Both descriptors are duplicated. The originals remain the caller's, and may be
+ * closed at any time.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
- * MCPLINK_E_INVALID, MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
+ * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
  * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
  * Blocks: until serving ends. Since 0.1.
  */
@@ -6022,7 +6026,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_sess
 /**
  * Closes a session: its calls are cancelled, and its transport is closed. If the close function of
  * the session's transport calls this function or mcplink_session_wait, the call returns at once.
- * The close that is running then continues.
+ * The close in progress then continues.
  *
  * session: the session.
  * Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
@@ -6102,9 +6106,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_
 
 /**
  * Adds an allowed origin: a web site whose pages may call the server. By default only pages under
- * the server's own host name may call the server. It must be an allowed host name
- * (mcplink_http_options_add_host), an IP address or a name of this machine, because the owner of
- * any other name could make the name resolve to the server (DNS rebinding).
+ * the server's own host name may call the server. The server's own host name must be an allowed
+ * host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
+ * owner of any other name could make the name resolve to the server (DNS rebinding).
  *
  * options: the options.
  * origin: scheme and host name, and the port unless it is the default port, for example
@@ -6122,7 +6126,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_option
  *
  * options: the options.
  * network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then no proxy is added. Threads: one at a time. Since
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
  * 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http_options_t *options, const char *network);
@@ -6335,8 +6339,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_reques
 
 /**
  * Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
- * server in its audience is refused. If the host checks the audience in another way, the host adds
- * the server's own URL.
+ * server in its audience is refused. A host that checks the audience itself adds the server's own
+ * URL.
  *
  * request: the request.
  * audience: the audience, as in the token (aud).
@@ -6413,7 +6417,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * which the process listens.
  * issuer: the issuer identifier of the authorization server, for example "https://login.example".
  * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
- * With a "/" at the end, an identifier names another issuer.
+ * An identifier with a "/" at the end and the same identifier without the "/" name two different
+ * issuers.
  * Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
  * NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
  * listener or endpoint is made with the description. Threads: any. Since 0.1.
@@ -6482,8 +6487,9 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
  * and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
  * no valid certificate, making a listener or endpoint with the description fails with
- * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), it fails with
- * MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
+ * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
+ * fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
+ * mcplink_resource_server_set_verifier.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
@@ -6889,8 +6895,8 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * exchange remains the caller's.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
- * MCPLINK_E_STATE when the exchange was served before; the status of a setter of the exchange that
- * failed; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+ * MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
+ * exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
  * without a pump the handler runs on this thread, and the function blocks until the handler
  * returns. Since 0.1.
  */

@@ -100,8 +100,8 @@ impl OAuth {
         })
     }
 
-    /// Makes a builder for tokens of a user whose access is managed by an organisation. `provider`
-    /// is the organisation's identity provider. `client` is the registration of this client with
+    /// Makes a builder for tokens of a user whose access is managed by an organization. `provider`
+    /// is the organization's identity provider. `client` is the registration of this client with
     /// the MCP server's authorization server.
     ///
     /// Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable).

@@ -19,8 +19,8 @@ use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The time before its expiry at which a token is renewed, in seconds. Clocks differ, and requests
-/// take time. A token is never renewed before half of its lifetime has passed.
+/// How long before its expiry a token is renewed, in seconds. Clocks differ, and requests take
+/// time. A token is never renewed before half of its lifetime has passed.
 const MARGIN: u64 = 30;
 
 /// The tokens for one MCP server, with the data that is needed to use and renew them.

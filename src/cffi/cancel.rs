@@ -21,7 +21,7 @@ impl Handled for mcplink_cancel_t {
         &self.gate
     }
 
-    /// Freeing the token does not cancel the calls that use it.
+    /// Does nothing: freeing the token does not cancel the calls that use the token.
     fn close(&self) {}
 }
 

@@ -76,7 +76,8 @@ impl Failure {
         }
     }
 
-    /// Makes the failure of a function that takes a `T` as the parameter `what`.
+    /// Makes the failure of a function whose parameter `what` must be a `T`. `fault` is the reason
+    /// why the argument is no `T`.
     pub(super) fn object<T: Object>(fault: Fault, what: &str) -> Self {
         let expected = T::KIND.name();
         let (kind, text) = match fault {

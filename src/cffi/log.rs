@@ -61,11 +61,10 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 /// handler.
 ///
 /// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
-/// "transport", "server", "client", "http", "auth", "handle" for a mistake of the host with an
-/// object or in a function that returns no error object, or "library" for a bug of this library;
-/// later versions may add more. text: usually one
-/// line. Both texts are valid until the callback returns. The callback runs on any thread, also on
-/// several at once, and must be quick.
+/// "transport", "server", "client", "http", "auth", "handle" for an invalid argument of a function
+/// that returns no error, or "library" for a bug of this library; later versions may add more.
+/// text: usually one line. Both texts are valid until the callback returns. The callback runs on any
+/// thread, also on several at once, and must be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -86,7 +85,7 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Makes a log hook; returns `None` without a callback. Then the level means nothing.
+    /// Makes a log hook. Without a callback, returns `None` and ignores the level.
     pub(super) fn new(
         level: i32,
         callback: mcplink_log_fn,
@@ -159,8 +158,8 @@ pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
     _ = catch_unwind(AssertUnwindSafe(|| tell(None, 0, &record)));
 }
 
-/// Logs that C passed something that is no `T`. For functions that can't return a failure, such as
-/// getters. NULL is not logged: getters accept it.
+/// Logs that C passed an argument that is no `T`. Functions that can't return a failure, such as
+/// getters, call this function. NULL is not logged, because getters accept NULL.
 pub(super) fn fault<T: Object>(fault: Fault) {
     if fault != Fault::Null {
         let failure = Failure::object::<T>(fault, "the argument");

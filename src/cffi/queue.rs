@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Event,
     /// A handler of a request from the peer. The peer waits for the answer.
     Question,
-    /// A callback that must not get lost: the end or progress of a call, or a handler.
+    /// A callback that is never dropped: the end or progress of a call, or a handler.
     Call,
 }
 

@@ -75,8 +75,8 @@ pub(super) trait Settings: Object {
     }
 }
 
-/// Runs a setter on an object that C passes. `setter` is the name of the C function; the error text
-/// of a refusal begins with it.
+/// Runs a setter on an object that C passes. `setter` is the name of the C function. The error text
+/// of a refusal contains this name.
 ///
 /// # Safety
 ///

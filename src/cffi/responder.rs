@@ -64,7 +64,7 @@ struct Slot {
     /// or sent twice.
     answer: Option<Box<dyn FnOnce(Call) + Send>>,
     /// The reason why the answer could not be delivered. A second attempt to answer returns this
-    /// reason.
+    /// reason if it is `Closed` or `Cancelled`, and otherwise `State`.
     lost: Option<ErrorKind>,
 }
 
@@ -520,8 +520,8 @@ pub unsafe extern "C" fn mcplink_responder_ask(
     answer: *mut *const mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments: text with its length, places that can be written
-    // to, a responder of this library.
+    // SAFETY: the header requires valid arguments: text with its length, pointers that can be
+    // written to, a responder of this library.
     unsafe {
         ffi(err, || {
             if !answer.is_null() {

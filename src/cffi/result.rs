@@ -522,7 +522,7 @@ pub unsafe extern "C" fn mcplink_result_content_bytes(
         unsafe { get(result) }.and_then(|result| result.bytes(index))
     });
     if !len.is_null() {
-        // SAFETY: the header requires that it can be written to.
+        // SAFETY: the header requires that `len` can be written to.
         unsafe { len.write(bytes.map_or(0, <[u8]>::len)) };
     }
     bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())

@@ -51,8 +51,8 @@ pub enum mcplink_status {
     MCPLINK_E_FORKED = -15,
     /// A bug in this library: the library panicked.
     MCPLINK_E_PANIC = -16,
-    /// A failure of the host. The library never creates this status: a callback returns it, and the
-    /// library passes it through unchanged.
+    /// A failure of the host. Callbacks may return this status, and no function of the library
+    /// returns it.
     MCPLINK_E_USER = -17,
 }
 

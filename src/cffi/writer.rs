@@ -75,7 +75,7 @@ impl Writer {
                 }
             }
         }
-        // A nested value does not complete the outermost one.
+        // A nested value does not complete the outermost value.
         self.whole = self.open.is_empty();
         Ok(())
     }
@@ -412,8 +412,8 @@ pub unsafe extern "C" fn mcplink_writer_finish(
     out: *mut mcplink_str_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that all are NULL, or objects of this library, or can be written
-    // to.
+    // SAFETY: the header requires a writer of this library, and that `out` and `err` are NULL or
+    // can be written to.
     unsafe {
         ffi(err, || {
             if out.is_null() {

@@ -119,7 +119,8 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Returns a copy of these options for one request, if the call needs several requests.
+    /// Returns a copy of these options for one of several requests of the call. Each request then
+    /// has the full timeout.
     pub(super) fn for_one(&mut self) -> CallOptions<'_> {
         self.after(Duration::ZERO, Duration::ZERO)
     }

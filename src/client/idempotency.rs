@@ -1,5 +1,6 @@
-//! Retry safety: which requests are idempotent. These are requests that only read, and calls of
-//! tools that declare themselves idempotent or read-only.
+//! Retry safety: which requests are idempotent. These are requests that only read, requests that
+//! set a value (`logging/setLevel`), and calls of tools that declare themselves idempotent or
+//! read-only.
 //!
 //! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26). The annotations are hints,
 //! and only the host can decide to trust them.
@@ -60,7 +61,7 @@ impl HarmlessTools {
         }
     }
 
-    /// Forgets all tools, because the server's list of tools has changed.
+    /// Forgets all idempotent tools, because the server's list of tools has changed.
     pub(super) fn forget(&self) {
         self.0.lock().clear();
     }

@@ -38,7 +38,7 @@ pub(super) struct Answer {
     pub(super) asked: bool,
 }
 
-/// The first request of a call, which may have been started before.
+/// The state of the first request of a call: not sent, sent, or answered.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is moved few times; a box would cost each started call an allocation"

@@ -2,15 +2,17 @@
 //!
 //! A server that does not know a session answers with 404, or refuses the request in a response
 //! that does not contain the request's id. In both cases the server has not processed the request.
-//! After a 404 the client opens a new session at once. After another refusal the client first sends
-//! a `ping`, and opens a new session if the `ping` is refused too. Then the client sends the
-//! request again. One caller recovers the session for all waiting callers.
+//! After a 404 without the request's id the client opens a new session at once. After another such
+//! refusal the client first sends a `ping`, and opens a new session if the `ping` is refused too.
+//! Then the client sends the request again. One caller recovers the session for all waiting
+//! callers.
 //!
 //! ```text
-//!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more
-//!           ├─ a 4xx that names no request ─▶ ping ──╯ refused alike
-//!           │                                  ╰─ answered, or silence ──╮
-//!           ╰─ anything else, also 401, 403, 407, 429 ───────────────────┴▶ the refusal stands
+//!  refused ─┬─ 404 that names no request ────────────▶ initialize ──▶ once more
+//!           ├─ another 404, or another 4xx
+//!           │  that names no request ──────────▶ ping ──╯ refused alike
+//!           │                                     ╰─ answered, or silence ──╮
+//!           ╰─ anything else, also 401, 403, 407, 429 ──────────────────────┴▶ the refusal stands
 //! ```
 //!
 //! Spec: Transports, "Session Management" (2025-03-26 to 2025-11-25).

@@ -60,7 +60,7 @@ impl State {
 pub(super) enum Phase {
     Opening,
     Open,
-    /// The connection was lost. The subscription waits for the next connection.
+    /// The connection ended unexpectedly. The subscription waits for the next connection.
     Waiting,
     /// The subscription has ended. The end will be reported after the earlier events.
     Ending,

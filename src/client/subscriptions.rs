@@ -52,7 +52,7 @@ pub(super) struct Subscriptions {
     // order in which the counts changed. Otherwise a late unsubscribe could end a newer
     // subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether the client will reconnect after a lost connection.
+    /// Whether the client will reconnect after the connection has ended unexpectedly.
     lasting: AtomicBool,
 }
 
@@ -258,7 +258,7 @@ impl Subscriptions {
         }
     }
 
-    /// Records that the client will not reconnect after a lost connection.
+    /// Records that the client will not reconnect when the connection ends.
     pub(super) fn stop_lasting(&self) {
         self.lasting.store(false, Ordering::SeqCst);
     }

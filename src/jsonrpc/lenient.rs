@@ -1,4 +1,4 @@
-//! Lenient reading: accepts deviations from the specification whose meaning is unambiguous.
+//! Lenient reading: a deviation from the specification is accepted if its meaning is unambiguous.
 
 use serde::Deserialize;
 use serde::de::Error as _;

@@ -46,7 +46,7 @@ pub struct LineBuffer {
 struct Dropping {
     scanner: PartialScanner,
     bytes: usize,
-    /// Whether the allocator had no memory for the line.
+    /// Whether the line is dropped because the allocator had no memory for it.
     no_memory: bool,
 }
 
@@ -116,8 +116,8 @@ impl LineBuffer {
     ///
     /// # Errors
     ///
-    /// When there is no memory for free space, and the buffer is empty or has a complete line. A
-    /// complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
+    /// Fails when there is no memory for free space, and the buffer is empty or has a complete
+    /// line. A complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
     pub fn room(&mut self) -> Result<&mut [u8], TryReserveError> {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
@@ -374,8 +374,8 @@ mod tests {
             .collect()
     }
 
-    /// Checks that an input gives these lines. Passes the input in two pieces, for each position of
-    /// the cut, and byte by byte.
+    /// Checks that a buffer splits `input` into the expected lines. Passes the input in two pieces,
+    /// for each position of the cut, and byte by byte.
     fn check(max: usize, input: &str, expected: &[&str]) {
         let bytes = input.as_bytes();
         for cut in 0..=bytes.len() {

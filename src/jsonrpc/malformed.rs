@@ -47,7 +47,8 @@ impl Malformed {
         }
     }
 
-    /// Represents a message of a batch that was not read because the system has no memory for it.
+    /// Returns the result for a message of a batch that was not read because the system has no
+    /// memory.
     pub(super) fn no_memory(text: &str) -> Self {
         let message = format!(
             "the system has no memory for a message of {} bytes",
@@ -69,8 +70,8 @@ impl Malformed {
         }
     }
 
-    /// Whether the system had no memory to read the message. For malformed messages, an internal
-    /// error has only this cause.
+    /// Whether the message was not read because the system had no memory. All malformed messages
+    /// whose error is an internal error have this cause.
     pub(crate) fn is_no_memory(&self) -> bool {
         self.error.code == ErrorCode::INTERNAL_ERROR
     }

@@ -1,4 +1,4 @@
-//! JSON-RPC messages: each is read in one pass, with `params` and `result` kept as raw JSON text.
+//! JSON-RPC messages. Each message is read in one pass; `params` and `result` stay raw JSON text.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The members of a message, determined in the same pass that validates the JSON of the message.
+//! The ranges of a message's members in its text. One pass finds them and validates the JSON.
 //!
 //! Every message is scanned here, so the scanner is hand-written and several times faster than a
 //! general parser. The scanner accepts only messages in the usual form. All other messages are

@@ -1,8 +1,8 @@
 //! The table of active items. An item is an unanswered request of the peer or a running handler.
 //!
-//! [`Activity`](super::Activity) shows the items, and slow handlers are found with the table. The
-//! reading thread checks the table periodically, so no timer thread is needed. A slow handler is
-//! also reported when it returns.
+//! [`Activity`](super::Activity) shows the items. The reading thread checks the table periodically
+//! for slow handlers, so no timer thread is needed. A slow handler is also reported when it
+//! returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +17,11 @@ use crate::sync::Mutex;
 /// The maximum time until the next check for slow handlers.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// If an empty table has more slots than this, it frees their memory.
+/// The maximum number of slots whose memory an empty table keeps. A larger table is freed when it
+/// becomes empty.
 const KEPT: usize = 64;
 
-/// The table of active requests of a connection.
+/// The table of active items of a connection.
 #[derive(Debug)]
 pub(crate) struct ActiveRequests {
     state: Mutex<State>,
@@ -57,8 +58,7 @@ struct Place {
 struct Item {
     what: What,
     since: Instant,
-    /// For a request, whether the answer is pending. For a notification, whether the end of its
-    /// handler is pending.
+    /// Whether a request is still unanswered, or a notification's handler has not returned yet.
     open: bool,
     run: Option<Run>,
 }
@@ -138,12 +138,13 @@ impl ActiveRequests {
         key
     }
 
-    /// Records that the item with this key was answered or needs no answer.
+    /// Records that the request with this key was answered, or that the notification with this key
+    /// was handled or discarded.
     pub(crate) fn leave(&self, key: u64) {
         self.change(key, |item| item.open = false);
     }
 
-    /// Records that the item's handler waits for another thread.
+    /// Records that the item's handler is not running, and waits for another thread to run it.
     pub(crate) fn wait(&self, key: u64) {
         self.change(key, |item| item.run = None);
     }

@@ -140,7 +140,7 @@ pub(super) struct Engine {
     /// false, no call needs the lock of `user_waits`.
     people_are_asked: AtomicBool,
     threads: Started,
-    /// Ends calls for which no thread waits, when their time is over.
+    /// The deadline thread. It ends calls for which no thread waits, when their time is over.
     pub(super) deadlines: Deadlines,
 }
 
@@ -199,7 +199,8 @@ pub(super) enum Ending {
     AtOnce,
 }
 
-/// Records when users answer input requests of the peer, because calls do not time out meanwhile.
+/// The times in which users answer input requests of the peer. Calls do not time out during these
+/// times.
 #[derive(Debug, Default)]
 struct UserWaits {
     asked: usize,
@@ -236,7 +237,8 @@ impl Drop for PersonAsked {
 pub(super) enum ReadTurn {
     /// An outcome or progress arrived for the caller itself.
     Found,
-    /// No message arrived for a while. The worker pool continues to read.
+    /// The time of the turn is over, and nothing arrived for the caller itself. The worker pool
+    /// continues to read.
     Quiet,
     /// The connection has ended.
     Ended,
@@ -444,8 +446,8 @@ impl Core {
         PersonAsked(Arc::clone(self))
     }
 
-    /// Returns when a user was last busy with an input request of the peer; `None` if a user never
-    /// was.
+    /// Returns the last time at which a user was busy with an input request of the peer. Returns
+    /// `None` if no user was ever asked.
     pub(super) fn user_seen(&self, now: Instant) -> Option<Instant> {
         let user_waits = self.engine().user_waits.lock();
         if user_waits.asked > 0 {

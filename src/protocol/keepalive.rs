@@ -80,7 +80,8 @@ impl std::fmt::Display for KeepAlive {
     }
 }
 
-/// A function that serializes the params of a ping with this request id.
+/// A function that serializes the params of a ping. The arguments are the request id and the
+/// buffer.
 pub(crate) type PingParams = Arc<dyn Fn(i64, &mut Vec<u8>) -> serde_json::Result<()> + Send + Sync>;
 
 /// The keep-alive state of one connection.
@@ -101,7 +102,7 @@ struct State {
 /// The next keep-alive action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// No action is due for this time.
+    /// No action is due until this time has passed.
     Wait(Duration),
     /// A ping has to be sent.
     Ping,

@@ -30,14 +30,14 @@ use crate::transport::{Sender, SessionMessage};
 /// The maximum number of batches that a thread writes in a row. Then another thread continues the
 /// writing.
 const ROUNDS: usize = 16;
-/// While more input is available, queued answers are held back. When this many answers are queued,
-/// they are held back for [`PATIENCE`] at most.
+/// The number of queued answers at which the time limit [`PATIENCE`] begins. Fewer answers are held
+/// back as long as more input is available.
 const TOGETHER: usize = 16;
 /// When this many answers are queued, they are written at once. [`TOGETHER_BYTES`] is the same
 /// limit in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// How long answers are still held back after [`TOGETHER`] answers were queued.
+/// How long answers may still be held back after [`TOGETHER`] answers were queued.
 const PATIENCE: Duration = Duration::from_micros(50);
 /// The maximum capacity, in messages, of a queue buffer that is reused. A larger buffer is freed.
 const SPARE: usize = 8;
@@ -75,8 +75,9 @@ pub(crate) struct Outbox {
     /// each answer, mostly without the lock.
     // Stored under the lock.
     fill: AtomicUsize,
-    /// The number of queued messages that may wait for later messages. No thread has to write them
-    /// before it blocks, except a thread that waits for their answers.
+    /// The number of queued messages whose write may be delayed, so that they are written together
+    /// with later messages. No thread has to write them before it blocks, except a thread that
+    /// waits for their answers.
     // Stored under the lock.
     soon: AtomicUsize,
     max_bytes: usize,
@@ -98,7 +99,7 @@ struct State {
     writer: Option<(Thread, Instant)>,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
-    /// When [`TOGETHER`] answers were held back for the first time since the last write.
+    /// When the queue first had [`TOGETHER`] answers since the last write.
     held_since: Option<Instant>,
     /// Whether the sender holds the rest of a message whose write was interrupted by a deadline.
     cut: bool,
@@ -175,8 +176,8 @@ impl Outbox {
         self.push_up_to(message, self.max_bytes)
     }
 
-    /// Queues a message as [`try_push`](Self::try_push) does. The message may wait for later
-    /// messages.
+    /// Queues a message as [`try_push`](Self::try_push) does. The write of the message may be
+    /// delayed, so that it is written together with later messages.
     pub(crate) fn try_push_soon(&self, message: &mut Option<SessionMessage>) -> Result<()> {
         let mut state = self.state.lock();
         self.push_locked(&mut state, message, self.max_bytes)?;
@@ -374,9 +375,9 @@ impl Outbox {
     /// Whether the reading thread has to flush the queue now. If another thread is writing, no
     /// flush is due.
     ///
-    /// If `more_input` is false, the reading thread blocks for input next, so any queued message
-    /// must be written, except messages that may wait. If `more_input` is true, a flush is due only
-    /// if enough answers are queued. So several answers are written together.
+    /// If `more_input` is false, the reading thread blocks for input next. So any queued message
+    /// must be written, except messages whose write may be delayed. If `more_input` is true, a
+    /// flush is due only if enough answers are queued. So several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
@@ -388,7 +389,7 @@ impl Outbox {
         waits && (!more_input || state.is_enough())
     }
 
-    /// Whether messages that may wait are queued.
+    /// Whether messages are queued whose write may be delayed.
     pub(crate) fn has_soon(&self) -> bool {
         self.soon.load(Ordering::Acquire) > 0
     }

@@ -125,7 +125,7 @@ pub(crate) enum OnEnd {
 }
 
 /// The callback that gets the progress of a call without a waiting caller. It runs under the lock
-/// of the table of calls, so it must not block. It returns whether older progress gave way.
+/// of the table of calls, so it must not block. It returns whether older progress was discarded.
 pub(crate) type OnProgress = Box<dyn Fn(Progress) -> bool + Send>;
 
 /// The recipient of the outcome of a call: a caller or a callback.
@@ -153,7 +153,7 @@ struct Asked {
     owed: Completion,
 }
 
-/// The description of a call, as the activity shows it.
+/// The description of a call, as [`Activity`](super::Activity) shows it.
 #[derive(Debug)]
 pub(crate) struct CallInfo {
     pub(crate) method: Arc<str>,
@@ -201,7 +201,8 @@ struct Table {
     closed: Option<Error>,
 }
 
-/// Defers outcomes: the guard's drop sends all of them, so that the callers wake together.
+/// A guard that defers outcomes. Dropping the guard sends all of them, so that the callers wake
+/// together.
 // `complete` removes a call from the table and records its outcome, both under the table's lock.
 // Only the guard's drop sends that outcome: a thread that blocked before dropping it would leave
 // the callers asleep.
@@ -251,8 +252,8 @@ impl Calls {
         })
     }
 
-    /// Starts to defer outcomes. Only one thread may do this at a time. It must not block until it
-    /// drops the guard.
+    /// Starts to defer outcomes. Only one thread at a time may defer outcomes. The thread must not
+    /// block until it drops the guard.
     pub(crate) fn gather(&self) -> OutcomeBatch<'_> {
         self.table.lock().gathered.get_or_insert_default();
         OutcomeBatch(self)
@@ -356,9 +357,11 @@ impl Calls {
         }
     }
 
-    /// Lets callbacks instead of the waiting caller get the progress and the outcome of a call. The
-    /// progress that has already arrived is delivered first. Returns the callbacks if the outcome
-    /// was decided before: it is in the waiter's channel, or about to arrive there.
+    /// Makes callbacks get the progress and the outcome of a call instead of the waiting caller.
+    /// The progress that has already arrived is delivered first.
+    ///
+    /// Returns the callbacks if the outcome is already decided. The outcome is then in the waiter's
+    /// channel, or about to arrive there.
     pub(crate) fn watch(
         &self,
         waiter: &mut Waiter,

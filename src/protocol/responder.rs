@@ -151,8 +151,8 @@ impl Responder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Makes the peer disconnect, and fetch the answer after the time `retry`. Only some transports
-    /// support this.
+    /// Makes the peer disconnect, and reconnect after the time `retry` to get the answer. Only some
+    /// transports support this.
     pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
         match &self.exchange.origin.sink {
             Some(sink) => self

@@ -24,9 +24,9 @@ pub(crate) struct WatchedCall {
     core: Arc<Core>,
     id: i64,
     may_cancel: bool,
-    /// Keeps the call registered with the deadline thread.
+    /// The registration of the call with the deadline thread.
     _deadline: Option<Watched>,
-    /// Ends the call when its token is cancelled.
+    /// The registration of the callback that ends the call when its token is cancelled.
     _on_cancel: Option<OnCancel>,
 }
 
@@ -39,7 +39,7 @@ impl Drop for WatchedCall {
     }
 }
 
-/// Ends a watched call whose token was cancelled or whose time is over.
+/// The handle that ends a watched call when its token is cancelled or its time is over.
 struct Ending {
     core: Arc<Core>,
     id: i64,
@@ -75,7 +75,7 @@ impl Ending {
 }
 
 impl Call {
-    /// Lets callbacks get the progress and the outcome of the call. No thread has to wait for the
+    /// Makes callbacks get the progress and the outcome of the call. No thread has to wait for the
     /// call any more. The deadline thread of the connection ends the call when its time is over.
     ///
     /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.

@@ -42,8 +42,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// The watchdog's tick. A handler may run on the reading thread for one to two ticks before another
 /// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
-/// The number of ticks without a change after which the watchdog sleeps. A calling thread must wake
-/// a sleeping watchdog, so the watchdog does not sleep earlier.
+/// The number of ticks without a change after which the watchdog sleeps. A calling thread needs a
+/// system call to wake a sleeping watchdog, so the watchdog does not sleep earlier.
 const ALERT: u32 = 1000;
 /// How long a pool thread stays idle before it exits.
 const IDLE: Duration = Duration::from_secs(5);
@@ -124,7 +124,7 @@ struct State<R> {
     parks: u64,
     /// Whether a pool thread should take the parked receiver and read immediately.
     hand_over: bool,
-    /// The callers that wait at their channels and could take the reading role.
+    /// The callers that wait on their channels and could take the reading role.
     standby: BTreeMap<i64, Arc<CallChannel>>,
     queued: WorkQueue<Work>,
     serial: VecDeque<Serial>,
@@ -750,7 +750,7 @@ mod tests {
         assert!(!channels[0].is_empty());
     }
 
-    /// A request that may wait is written although no thread waits for its answer.
+    /// A request whose write may be delayed is written although no thread waits for its answer.
     #[test]
     fn a_flush_that_may_wait_comes_after_a_tick() {
         let pool = WorkerPool::<u32>::new(4);

@@ -69,8 +69,8 @@ where
     misfit::read_optional(deserializer)
 }
 
-/// Deserializes a text from a peer. Drops invalid parts if the rest is valid without them, and
-/// returns the dropped parts as misfits.
+/// Deserializes a text from a peer. Drops invalid members and list entries if the rest is valid
+/// without them. Returns descriptions of the dropped members and entries.
 pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {

@@ -15,6 +15,8 @@ use super::call::ToolCall;
 use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
 use super::events::{ServerEvent, SessionEvent};
+#[cfg(feature = "schemars")]
+use super::forms;
 use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
@@ -30,7 +32,7 @@ use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, KeepAlive, LogRecord, Responder};
+use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
@@ -102,6 +104,7 @@ impl ServerBuilder {
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
             connections: Default::default(),
+            shutdown: CancelToken::new(),
         };
         Self {
             inner,
@@ -109,6 +112,14 @@ impl ServerBuilder {
             finishing: Vec::new(),
             fault,
         }
+    }
+
+    /// Adds a check that handlers can ask the user for a `T` with
+    /// [`Context::elicit_as`](Context::elicit_as). [`build`](Self::build) fails if no form can be
+    /// derived from `T`.
+    #[cfg(feature = "schemars")]
+    pub fn form<T: schemars::JsonSchema>(self) -> Self {
+        self.noting(forms::check::<T>())
     }
 
     /// Sets the server's title, description, icons and home page. Also replaces the server's name
@@ -173,8 +184,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sends pings to legacy clients that were silent for a while, and closes the connection of a
-    /// client that does not answer.
+    /// Sets when legacy clients that are silent get pings, and when the connection of a client that
+    /// does not answer is closed.
     ///
     /// By default no pings are sent. Modern clients never get pings, since no server may send
     /// requests to them. The transport must support timeouts
@@ -221,8 +232,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes each sealed state usable only once: `store` remembers the states that clients
-    /// presented (since 2026-07-28). Defaults to no store.
+    /// Sets the store that makes each sealed state usable only once: it remembers the states that
+    /// clients have presented (since 2026-07-28). Defaults to no store.
     ///
     /// Without a store, a client that sends its answers twice makes the handler run twice, with its
     /// side effects. The repetition helps a client whose connection broke, and is harmless for most
@@ -340,12 +351,12 @@ impl ServerBuilder {
     /// Sets the hook for incidents with clients, for hosts that count them, raise alarms or block
     /// clients. By default there is no hook.
     ///
-    /// An incident is a failed handler, or a refused request: a request that is malformed, too
-    /// long, one too many or not allowed. The hook may be called on any thread, and on several
+    /// An incident is a failed handler or a refused request. A refused request is malformed, too
+    /// long, above a limit, or not allowed. The hook may be called on any thread, and on several
     /// threads at once. It should be quick.
     ///
-    /// A program can distinguish the few kinds of incidents without parsing text. Most incidents
-    /// also appear in the [log](Self::on_log).
+    /// [`ServerEvent::kind`] distinguishes the kinds of incidents, so a program need not parse the
+    /// text. Most incidents also appear in the [log](Self::on_log).
     pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
         self.inner.on_event = Some(Arc::new(hook));
         self
@@ -384,20 +395,50 @@ impl ServerBuilder {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        match output::schema_of_arguments::<A>() {
-            Ok(schema) => {
-                let mut tool = Tool::new(name)
-                    .description(description)
-                    .input_schema(schema);
-                tool.output_schema = R::output_schema();
-                self.tool_with(tool, handler)
-            }
+        self.tool_with(Tool::new(name).description(description), handler)
+    }
+
+    /// Adds a tool with a title, hints, icons or a schema of its own. The JSON Schemas of `A` and
+    /// of a [`Json`](super::Json) result are derived from their types, unless `tool` has schemas.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Tool;
+    /// use mcplink::server::{Context, Server};
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Target {
+    ///     path: String,
+    /// }
+    ///
+    /// let remove = Tool::new("remove").title("Remove a file").destructive();
+    /// let server = Server::builder("files", "1.0")
+    ///     .tool_with(remove, |target: Target, _: &Context| format!("removed {}", target.path))
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    #[cfg(feature = "schemars")]
+    pub fn tool_with<A, R>(
+        self,
+        tool: Tool,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned + schemars::JsonSchema,
+        R: ToolOutput,
+    {
+        match output::with_schemas::<A, R>(tool) {
+            Ok(tool) => self.with_tool(tool, output::answering(handler)),
             Err(error) => self.noting(Err(error)),
         }
     }
 
-    /// Adds a tool with a given description and schema. See [`Server::add_tool`].
-    pub fn tool_with<A, R>(
+    /// Adds a tool whose schemas are given, because its types derive none. See
+    /// [`Server::add_tool_with_schema`].
+    pub fn tool_with_schema<A, R>(
         self,
         tool: Tool,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
@@ -732,7 +773,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a step that needs all settings.
+    /// Adds a step that [`build`](Self::build) runs when all settings are known and the tools are
+    /// added.
     pub(super) fn finishing(
         mut self,
         step: impl FnOnce(&mut Inner) -> Result<()> + Send + Sync + 'static,
@@ -741,7 +783,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Records the error of `done`, unless an earlier error is recorded already.
+    /// Records the error if `done` is an error, unless an earlier error is recorded already.
     fn noting(mut self, done: Result<()>) -> Self {
         if let Err(error) = done {
             self.fault.get_or_insert(error);

@@ -1,5 +1,5 @@
-//! The deadline thread of a connection. The thread ends exchanges whose deadline has passed, and
-//! exchanges whose stream has stalled.
+//! The deadline thread of an HTTP client transport or of a connection. The thread ends exchanges
+//! and watched calls whose deadline has passed, and exchanges whose stream has stalled.
 //!
 //! **Threads.** The thread is started when the first exchange has a deadline. [`Deadlines::stop`]
 //! ends and joins the thread. The thread sleeps until the earliest deadline. So an exchange that

@@ -153,7 +153,7 @@ struct State {
     /// The time since which a user is being asked, for example to log in. `None` while no user is
     /// asked.
     held: Option<Instant>,
-    /// The total time for which users were asked, without the current question.
+    /// The total time for which users were asked, without the current period since `held`.
     held_for: Duration,
 }
 

@@ -79,9 +79,9 @@ impl Stream {
     }
 
     /// Creates a transport from any reader and writer, as [`new`](Self::new) does. Closing calls
-    /// `closer`, which must make a blocked read or write return. The function is called once. It
-    /// runs on the thread that closes the connection, or on the thread that drops the last part if
-    /// the connection was not closed.
+    /// `closer` once; `closer` must make a blocked read or write return. It runs on the thread that
+    /// closes the connection, or on the thread that drops the last part if the connection was not
+    /// closed.
     pub fn with_closer(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,

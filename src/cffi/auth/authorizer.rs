@@ -121,8 +121,8 @@ mod with {
         }
     }
 
-    /// The authorizer of one client. When the authorizer runs a host callback, the callback counts
-    /// as a callback of this client.
+    /// The authorizer of one client. While the authorizer runs, the current thread is marked as
+    /// running a callback of this client.
     pub(super) struct Of {
         pub(super) oauth: OAuth,
         pub(super) client: u64,

@@ -204,8 +204,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     }
 }
 
-/// Uses the client credentials grant: a machine acts on its own behalf, as the first client of
-/// mcplink_oauth_add_client. The client authenticates with a key or a secret.
+/// Uses the client credentials grant: a machine acts on its own behalf, as the first client that
+/// was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
     }
 }
 
-/// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
+/// Uses enterprise-managed authorization: the identity provider of an organization vouches for the
 /// user. The client is registered twice: with the identity provider, and with the authorization
 /// server of the MCP server. Pass the registration with the identity provider in client. Add the
 /// registration with the authorization server with mcplink_oauth_add_client, as the first client.

@@ -252,13 +252,13 @@ fn answered(first: bool) -> Outcome {
 
 /// Answers a login with the complete URL, including the query, to which the authorization server
 /// redirected the browser. Other URLs that the browser visits may be passed too: the function
-/// recognises and refuses them.
+/// recognizes and refuses them.
 ///
 /// login: the login.
 /// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which then
-/// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
-/// listens for the answer. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
+/// then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
+/// itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -260,7 +260,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     }
 }
 
-/// Requests the scopes that the server supports, and undoes mcplink_oauth_set_scopes.
+/// Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     }
 }
 
-/// Connects to authorization servers without a proxy, and undoes mcplink_oauth_set_proxy.
+/// Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -458,8 +458,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities, and undoes
-/// mcplink_oauth_set_root_certificates.
+/// Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
+/// trusted.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -523,7 +523,7 @@ pub unsafe extern "C" fn mcplink_oauth_forget(
     url: *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library, text that ends in NUL and a place
+    // SAFETY: the header requires settings of this library, text that ends in NUL and a pointer
     // that can be written to.
     unsafe {
         ffi(err, || {

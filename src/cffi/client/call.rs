@@ -63,7 +63,8 @@ struct Started {
     /// The client. The reference is weak, so that a call does not keep a freed client alive.
     shared: Weak<Shared>,
     token: CancelToken,
-    /// The slot handle of the call; NULL if the host requested none. It is stale once freed.
+    /// The slot handle of the call; NULL if the host requested no handle. After the host has freed
+    /// the handle, the value is stale.
     handle: AtomicPtr<mcplink_call_t>,
     state: Mutex<State>,
     /// Notified after the outcome was set or the handle was freed. Both happen under the lock of
@@ -330,8 +331,8 @@ pub unsafe extern "C" fn mcplink_call_wait(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that it is NULL or can be written to, and that it is a call of
-    // ours.
+    // SAFETY: the header requires a call of this library, and that `out` and `err` are NULL or can
+    // be written to.
     unsafe {
         ffi(err, || {
             if !out.is_null() {

@@ -169,8 +169,9 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
     }
 }
 
-/// Sets how long a call waits in total. Progress does not restart the timeout. Default: the total
-/// timeout of the client.
+/// Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
+/// run while a person answers an input request of the server. Default: the total timeout of the
+/// client.
 ///
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.

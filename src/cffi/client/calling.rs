@@ -158,7 +158,8 @@ fn elsewhere(
 
 /// Returns the outcome of a call. If the client is being closed and has handlers for server
 /// requests, the outcome becomes the error `Closed`, because the server may have made the result
-/// without the answer of a handler.
+/// without the answer of a handler. Without such handlers, only the error `Cancelled` becomes
+/// `Closed`. If the token `cancel` was triggered, the outcome stays unchanged.
 pub(super) fn judged<T>(
     outcome: Result<T>,
     shared: &Shared,
@@ -232,8 +233,9 @@ thread_local! {
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks that this thread makes a blocking call of a client. If a modern server requests input for
-/// the call, this thread handles the request, unless the client has a pump.
+/// Marks this thread as making a blocking call of a client, until the value is dropped. If a modern
+/// server requests input for the call, this thread handles the request, unless the client has a
+/// pump.
 struct Direct;
 
 impl Direct {

@@ -62,8 +62,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     options: *mut mcplink_client_options_t,
     argv: *const *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts with NULL behind the last
-    // one.
+    // SAFETY: the header requires options of this library, and texts that are terminated by NULL.
     unsafe {
         set(options, "mcplink_client_options_set_command", |options| {
             let mut words = argv;
@@ -119,7 +118,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
 }
 
 /// Passes an environment variable of this process to the child. The child gets the value that the
-/// variable has when the child is started. If the variable is not set at that time, it is left out.
+/// variable has when the child is started. If the variable is not set at that time, the child does
+/// not get the variable.
 ///
 /// options: the options.
 /// variable: the name of the variable.
@@ -155,9 +155,9 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
 }
 
 /// Makes the child inherit all environment variables of this process. By default the child inherits
-/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. By default the child does
-/// not inherit other variables, because they may contain secrets of this process, such as keys.
-/// This setting replaces mcplink_client_options_clear_env.
+/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other variables may
+/// contain secrets of this process, such as keys. This setting replaces
+/// mcplink_client_options_clear_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -316,10 +316,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Sets how long closing the client may take. For a child process the default is 2 s. The child has
-/// this time to exit after its standard input was closed. If the child still runs then, it gets
-/// SIGTERM. If the child still runs after the same time again, it is killed. Over HTTP, ending the
-/// session may take this time, and the default is 1 s.
+/// Sets how long each step of closing the client may take. A child process has this time to exit
+/// after its standard input was closed, and the same time again after SIGTERM. Then the child is
+/// killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
+/// ending the session may take this time, and the default is 1 s.
 ///
 /// options: the options.
 /// milliseconds: the time; more than an hour counts as an hour.
@@ -461,8 +461,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 /// oauth: the settings, which remain the caller's. They may be passed to several options: clients
 /// with the same settings object share tokens. NULL is refused: see
 /// mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
-/// settings are refused too. Other faults are reported when the client is opened, which fails with
-/// MCPLINK_E_UNSUPPORTED in a build without OAuth.
+/// settings are refused too. Other faults are reported when the client is opened. In a build
+/// without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -485,8 +485,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     }
 }
 
-/// Sends no tokens: undoes mcplink_client_options_set_bearer,
-/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
+/// Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
+/// mcplink_client_options_set_oauth: the client sends no tokens.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -539,7 +539,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     }
 }
 
-/// Uses no proxy, and undoes mcplink_client_options_set_proxy.
+/// Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -589,8 +589,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities, and undoes
-/// mcplink_client_options_set_root_certificates.
+/// Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
+/// is trusted.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -672,7 +672,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
 ///
 /// options: the options.
 /// transport: the transport, which serves one client. The transport remains the caller's; free the
-/// transport when the client is freed. NULL for no transport.
+/// transport after the client. NULL for no transport.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

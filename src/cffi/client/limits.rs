@@ -464,7 +464,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 /// thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_client_free has
-/// returned, all threads have ended, except those whose callback does not return. If
+/// returned, all threads have ended, except threads whose callback does not return. If
 /// mcplink_client_free is called in a callback of the client, the threads end after that callback.
 /// A thread that connects or logs in may end slightly later, if it can't be interrupted.
 ///

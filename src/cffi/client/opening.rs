@@ -166,7 +166,7 @@ pub unsafe extern "C" fn mcplink_client_start(
 ///
 /// client: the client.
 /// timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
-/// until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
+/// until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
 /// takes longer and continues in the background. If the close function of the client's transport

@@ -476,7 +476,8 @@ pub unsafe extern "C" fn mcplink_token_set(
     len: usize,
 ) -> mcplink_status_t {
     told("mcplink_token_set", || {
-        // SAFETY: the header requires what the function was given, and text with its length.
+        // SAFETY: the header requires the token that the host's function received, and text with
+        // its length.
         let (token, text) = unsafe { (need_mut(token, "token")?, payload(text, len, "text")?) };
         token.text = Some(text.to_owned());
         Ok(mcplink_status::MCPLINK_OK)

@@ -279,8 +279,8 @@ unsafe fn answer_with(
 ///
 /// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
 /// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
-/// {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user has
-/// answered: meanwhile no deadline of the call runs.
+/// {"action":"cancel"}. If the handler fails the request, the server receives cancel. The responder
+/// may be kept until the user has answered: meanwhile the timeouts of the call are paused.
 ///
 /// All handlers for requests of the server run on the thread that runs the client's callbacks, one
 /// handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There

@@ -23,7 +23,7 @@ pub enum mcplink_param_flag {
 ///
 /// # Safety
 ///
-/// The safety contract is that of [`optional_json`].
+/// The requirements of [`optional_json`] apply.
 pub(super) unsafe fn typed<T: DeserializeOwned>(
     ptr: *const c_char,
     len: usize,

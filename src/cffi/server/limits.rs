@@ -343,8 +343,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
 }
 
 /// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
-/// Default: true. A build without mcplink_has_feature("validation") checks the keywords that
-/// mcplink_tool_add_param_schema names.
+/// Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
+/// keywords that mcplink_tool_add_param_schema names.
 ///
 /// options: the options.
 /// validation: true to validate arguments and results.
@@ -545,12 +545,12 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
     }
 }
 
-/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. The
-/// address space of the stack is reserved, but uses no memory before it is written to.
+/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. A
+/// stack reserves address space, and uses memory only for the pages that were written to.
 ///
 /// options: the options.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
-/// system lacks the memory, starting a thread fails.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+/// the system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -603,11 +603,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_server_free has
-/// returned, all threads have ended, except those whose callback does not return. If
+/// returned, all threads have ended, except threads whose callback does not return. If
 /// mcplink_server_free is called in a callback of the server, the threads end after that callback.
 ///
 /// Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
-/// The hooks do not run on threads of the host itself, such as those that dispatch a pump.
+/// The hooks do not run on threads of the host itself, such as a thread that dispatches a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.

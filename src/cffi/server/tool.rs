@@ -164,7 +164,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
                 optional(description, "description")?,
             )
         };
-        let mut tool = Tool::new(name);
+        let mut tool = Tool::new(name).input_schema(JsonSchema::any_object());
         tool.description = description.map(str::to_owned);
         let tool = mcplink_tool_t(tool, Params::default(), Refusal::default());
         Ok(own(tool))

@@ -37,7 +37,8 @@ pub(super) enum Endpoint {
 pub(super) struct Command {
     pub(super) program: String,
     pub(super) args: Vec<String>,
-    /// A variable without a value is removed.
+    /// The environment variables to set. A variable whose value is `None` is removed from the
+    /// environment.
     pub(super) env: Vec<(String, Option<String>)>,
     pub(super) env_file: Option<String>,
     pub(super) cwd: Option<String>,
@@ -60,15 +61,15 @@ pub struct ConfigInput {
     pub options: Vec<String>,
 }
 
-/// A part of a configuration that is not applied.
+/// A warning about a member of a configuration file that is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConfigWarning {
-    /// The name of the server; `None` if the part belongs to no server.
+    /// The name of the server; `None` if the member belongs to no server.
     pub server: Option<String>,
     /// The name of the member.
     pub member: String,
-    /// The reason. The text contains no value of the file.
+    /// The reason why the member is not applied. The text contains no value of the file.
     pub reason: String,
 }
 
@@ -202,7 +203,8 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Takes the members of one server, and collects those that it does not understand.
+/// A reader of the members of one server. Collects a warning for each member that is unknown or
+/// invalid.
 struct Reader {
     members: Map<String, Value>,
     warnings: Vec<(String, String)>,

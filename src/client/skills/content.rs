@@ -34,7 +34,8 @@ impl SkillContent {
         }
     }
 
-    /// Marks the content as equal in size and digest to the manifest.
+    /// Marks the content as verified: its size and digest equal the size and digest in the
+    /// manifest.
     pub(super) fn verified(mut self) -> Self {
         self.is_verified = true;
         self

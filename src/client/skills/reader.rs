@@ -40,7 +40,8 @@ pub(super) struct SkillReader {
     pub(super) parser: Option<FrontMatterParser>,
     pub(super) cache: Option<SkillCache>,
     pub(super) before_load: Option<LoadHook>,
-    /// Guards the skills that are loaded, each as often as it is loaded.
+    /// The skills that are loaded at the moment. A skill that is loaded several times occurs
+    /// several times.
     pub(super) active: Arc<Mutex<Vec<SkillId>>>,
 }
 
@@ -142,8 +143,8 @@ impl SkillReader {
         Ok(SkillContent::new(skill.id().clone(), uri, bytes))
     }
 
-    /// Accepts longer messages while the returned guard exists, if a file of `size` bytes may need
-    /// them.
+    /// Raises the maximum message length while the returned guard exists, if a response with a file
+    /// of `size` bytes may exceed it. Otherwise returns `None`.
     // E-SKILL-C-18
     fn raise_limit(&self, size: u64) -> Option<impl Drop + use<>> {
         let limits = &self.client.0.link.settings().limits;
@@ -156,7 +157,7 @@ impl SkillReader {
     }
 
     /// Reads the bytes of a resource. The response is only cached if `check` accepts the bytes. The
-    /// error says whether the response was from the response cache.
+    /// boolean of an error is true if the response was from the response cache.
     fn fetch(
         &self,
         uri: &str,

@@ -27,11 +27,12 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// The reading thread's knowledge of the outgoing queue, between two flush checks.
 #[derive(Default)]
 struct FlushState {
-    /// The argument of the last flush check, if nothing was queued since then. It avoids a second
-    /// check.
+    /// The argument with which `Outbox::is_due` was last called, if nothing was queued since then.
+    /// A second check with this argument is skipped.
     checked: Option<bool>,
-    /// Whether senders relied on this thread to write all messages, including those that may wait.
-    /// This thread has cleared its flag for flushing, and must check the queue once more.
+    /// Whether this thread had promised to flush the queue and has just withdrawn the promise.
+    /// Senders may have relied on the promise, so the queue is checked once more, including
+    /// messages whose write may be delayed.
     is_promised: bool,
 }
 
@@ -231,8 +232,8 @@ impl Core {
             || flushing.is_promised && outbox.has_soon()
     }
 
-    /// If deferred requests use up the memory for messages, blocks for a moment instead of reading
-    /// more input. Returns whether the thread has blocked.
+    /// If the deferred requests have reached `max_queued_bytes`, blocks for a moment instead of
+    /// reading more input. Returns whether the thread has blocked.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
         let max = self.settings.limits.max_queued_bytes;
         if !self.held_back.is_full(max) {

@@ -33,7 +33,7 @@ use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
 
 /// The outcome of routing a message.
-#[must_use = "what is not done with has to be handed on"]
+#[must_use = "an unfinished message has to be dispatched"]
 pub(super) enum Routed {
     /// The message is processed, and nothing is left to do.
     Done,
@@ -58,7 +58,7 @@ impl Core {
         Ok(self.take_received(received))
     }
 
-    /// Receives the next message. Returns nothing when no message arrived in time.
+    /// Receives the next message. Returns [`Received::Nothing`] when no message arrived in time.
     pub(super) fn receive(
         &self,
         receiver: &mut dyn Receiver,

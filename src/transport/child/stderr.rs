@@ -1,5 +1,5 @@
-//! Captures the standard error of a child. A thread always drains it, so that the child can't block
-//! on a write. The last part is stored.
+//! Captures the standard error of a child. A thread always drains the pipe, so that the child can't
+//! block on a write. The last 64 KiB are stored.
 
 use std::fmt;
 use std::io;
@@ -156,9 +156,9 @@ impl StderrTail {
 
     /// Returns the lines of standard error since the last answer, cut to fit into an error.
     ///
-    /// If output arrives while an answer is read, its order relative to the answer is unknown. If
-    /// the child went on reading its input after the answer (`read_on`), the output counts as
-    /// earlier than the answer. If the child ended at once and read nothing, the quote begins at
+    /// If output arrives while an answer is read, its order relative to the answer is unknown. Such
+    /// output counts as earlier than the answer, except in one case: the child ended soon after the
+    /// answer, and did not go on reading its input (`read_on` is false). Then the quote begins at
     /// the answer before the last.
     pub(super) fn quote(&self, read_on: bool) -> Option<String> {
         let state = self.0.state.lock();

@@ -27,8 +27,8 @@ const KEYWORD: &str = "x-mcp-header";
 /// UTF-8 text.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
 
-/// Encodes a text as the value of a header field. Returns a text that a field can contain
-/// unchanged. Encodes any other text in base64.
+/// Encodes a text as the value of a header field. A text that a field can contain is returned
+/// unchanged. Any other text is encoded in base64.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let plain = is_plain(text) && marked(text).is_none();
     if plain {

@@ -49,9 +49,9 @@ pub type mcplink_http_write_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Ends a response. The function is called exactly once. complete: true if the whole response was
-/// sent. If complete is false, abort the connection, so that the client notices that the response
-/// is incomplete.
+/// Ends a response. The function is called once for each exchange that was served, unless the
+/// exchange is freed before. complete: true if the whole response was sent. If complete is false,
+/// abort the connection, so that the client notices that the response is incomplete.
 pub type mcplink_http_end_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
 

@@ -76,8 +76,8 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     listener: *mut *mut mcplink_listener_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server and options of this library, text that ends in NUL,
-    // and places that can be written to.
+    // SAFETY: the header requires a server and options of this library, text that ends in NUL, and
+    // pointers that can be written to.
     unsafe {
         giving(listener, err, || {
             let server = enter(server, "server")?;

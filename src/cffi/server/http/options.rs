@@ -238,9 +238,9 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
 }
 
 /// Adds an allowed origin: a web site whose pages may call the server. By default only pages under
-/// the server's own host name may call the server. It must be an allowed host name
-/// (mcplink_http_options_add_host), an IP address or a name of this machine, because the owner of
-/// any other name could make the name resolve to the server (DNS rebinding).
+/// the server's own host name may call the server. The server's own host name must be an allowed
+/// host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
+/// owner of any other name could make the name resolve to the server (DNS rebinding).
 ///
 /// options: the options.
 /// origin: scheme and host name, and the port unless it is the default port, for example
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
 ///
 /// options: the options.
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then no proxy is added. Threads: one at a time. Since
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -441,7 +441,7 @@ pub enum mcplink_http_limit {
     /// client with the fewest threads gets the next free thread.
     MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /// The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-    /// last request of the client with the most waiting requests is answered with status 503.
+    /// newest request of the client with the most waiting requests is answered with status 503.
     MCPLINK_HTTP_LIMIT_WAITING = 706,
     /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
     /// longer request head is answered with status 431 or 414.
@@ -477,13 +477,13 @@ pub enum mcplink_http_limit {
     /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
     /// After that the connection is closed.
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
-    /// The maximum share of connections, threads and sessions that one client may hold while other
-    /// clients request some too, in percent. Default: 50. While no other client requests any of
-    /// them, one client may hold all.
+    /// The maximum share, in percent, of connections, threads and sessions that one client may use
+    /// while other clients need them too. Default: 50. While no other client needs them, one client
+    /// may use all of them.
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
-    /// The size of the reserve of connections and threads beyond the limits, in percent of the
-    /// limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
-    /// With 0 there is no reserve.
+    /// The number of reserved connections and threads beyond the limits, in percent of the limits.
+    /// Only clients that use few connections and threads may use the reserved ones. Default: 12.
+    /// With 0, nothing is reserved.
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 }
 

@@ -26,7 +26,7 @@ use super::super::mcplink_server_t;
 use super::super::serving::Serving;
 
 /// An HTTP request that has to be authenticated. The request is borrowed until the callback that
-/// receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
+/// receives it returns. After that, a function that changes the request fails with MCPLINK_E_STATE.
 pub struct mcplink_http_request_t {
     method: Text,
     target: Text,
@@ -209,8 +209,8 @@ impl mcplink_http_request_t {
 }
 
 impl Decision {
-    /// Fails in a callback that authenticates requests. There the library would ignore the audience
-    /// and the key, which it checks only for verified tokens.
+    /// Fails unless the callback verifies tokens. In a callback that authenticates requests, the
+    /// library would ignore the audience and the key of a token.
     fn need_token(&self) -> Result<(), Error> {
         if self.is_of_token {
             return Ok(());
@@ -220,7 +220,7 @@ impl Decision {
     }
 
     /// Returns the principal if the host admitted the request; otherwise returns the refusal. If
-    /// the host neither admitted nor refused the request, the refusal is that of `unknown`.
+    /// the host neither admitted nor refused the request, `unknown` makes the refusal.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
         let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
         let mut principal = Principal::new(name);
@@ -439,8 +439,8 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 }
 
 /// Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
-/// server in its audience is refused. If the host checks the audience in another way, the host adds
-/// the server's own URL.
+/// server in its audience is refused. A host that checks the audience itself adds the server's own
+/// URL.
 ///
 /// request: the request.
 /// audience: the audience, as in the token (aud).

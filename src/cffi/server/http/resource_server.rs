@@ -86,8 +86,8 @@ impl Settings for mcplink_resource_server_t {
 }
 
 impl mcplink_resource_server_t {
-    /// Fails if another way to verify tokens is set already, so that no setter silently replaces
-    /// that way. `fits` returns whether the current way may be replaced.
+    /// Fails if another verification of tokens is set already, so that no setter silently replaces
+    /// the current verification. `fits` returns whether the current verification may be replaced.
     fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
         if fits(&self.check) {
             return Ok(());
@@ -248,7 +248,8 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// which the process listens.
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
 /// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
-/// With a "/" at the end, an identifier names another issuer.
+/// An identifier with a "/" at the end and the same identifier without the "/" name two different
+/// issuers.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
 /// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
 /// listener or endpoint is made with the description. Threads: any. Since 0.1.
@@ -403,8 +404,9 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
 /// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
 /// and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
 /// no valid certificate, making a listener or endpoint with the description fails with
-/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), it fails with
-/// MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
+/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
+/// fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
+/// mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

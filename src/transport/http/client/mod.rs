@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  transport    the transport: header fields of a request, meaning of the answer
-//!  stream       event streams: of a call, of no call, and the one of 2024-11-05
+//!  stream       event streams: of one call, for messages of no call, and of HTTP+SSE
 //!  location     URLs that a server sends, and their origin
 //!  proxies      the proxy of a request
 //!  cookies      the cookies of the server
@@ -19,8 +19,8 @@
 //!  deadlines    the deadline thread, which ends exchanges in time
 //! ```
 //!
-//! **Threads.** The deadline thread runs from the first call with a deadline on. Each stream of
-//! messages that belong to no call has a thread. Closing the transport ends these threads.
+//! **Threads.** The first call with a deadline starts the deadline thread. Each stream of messages
+//! that belong to no call has a thread. Closing the transport ends these threads.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 

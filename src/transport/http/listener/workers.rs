@@ -183,8 +183,8 @@ impl<J> State<J> {
     }
 
     /// Returns the client whose newest waiting request is displaced by a new request of the client
-    /// `key`. The returned client, or its group, has more waiting requests than `key`. Returns
-    /// `None` if no client has more.
+    /// `key`. The returned client, or its group, has at least two more waiting requests than `key`.
+    /// Returns `None` if no client has so many.
     fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
         let mut groups: HashMap<&Client, usize> = HashMap::new();
         for (other, queued) in self.waiting.clients() {

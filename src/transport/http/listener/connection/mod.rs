@@ -1,4 +1,4 @@
-//! A client connection of a listener. The same code serves whichever thread owns the connection.
+//! A client connection of a listener, with the operations of all threads that use it.
 //!
 //! **Probes.** A client that half-closes (`shutdown(SHUT_WR)`) while its request is in flight sends
 //! no more data, but may still read. A client that closes its socket looks the same until the
@@ -527,7 +527,7 @@ impl Connection {
     }
 
     /// Closes the connection. Its descriptor is closed when the last reference is dropped.
-    #[must_use = "what it holds is dropped without the lock"]
+    #[must_use = "the exchange has to be dropped without the lock"]
     fn over(&self, state: &mut State) -> Option<Exchange> {
         if state.owner != Owner::Nobody {
             state.owner = Owner::Nobody;
