@@ -97,20 +97,20 @@ mod tests {
                 rest = part.split_once('\n').map_or("", |(_, rest)| rest);
             } else if part.starts_with("'\"'") || part.starts_with("'\\\"'") {
                 rest = part[1..].split_once('\'').map_or("", |(_, rest)| rest);
-            } else if part.starts_with('"') && rest[..at].ends_with('#') {
-                let (literal, after) = part[1..].split_once("\"#").unwrap_or((&part[1..], ""));
-                found.push(literal.to_owned());
-                rest = after;
-            } else if part.starts_with('"') {
-                let mut escaped = false;
-                let length = part[1..].find(|letter| {
-                    let ends = letter == '"' && !escaped;
-                    escaped = letter == '\\' && !escaped;
-                    ends
-                });
-                let length = length.unwrap_or(part.len() - 1);
-                found.push(part[1..=length].to_owned());
-                rest = part.get(length + 2..).unwrap_or_default();
+            } else if let Some(text) = part.strip_prefix('"') {
+                let end = if rest[..at].ends_with('#') {
+                    text.find("\"#")
+                } else {
+                    let mut escaped = false;
+                    text.find(|letter| {
+                        let ends = letter == '"' && !escaped;
+                        escaped = letter == '\\' && !escaped;
+                        ends
+                    })
+                };
+                let end = end.unwrap_or(text.len());
+                found.push(text[..end].to_owned());
+                rest = text.get(end + 1..).unwrap_or_default();
             } else {
                 rest = &part[1..];
             }

@@ -298,7 +298,7 @@ fn number(value: &Value) -> Result<Number> {
 fn count(value: &Value) -> Result<u64> {
     // A count may be written as 1.0.
     let whole = value.as_f64().filter(|it| it.fract() == 0.0 && *it >= 0.0);
-    let count = value.as_u64().or(whole.map(|it| it as u64));
+    let count = value.as_u64().or_else(|| whole.map(|it| it as u64));
     count.ok_or_else(|| {
         let text = format!("expected a number of at least 0, got {}", Quote(value));
         invalid(text)
@@ -335,7 +335,7 @@ fn is_whole(json: &str) -> bool {
 
 fn whole(number: &Number) -> Option<i128> {
     let signed = number.as_i64().map(i128::from);
-    signed.or(number.as_u64().map(i128::from))
+    signed.or_else(|| number.as_u64().map(i128::from))
 }
 
 /// Compares a number with a limit; returns `None` if the JSON text is no number that can be read.

@@ -125,7 +125,7 @@ unsafe fn run_setter(
     // SAFETY: the safety contract of this function.
     match unsafe { enter(exchange, "exchange") } {
         Ok(exchange) => plain(|| exchange.attempt(setter, || change(&exchange))),
-        Err(failure) => refused(mcplink_exchange_t::TARGET, setter, failure.into()),
+        Err(failure) => refused(mcplink_exchange_t::TARGET, setter, failure),
     }
 }
 
