@@ -58,7 +58,7 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 }
 
 /// Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
-/// servers are notified. Calls that are made with the token later fail without being sent.
+/// servers are notified. Later calls with this token fail, and are not sent.
 ///
 /// cancel: the token.
 /// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal

@@ -58,7 +58,7 @@ impl Object for mcplink_error_t {
     const KIND: ObjectKind = ObjectKind::Error;
 }
 
-/// The error type of this layer: a status for C, and the Rust error.
+/// The error type of the C interface: a status for C, and the Rust error.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) status: mcplink_status,

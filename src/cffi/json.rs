@@ -333,8 +333,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
     }
 }
 
-/// Frees a document that the caller owns, such as a document of mcplink_json_parse or
-/// mcplink_client_stats. All its nodes are invalid afterwards.
+/// Frees a document that the caller owns, such as a document that mcplink_json_parse or
+/// mcplink_client_stats returned. All its nodes are invalid afterwards.
 ///
 /// document: the document; may be NULL. Do not pass a node of a document, such as the node that
 /// mcplink_json_get returns. Since 0.1.

@@ -31,9 +31,9 @@ pub enum mcplink_log_level {
     MCPLINK_LOG_ERROR = 1104,
     /// Critical conditions.
     MCPLINK_LOG_CRITICAL = 1105,
-    /// Action must be taken at once.
+    /// Conditions that require action at once.
     MCPLINK_LOG_ALERT = 1106,
-    /// The system is unusable.
+    /// Conditions that make the system unusable.
     MCPLINK_LOG_EMERGENCY = 1107,
 }
 
@@ -58,13 +58,13 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 }
 
 /// Receives a log record of the library, for example about a protocol error of a peer or a failed
-/// handler.
+/// handler. The callback runs on any thread, also on several at once, and must be quick.
 ///
-/// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
-/// "transport", "server", "client", "http", "auth", "handle" for an invalid argument of a function
-/// that returns no error, or "library" for a bug of this library; later versions may add more.
-/// text: usually one line. Both texts are valid until the callback returns. The callback runs on any
-/// thread, also on several at once, and must be quick.
+/// level: one of enum mcplink_log_level.
+/// target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
+/// "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
+/// bug of this library; later versions may add more. Valid until the callback returns.
+/// text: usually one line; valid until the callback returns.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,

@@ -60,8 +60,8 @@ struct State {
     jobs: VecDeque<Job>,
     /// The thread that dispatches the queue at the moment.
     dispatcher: Option<ThreadId>,
-    /// The thread to which the queue belongs: the last thread that dispatched the queue. Before the
-    /// first dispatch it is the last thread that [claimed](Queue::claim) the queue.
+    /// The thread to which the queue belongs: the last thread that dispatched the queue or, before
+    /// the first dispatch, the last thread that [claimed](Queue::claim) the queue.
     home: Option<ThreadId>,
     /// Whether the queue was dispatched.
     is_dispatched: bool,

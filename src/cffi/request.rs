@@ -70,9 +70,9 @@ impl mcplink_request_t {
         }
     }
 
-    /// Makes the request that a handler reads from the pending request `call`. Returns `None` for
-    /// requests of a server to a client, and for requests of custom methods, which are made with
-    /// [`new`](Self::new) and [`from`](Self::from).
+    /// Makes the request object for a handler, with the data of the pending request `call`. Returns
+    /// `None` for requests of a server to a client, and for requests of custom methods, which are
+    /// made with [`new`](Self::new) and [`from`](Self::from).
     pub(super) fn of(call: &Call) -> Option<Self> {
         let context = call.context()?;
         let mut request = Self::new(context.method(), context.params());

@@ -45,7 +45,7 @@ pub struct mcplink_responder_t {
     process: Process,
     cancel: CancelToken,
     slot: Mutex<Slot>,
-    /// Values that were returned to the host. They stay valid as long as the responder.
+    /// JSON values that were returned to the host, and that stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnCancel>>,
 }
@@ -223,7 +223,7 @@ impl mcplink_responder_t {
         closed.err().unwrap_or(failure)
     }
 
-    /// Returns a value as a JSON node that is valid as long as the responder.
+    /// Parses `json`, and returns its root node, which is valid as long as the responder.
     fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
         let mut all = self.shown.lock();
         if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {

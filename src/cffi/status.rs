@@ -17,7 +17,7 @@ pub enum mcplink_status {
     MCPLINK_TOOL_ERROR = 1,
     /// The answer has not arrived yet.
     MCPLINK_PENDING = 2,
-    /// An argument is invalid. Calling the function again with this value fails too.
+    /// An argument is invalid. A repeated call with the same argument fails too.
     MCPLINK_E_INVALID = -1,
     /// The function may not be called in the current state of the object.
     MCPLINK_E_STATE = -2,

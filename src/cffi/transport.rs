@@ -496,7 +496,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// The user data of the callbacks in these tests. Records what the callbacks observe.
+    /// The user data of the callbacks in these tests. Records the calls of the callbacks.
     #[derive(Default)]
     struct Host {
         freed: AtomicBool,

@@ -24,7 +24,7 @@ pub struct mcplink_writer_t {
     open: Vec<Open>,
     /// True once the JSON value is complete.
     whole: bool,
-    /// The first error of a step.
+    /// The error of the first step that failed.
     fault: Option<Error>,
 }
 
@@ -184,7 +184,8 @@ pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
     unsafe { free(writer) }
 }
 
-/// Clears the text and the error, and keeps the memory for the next value.
+/// Resets a writer: clears its text and its error, and keeps the allocated memory for the next
+/// value.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK. Since 0.1.

@@ -105,7 +105,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles elicitation by form (`elicitation/create`), and declares the capability.
+    /// Sets the handler for elicitation by form (`elicitation/create`), and declares the
+    /// capability.
     ///
     /// The handler decides how to show the form. The handler should show the name of the
     /// [requesting server](Requester::server_name) and a way to decline.
@@ -123,8 +124,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles elicitation by URL (`elicitation/create` with a URL), and declares the capability.
-    /// Since 2025-11-25.
+    /// Sets the handler for elicitation by URL (`elicitation/create` with a URL), and declares the
+    /// capability. Since 2025-11-25.
     ///
     /// The library neither opens nor resolves the URL. The handler must show the whole URL, with
     /// its [host name](ElicitRequestURLParams::host) and its [suspicious
@@ -160,9 +161,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles sampling requests (`sampling/createMessage`), and declares the capability. The
-    /// handler runs on the same threads as the handler of [`on_elicit`](Self::on_elicit), and
-    /// pauses the timeout in the same way.
+    /// Sets the handler for sampling requests (`sampling/createMessage`), and declares the
+    /// capability. The handler runs on the same threads as the handler of
+    /// [`on_elicit`](Self::on_elicit), and pauses the timeout in the same way.
     ///
     /// If the tool uses and the tool results in a request do not match, the request is refused
     /// before the handler runs.
@@ -188,24 +189,24 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether sampling requests may contain tools for the model, and declares the capability.
-    /// Defaults to no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
+    /// Sets whether sampling requests may contain tools for the model. If so, the client declares
+    /// this capability. Defaults to no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
     pub fn sampling_tools(mut self, allowed: bool) -> Self {
         self.inputs.sampling_tools = allowed;
         self
     }
 
     /// Sets whether the handler of [`on_sample`](Self::on_sample) adds the requested context
-    /// (`includeContext`), and declares the capability. Defaults to no. Since 2025-11-25;
-    /// deprecated by the protocol.
+    /// (`includeContext`). If so, the client declares this capability. Defaults to no. Since
+    /// 2025-11-25; deprecated by the protocol.
     pub fn sampling_context(mut self, honoured: bool) -> Self {
         self.inputs.sampling_context = honoured;
         self
     }
 
-    /// Handles requests for roots (`roots/list`): the files and directories that the server may
-    /// work in. Declares the capability. The handler runs on the same threads as the handler of
-    /// [`on_elicit`](Self::on_elicit).
+    /// Sets the handler for requests for roots (`roots/list`), and declares the capability. Roots
+    /// are the files and directories that the server may work in. The handler runs on the same
+    /// threads as the handler of [`on_elicit`](Self::on_elicit).
     ///
     /// The handler runs for each request, so that it can return the roots that the user currently
     /// shares. After a change, [`Client::roots_changed`] notifies a legacy server. If
@@ -223,8 +224,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets capabilities in addition to those of the registered handlers. Defaults to no additional
-    /// capabilities. Each capability that is declared here needs its handler: see
+    /// Sets capabilities that the client declares in addition to those of its handlers. Defaults to
+    /// no additional capabilities. Each capability that is declared here needs its handler: see
     /// [`on_request`](Self::on_request).
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
@@ -245,8 +246,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Accepts tasks: a server may answer a tool call with a task. [`Client::call_tool`] polls the
-    /// task until its result is available. Declares the extension `io.modelcontextprotocol/tasks`.
+    /// Allows servers to answer a tool call with a task. [`Client::call_tool`] then polls the task
+    /// until its result is available. Declares the extension `io.modelcontextprotocol/tasks`.
     /// Defaults to no.
     ///
     /// Since 2026-07-28. In 2025-11-25 a client decides for each call: see
@@ -447,10 +448,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Restarts the server when its connection ends unexpectedly, for example because the child
-    /// process crashed, and negotiates again. Defaults to no restart. Requires a transport that can
-    /// create [another](Transport::again) transport with the same settings, such as a child
-    /// process.
+    /// Sets the policy by which the client restarts the server and negotiates again, when the
+    /// connection ends unexpectedly, for example because the child process crashed. Defaults to no
+    /// restart. Requires a transport that can create [another](Transport::again) transport with the
+    /// same settings, such as a child process.
     ///
     /// Calls that are in flight when the connection ends fail with [`ErrorKind::Closed`].
     /// [`Error::was_sent`] shows whether such a call may have had an effect. Calls that were not
@@ -481,9 +482,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Pings a silent server. If the server does not answer, the connection is closed, or the
-    /// server is [restarted](Self::restart). Defaults to no pings: the end of a child process, or
-    /// of a socket, is detected without pings.
+    /// Sets that the client pings a silent server. If the server does not answer, the connection is
+    /// closed, or the server is [restarted](Self::restart). Defaults to no pings: the end of a
+    /// child process, or of a socket, is detected without pings.
     ///
     /// Since 2026-07-28 there is no `ping`. A modern server gets `server/discover`, which every
     /// modern server supports. The setting requires a transport whose receiver can wait with a time
@@ -520,9 +521,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Cancels connecting when `token` is cancelled, from any thread. [`connect`](Self::connect)
-    /// then fails with [`ErrorKind::Cancelled`], in the worst case after a second or two. By
-    /// default connecting cannot be cancelled.
+    /// Sets the token with which any thread can cancel connecting. When the token is cancelled,
+    /// [`connect`](Self::connect) fails with [`ErrorKind::Cancelled`], in the worst case after a
+    /// second or two. By default connecting cannot be cancelled.
     ///
     /// A started server is ended before `connect` returns. There is one exception: some steps, for
     /// example a DNS lookup or a TCP connect, cannot be interrupted. Then `connect` returns first,

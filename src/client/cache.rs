@@ -122,14 +122,14 @@ pub(super) struct ClientCache {
     cache: ResponseCache,
     /// The number of this client among the clients that share the cache.
     number: u64,
-    /// The server of the connection and the principal. `None` if there is no connection; the cache
-    /// is then unused.
+    /// The server of the client's connection, and the client's principal. `None` if there is no
+    /// connection; the cache is then unused.
     scope: Mutex<Option<KeyScope>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-/// The server of the connection, and the principal of the requests, as parts of cache keys.
+/// The server and the principal of a connection, as parts of cache keys.
 #[derive(Clone)]
 struct KeyScope {
     server: Arc<str>,
@@ -151,7 +151,7 @@ impl KeyScope {
     }
 }
 
-/// The result of a lookup.
+/// The result of a lookup in the cache.
 pub(super) enum Looked {
     /// The response is cached. The value is the result as JSON text.
     Found(Arc<String>),
@@ -239,14 +239,14 @@ impl ClientCache {
         });
     }
 
-    /// Removes all cached responses of the server. Responses to requests in flight will not be
-    /// cached either, because everything may have changed.
+    /// Removes all cached responses of the client's server, because everything may have changed.
+    /// Responses to requests in flight will not be cached either.
     pub(super) fn empty(&self) {
         self.changed(None);
     }
 
-    /// Removes the cached responses of the server, because its connection ended. The cache is
-    /// unused until the client knows the next server.
+    /// Removes the cached responses of the client's server, because the connection ended. The cache
+    /// is unused until the client knows the next server.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
         if let Some(scope) = self.scope.lock().take() {

@@ -163,7 +163,7 @@ impl Config {
         self.servers.iter().find(|server| server.name == name)
     }
 
-    /// Returns the values that the user has to enter. Each server names the
+    /// Returns the descriptions of the values that the user has to enter. Each server names the
     /// [inputs](ServerConfig::inputs) that it needs.
     pub fn inputs(&self) -> &[ConfigInput] {
         &self.inputs
@@ -338,8 +338,8 @@ impl ServerConfig {
         Ok(headers.fold(http, |http, (name, value)| http.header(name, value)))
     }
 
-    /// Returns the URL and the header fields with their variables replaced. Both may contain
-    /// secrets.
+    /// Returns the URL of the server and the header fields of its requests, with variables
+    /// replaced. Both may contain secrets.
     ///
     /// # Errors
     ///

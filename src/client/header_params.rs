@@ -24,8 +24,8 @@ use crate::transport::message::{Field, RequestKind};
 /// limit, all tools are forgotten first.
 const MAX_TOOLS: usize = 100_000;
 
-/// The parameters of each listed tool that header fields repeat. The key is the name of the tool.
-/// Tools without such parameters are not stored.
+/// The parameters that are repeated in header fields, for each listed tool. The key is the name of
+/// the tool. Tools without such parameters are not stored.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors(Mutex<HashMap<String, Vec<Mirrored>>>);
 

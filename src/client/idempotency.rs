@@ -30,8 +30,8 @@ const READING: [&str; 13] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether a request is idempotent. For a call of a tool, the tool list that was received on
-/// connection `number` decides.
+/// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
+/// idempotent or read-only on the connection `number`.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {
@@ -43,8 +43,8 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
                 .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
 }
 
-/// The tools that the server listed as idempotent. The number identifies the connection on which
-/// the tool was listed.
+/// The tools that the server listed as idempotent. The key of an entry is the name of the tool, and
+/// the value is the number of the connection on which the tool was listed.
 #[derive(Debug, Default)]
 pub(super) struct HarmlessTools(Mutex<HashMap<String, u64>>);
 

@@ -185,7 +185,7 @@ impl Client {
             .finish(&mut options.request)
     }
 
-    /// Starts a request with the usual `_meta`.
+    /// Sends a request with the `_meta` members of the library, without waiting for its result.
     pub(super) fn start_once(
         &self,
         generation: &ClientConnection,

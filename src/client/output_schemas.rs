@@ -28,7 +28,7 @@ pub(super) struct ResultCheck {
     /// The value of `Known::age` when the call began. If `Known::age` differs after the call, the
     /// tools may have changed.
     pub(super) age: u64,
-    /// When the call began. The next field is the timeout of the call.
+    /// The start of the call. The timeout of the call counts from this time.
     pub(super) began: Instant,
     pub(super) timeout: Option<Duration>,
 }

@@ -91,11 +91,11 @@ type Finish<T> =
     Box<dyn FnOnce(&Client, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send>;
 
 enum State<T> {
-    /// The request was sent, and no thread waits for its outcome.
+    /// A call whose request was sent, while no thread waits for its outcome.
     Sent(Box<Sent<T>>),
     Watched(Box<Watched<T>>),
     Ended(Result<T>),
-    /// The result was taken. No further event arrives on the channel.
+    /// A call whose result was taken. No further event arrives on the channel.
     Taken(Receiver<CallEvent>),
 }
 
@@ -135,7 +135,7 @@ struct Watched<T> {
     /// The first request, whose outcome goes to a callback. `None` if a thread of the client runs
     /// the call.
     _first: Option<WatchedCall>,
-    /// Cancels the call when the caller's token is cancelled.
+    /// The callback that cancels the call when the caller's token is cancelled.
     _on_cancel: Option<OnCancel>,
 }
 
@@ -153,8 +153,8 @@ struct Shared<T> {
 
 enum SharedState<T> {
     Waiting(Option<Rest<T>>),
-    /// The response to the first request is the result of the call. The thread that takes the
-    /// result decodes the response.
+    /// The response to the first request, which is the result of the call. The thread that takes
+    /// the result decodes the response.
     Answered(Arc<ClientConnection>, Result<RawResult>, Rest<T>),
     Ended(Result<T>),
     Taken,

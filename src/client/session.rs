@@ -50,7 +50,7 @@ struct RecoveryLock {
 struct RecoveryState {
     /// Whether a caller holds the recovery lock.
     is_held: bool,
-    /// When the server last proved that it knows the session.
+    /// The last time at which the server proved that it knows the session.
     last_proved: Option<Instant>,
 }
 
@@ -80,8 +80,8 @@ impl Loss {
 enum Proof {
     Known,
     Lost,
-    /// The check failed. Either there was no answer, or the answer does not show whether the server
-    /// knows the session.
+    /// No proof: either there was no answer, or the answer does not show whether the server knows
+    /// the session.
     Neither,
 }
 

@@ -434,7 +434,8 @@ impl Subscriptions {
         }
     }
 
-    /// Unsubscribes from those of the resources that no other subscription of the connection uses.
+    /// Unsubscribes from the resources in `uris`, except those that another subscription of the
+    /// connection uses.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
         for uri in uris {

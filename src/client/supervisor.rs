@@ -65,8 +65,8 @@ const MAX_DESCRIPTIONS: usize = 64;
 pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
 
 thread_local! {
-    /// The address of the supervisor whose server this thread restarts; 0 on other threads. A
-    /// restarting thread must not wait for a restart of the same server.
+    /// On a restarting thread, the address of its supervisor; on other threads, 0. A restarting
+    /// thread must not wait for the restart that it performs itself.
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -110,7 +110,8 @@ pub(super) struct Supervisor {
     // A waiter checks the phase under this lock. Every change that a waiter waits for is made under
     // this lock and notifies `changed` afterwards. So no wakeup is lost.
     state: Mutex<State>,
-    /// Is notified when the phase changes, and when the restarting thread ends.
+    /// Wakes all waiters of this supervisor: when the phase changes, when the restarting thread or
+    /// the thread of a call ends, and when a waiting call is cancelled.
     changed: Condvar,
 }
 
@@ -219,7 +220,7 @@ impl Supervisor {
         Arc::clone(state.last())
     }
 
-    /// Returns the supervisor with the connection of this number, if it is the current connection.
+    /// Returns this supervisor and the current connection, if that connection has this number.
     fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
         let generation = self.state.lock().generation.clone();
         let generation = generation.filter(|generation| generation.number == number)?;

@@ -76,7 +76,7 @@ pub struct TaskHandle {
     id: String,
     /// The name of the tool that was called, if known.
     tool: Option<String>,
-    /// When this client created or looked up the task.
+    /// The time at which this client created or looked up the task.
     since: Instant,
     poll: Option<Duration>,
 }

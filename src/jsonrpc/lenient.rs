@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Malformed, Message, Parsed};
 
-    /// Reads a response leniently, and returns its result or its error text. Checks that strict
+    /// Reads a response leniently, and returns its result or its error object. Checks that strict
     /// reading refuses the response.
     fn odd_response(text: &str) -> Result<String, RpcError> {
         assert!(strictly(text).is_err(), "{text}");

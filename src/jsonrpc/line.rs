@@ -26,7 +26,7 @@ const SPARE_BYTES: usize = 4 * 1024;
 #[derive(Debug)]
 pub struct LineBuffer {
     /// The memory of the buffer. `start..end` is input, the rest is free space. All bytes are
-    /// initialised.
+    /// initialized.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -46,7 +46,7 @@ pub struct LineBuffer {
 struct Dropping {
     scanner: PartialScanner,
     bytes: usize,
-    /// Whether the line is dropped because the allocator had no memory for it.
+    /// Whether a line is dropped because the allocator had no memory for it.
     no_memory: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum Line {
 /// the parts of the message that are known.
 #[derive(Clone, Debug)]
 pub struct TooLong {
-    /// The length of the line, in bytes.
+    /// The length of the dropped line, in bytes.
     pub bytes: usize,
     /// The id of the message, if the id could be read.
     pub id: Option<RequestId>,
@@ -102,8 +102,8 @@ impl LineBuffer {
         }
     }
 
-    /// Sets the maximum length of a line, newline excluded. It applies to all lines that were not
-    /// returned yet.
+    /// Sets the maximum length of a line, newline excluded. The new maximum applies to all lines
+    /// that were not returned yet.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
     }
@@ -427,8 +427,8 @@ mod tests {
         check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
     }
 
-    /// `has_line` is false if all complete lines are blank. If it were true, a caller would hold
-    /// back its writes until `next_line` returns a line, which may never arrive.
+    /// `has_line` is false if all complete lines are blank. If `has_line` were true, a caller would
+    /// hold back its writes until `next_line` returns a line, which may never arrive.
     #[test]
     fn a_blank_line_is_none() {
         let mut buffer = LineBuffer::new(100);

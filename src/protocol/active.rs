@@ -29,7 +29,7 @@ pub(crate) struct ActiveRequests {
     // Stored under the lock with `Release`, so that `is_empty` needs no lock. A stale value only
     // delays a check.
     count: AtomicUsize,
-    /// A handler that has run for this long counts as slow.
+    /// The run time after which a handler counts as slow.
     long: Duration,
     handlers: Arc<Handlers>,
 }
@@ -107,7 +107,7 @@ impl ActiveRequests {
     }
 
     /// Adds an item, and records that its handler runs on this thread. If another thread has to run
-    /// the handler, the caller calls [`wait`](Self::wait) next.
+    /// the handler, the caller must call [`wait`](Self::wait) next.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }
@@ -144,19 +144,20 @@ impl ActiveRequests {
         self.change(key, |item| item.open = false);
     }
 
-    /// Records that the item's handler is not running, and waits for another thread to run it.
+    /// Records that the handler of the item with this key is not running, because another thread
+    /// has to run it.
     pub(crate) fn wait(&self, key: u64) {
         self.change(key, |item| item.run = None);
     }
 
-    /// Records that the item's handler begins to run on this thread.
+    /// Records that the handler of the item with this key begins to run on this thread.
     pub(crate) fn begin_run(&self, key: u64, now: Instant) {
         let run = Run::here(now);
         self.change(key, |item| item.run = Some(run));
     }
 
-    /// Records that the item's handler has returned. If the handler was slow, returns a description
-    /// of the handler.
+    /// Records that the handler of the item with this key has returned. If the handler was slow,
+    /// returns a description of the handler.
     pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<SlowHandler> {
         let mut late = None;
         self.change(key, |item| {

@@ -43,7 +43,7 @@ pub(crate) struct Call {
     pub(super) may_cancel: bool,
     /// Whether callbacks get the outcome. If so, dropping this value does not give up the call.
     pub(super) is_watched: bool,
-    /// The reason of the cancellation. The reason is sent to the peer.
+    /// The reason for a cancellation of the call, which is sent to the peer.
     reason: Cow<'static, str>,
 }
 
@@ -55,7 +55,7 @@ struct WaitState {
     has_flushed: bool,
 }
 
-/// When the request of a call is written.
+/// The time at which the request of a call is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendTime {
     Now,
@@ -169,9 +169,9 @@ impl Call {
         judge(&self.core, &self.method, outcome?)
     }
 
-    /// Waits as [`finish`](Self::finish) does, but at most until `until`. Returns `None` if the
-    /// call has not ended by then. On an exchange transport always returns `None` at once, because
-    /// the wait for an exchange cannot be interrupted.
+    /// Waits as [`finish`](Self::finish) does, but at most until the time `until`. Returns `None`
+    /// if the call has not ended by then. On an exchange transport always returns `None` at once,
+    /// because the wait for an exchange cannot be interrupted.
     pub(crate) fn finish_until(
         &mut self,
         until: Instant,
@@ -375,7 +375,7 @@ impl Call {
         None
     }
 
-    /// Returns the error that ends the call if the call is cancelled or past its deadline.
+    /// Returns an error if the call is cancelled or past its deadline. The error ends the call.
     fn over(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }
@@ -471,7 +471,8 @@ impl Call {
         }
     }
 
-    /// Returns the error for the caller when the exchange ended without an outcome.
+    /// Returns the error that a caller gets when the exchange of its request ended without an
+    /// outcome.
     fn not_carried(&mut self, error: Error, options: &RequestOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();

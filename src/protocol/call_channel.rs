@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Failed(Error),
     /// The call was ended on this side: it was cancelled, or its time is over.
     Over(Error),
-    /// The peer announced that it will not answer. Only callbacks get this outcome.
+    /// The peer announced that it will not answer the request. Only callbacks get this outcome.
     Withdrawn,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct CallChannel {
 }
 
 impl CallChannel {
-    /// Returns an empty channel: an idle one of this thread, or a new one.
+    /// Returns an empty channel: an idle channel of this thread, or a new channel.
     pub(crate) fn take() -> Arc<Self> {
         let idle = IDLE.try_with(|idle| idle.borrow_mut().pop());
         idle.ok().flatten().unwrap_or_else(Self::new)

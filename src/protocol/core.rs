@@ -145,7 +145,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Refuses new messages for this reason, and ends the deadline thread.
+    /// Refuses new messages with the error `reason`, and ends the deadline thread.
     pub(super) fn release(&self, reason: &Error) {
         self.outbox.close(reason);
         self.deadlines.stop();
@@ -169,7 +169,7 @@ pub(crate) struct Settings {
     pub(crate) asks: bool,
     /// Whether several clients share the connection.
     pub(crate) is_shared: bool,
-    /// A handler that has run for this long counts as slow.
+    /// The run time after which a handler counts as slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     /// Whether this side refuses messages that deviate from the exact wording of the specification.
@@ -195,7 +195,7 @@ struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     InOrder,
-    /// The peer gets only a moment, because no session was established.
+    /// The peer gets only a moment to end, because no session was established.
     AtOnce,
 }
 
@@ -235,16 +235,17 @@ impl Drop for PersonAsked {
 /// callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadTurn {
-    /// An outcome or progress arrived for the caller itself.
+    /// An outcome or progress arrived for the call of the reading caller itself.
     Found,
-    /// The time of the turn is over, and nothing arrived for the caller itself. The worker pool
-    /// continues to read.
+    /// The time of the read turn is over, and nothing arrived for the call of the reading caller
+    /// itself. The worker pool continues to read.
     Quiet,
     /// The connection has ended.
     Ended,
 }
 
-/// The role of the current thread. The first number is the address of the connection's [`Core`].
+/// The role of the current thread in a connection. The first number of a variant is the address of
+/// the connection's [`Core`].
 #[derive(Clone, Copy, PartialEq)]
 enum ThreadRole {
     /// The thread neither reads nor runs an inline handler.

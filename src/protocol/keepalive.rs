@@ -102,13 +102,14 @@ struct State {
 /// The next keep-alive action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// No action is due until this time has passed.
+    /// The time for which no action is due.
     Wait(Duration),
     /// A ping has to be sent.
     Ping,
-    /// This many consecutive pings have failed. The number is below the limit.
+    /// The number of consecutive pings that have failed. The number is below the limit.
     Failed(u32),
-    /// This many consecutive pings have failed. The limit is reached: the peer counts as dead.
+    /// The number of consecutive pings that have failed. The number has reached the limit, so the
+    /// peer counts as dead.
     Dead(u32),
 }
 

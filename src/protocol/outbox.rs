@@ -33,8 +33,8 @@ const ROUNDS: usize = 16;
 /// The number of queued answers at which the time limit [`PATIENCE`] begins. Fewer answers are held
 /// back as long as more input is available.
 const TOGETHER: usize = 16;
-/// When this many answers are queued, they are written at once. [`TOGETHER_BYTES`] is the same
-/// limit in bytes.
+/// The number of queued answers at which all of them are written at once. [`TOGETHER_BYTES`] is the
+/// corresponding limit in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
 /// How long answers may still be held back after [`TOGETHER`] answers were queued.
@@ -50,8 +50,9 @@ thread_local! {
 /// A source of messages that are created just before they are written. Several changes before the
 /// write are merged into one message.
 pub(crate) trait Source: Send + Sync {
-    /// Queues messages until they have `enough` bytes or the queue is full. Returns whether the
-    /// source has more messages. The function neither blocks nor runs user code.
+    /// Queues messages of the source until these messages have `enough` bytes or the queue is full.
+    /// Returns whether the source has more messages. The function neither blocks nor runs user
+    /// code.
     fn pull(&self, enough: usize) -> bool;
 }
 
@@ -60,10 +61,10 @@ pub(crate) struct Outbox {
     // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's lock
     // before this lock.
     state: Mutex<State>,
-    /// The source of merged messages. The field is set when the source has its first message.
+    /// The source of merged messages; empty until the source has its first message.
     source: OnceLock<Box<dyn Source>>,
-    /// Is notified when the queue became shorter, a thread stopped writing, or the outbox was
-    /// closed.
+    /// The condition variable that is notified when the queue became shorter, a thread stopped
+    /// writing, or the outbox was closed.
     changed: Condvar,
     /// Whether the reading thread guarantees to flush the queue before it blocks.
     // Order: a sending thread queues its message, then loads the flag. The reading thread clears
@@ -212,7 +213,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Records that the source has messages to pull. `make` creates the source on the first call.
+    /// Records that the source of merged messages has messages to pull. If there is no source yet,
+    /// `make` creates it.
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
         self.state.lock().pulls = true;
@@ -345,8 +347,8 @@ impl Outbox {
         bytes_of(batch)
     }
 
-    /// Lets the source queue its messages, before the current thread writes. The messages go
-    /// through the queue to keep their order.
+    /// Lets the source of merged messages queue its messages, before the current thread writes. The
+    /// messages go through the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !std::mem::take(&mut state.pulls) {
             return state;
@@ -359,14 +361,15 @@ impl Outbox {
         state
     }
 
-    /// Whether the source has messages and the peer has read nothing for the duration `span`.
+    /// Whether the source of merged messages has messages, and the peer has read nothing for the
+    /// duration `span`.
     pub(crate) fn is_unread_for(&self, span: Duration) -> bool {
         let state = self.state.lock();
         let is_long = |since: Instant| since.elapsed() >= span;
         state.pulls && state.unread_since.is_some_and(is_long)
     }
 
-    /// Whether no message is queued, being written, or waiting in the source.
+    /// Whether no message is queued, being written, or waiting in the source of merged messages.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         state.bytes == 0 && !state.pulls
@@ -454,8 +457,8 @@ impl State {
         self.cut || self.pulls || !self.queue.is_empty()
     }
 
-    /// Returns the fill level of the queue. The level is at least [`TOGETHER`] when this number of
-    /// messages, or [`TOGETHER_BYTES`] bytes, are queued.
+    /// Returns a measure of how full the queue is. The measure is at least [`TOGETHER`] if the
+    /// queue has that many messages, or if [`TOGETHER_BYTES`] bytes are not yet written.
     fn fill(&self) -> usize {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
@@ -490,8 +493,8 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    /// Closes the state and returns the discarded parts. The caller drops the parts outside of the
-    /// lock.
+    /// Closes the outbox. Returns the queued messages and the sender, which the caller drops
+    /// outside of the lock.
     #[must_use]
     fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {

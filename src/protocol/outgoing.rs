@@ -30,8 +30,8 @@ use crate::sync::Mutex;
 /// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
-/// A caller that waits for its outcome. While the caller has the reading role, it stores progress
-/// of its own call in the waiter.
+/// The state of a caller that waits for the outcome of its call. While the caller has the reading
+/// role, the caller stores the progress of that call here.
 ///
 /// No other thread reads during that time. So progress in the waiter is older than any progress
 /// that is sent to the channel later.
@@ -95,7 +95,8 @@ impl Waiter {
         }
     }
 
-    /// Records that the table has no entry for this call any more, and will send no outcome.
+    /// Records that the table of calls has no entry for this call any more, and will send no
+    /// outcome.
     pub(crate) fn gave_up(&mut self) {
         self.is_over = true;
     }
@@ -357,8 +358,8 @@ impl Calls {
         }
     }
 
-    /// Makes callbacks get the progress and the outcome of a call instead of the waiting caller.
-    /// The progress that has already arrived is delivered first.
+    /// Passes the progress and the outcome of a call to callbacks, instead of to the waiting
+    /// caller. Progress that has already arrived is delivered first.
     ///
     /// Returns the callbacks if the outcome is already decided. The outcome is then in the waiter's
     /// channel, or about to arrive there.

@@ -51,7 +51,8 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Creates the responder of a request. The caller has already counted the request as active.
+    /// Creates the responder of a request. Before the call, the caller must count the request as
+    /// active.
     pub(super) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,

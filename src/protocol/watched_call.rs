@@ -18,8 +18,8 @@ use crate::transport::clock::about_now;
 use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
 
-/// A call whose progress and outcome go to callbacks. Dropping it before the outcome has arrived
-/// cancels the call: the peer is notified, and the callbacks are dropped.
+/// A call whose progress and outcome go to callbacks. Dropping this value before the outcome has
+/// arrived cancels the call: the peer is notified, and the callbacks are dropped.
 pub(crate) struct WatchedCall {
     core: Arc<Core>,
     id: i64,
@@ -75,8 +75,9 @@ impl Ending {
 }
 
 impl Call {
-    /// Makes callbacks get the progress and the outcome of the call. No thread has to wait for the
-    /// call any more. The deadline thread of the connection ends the call when its time is over.
+    /// Passes the progress and the outcome of the call to callbacks from now on. No thread has to
+    /// wait for the call any more. The deadline thread of the connection ends the call when its
+    /// time is over.
     ///
     /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.
     /// Neither callback may block or run user code. `options` are the options with which the call

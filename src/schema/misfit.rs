@@ -85,8 +85,8 @@ impl Misfits {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Returns the members that did not match the specification and were dropped, of the object
-    /// that this thread has read last.
+    /// Returns the parts that were dropped as invalid from the object that this thread has read
+    /// last.
     pub(super) fn of_last_object() -> Self {
         if !drops() {
             return Self::default();
@@ -107,11 +107,12 @@ impl fmt::Debug for Misfits {
 enum ReadingMode {
     /// The usual mode: the `Deserialize` of each type decides which deviations are accepted.
     Plain,
-    /// Values are read as in `Plain`, but deviations from the specification are errors.
+    /// The strict mode: as `Plain`, but deviations from the specification are errors.
     Strict,
-    /// Each member is read separately. An empty array is accepted for an empty object.
+    /// The mode for raw objects: each member is read separately, and an empty array is accepted for
+    /// an empty object.
     RawObject,
-    /// Values are read as in `RawObject`, and invalid parts are dropped where possible.
+    /// The most lenient mode: as `RawObject`, but invalid parts are dropped where possible.
     Entries,
 }
 

@@ -137,7 +137,7 @@ impl FitTo for Skill {
 pub enum SkillResources {
     /// The manifest: all files of the skill, including `SKILL.md`.
     Manifest(Vec<SkillResource>),
-    /// The server makes the files when they are read, so their digests are unknown.
+    /// Files that the server makes when they are read, so that their digests are unknown.
     Dynamic,
 }
 

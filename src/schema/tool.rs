@@ -336,7 +336,8 @@ impl CallToolRequestParams {
         /// Sets the `requestState`, copied unchanged from the server's previous result. Since
         /// 2026-07-28.
         request_state: String,
-        /// Requests that the call is executed as a task. 2025-11-25 only.
+        /// Sets that the call is executed as a task, and the parameters of the task. 2025-11-25
+        /// only.
         task: TaskMetadata,
         /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,

@@ -587,8 +587,8 @@ impl Server {
 
     /// Serves a client and blocks until the connection has ended.
     ///
-    /// When the client closes its side, or the host calls [`ShutdownHandle::shutdown`], active calls
-    /// may finish within [`ServerBuilder::drain`].
+    /// When the client closes its side, or the host calls [`ShutdownHandle::shutdown`], active
+    /// calls may finish within [`ServerBuilder::drain`].
     ///
     /// # Errors
     ///
@@ -609,8 +609,8 @@ impl Server {
         }
     }
 
-    /// Returns a handle that ends [`serve`](Self::serve) and [`serve_stdio`](Self::serve_stdio) from
-    /// another thread, for example when a signal arrives.
+    /// Returns a handle that ends [`serve`](Self::serve) and [`serve_stdio`](Self::serve_stdio)
+    /// from another thread, for example when a signal arrives.
     ///
     /// # Examples
     ///
@@ -649,8 +649,8 @@ pub struct ShutdownHandle(CancelToken);
 
 impl ShutdownHandle {
     /// Shuts the server down. The server reads no more messages, ends subscriptions with their
-    /// result, and lets active calls finish within [`ServerBuilder::drain`]. Then the functions that
-    /// serve return `Ok`, and a later call of these functions returns at once.
+    /// result, and lets active calls finish within [`ServerBuilder::drain`]. Then the functions
+    /// that serve return `Ok`, and a later call of these functions returns at once.
     ///
     /// This function does not block. Further calls have no effect. Connections that the host has
     /// [opened](Server::open) itself and HTTP servers are not ended: close them with

@@ -169,8 +169,9 @@ impl Child {
         self
     }
 
-    /// Passes an environment variable of this process on to the child, with the value that it has
-    /// when the child is started. If the variable is not set at that time, it is omitted.
+    /// Passes an environment variable of this process on to the child. The child gets the value
+    /// that the variable has when the child is started. If the variable is not set at that time, it
+    /// is omitted.
     pub fn pass_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Passed);
         self

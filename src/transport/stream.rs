@@ -23,7 +23,7 @@ use super::sys::{fd, read, write};
 use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
-/// If a read or write timed out or would block, it is retried after this pause.
+/// The pause before the retry of a read or write that timed out or would block.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A transport over existing byte streams. Messages are framed as lines.

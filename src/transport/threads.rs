@@ -73,8 +73,8 @@ impl Threads {
         Self::default()
     }
 
-    /// Sets the stack size, in bytes, of threads that may run code of the host. Hooks are such
-    /// code. The range is 256 KiB to 1 GiB. Defaults to 8 MiB.
+    /// Sets the stack size, in bytes, of threads that may run code of the host, such as a handler
+    /// or a hook. The range is 256 KiB to 1 GiB. Defaults to 8 MiB.
     ///
     /// The system rounds the size up to whole pages. A stack reserves address space, and uses
     /// memory only for pages that the thread touches. Without hooks, threads that run only library

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
 
-/// OAuth settings, with the authorizer that all clients of these settings share.
+/// OAuth settings, with the authorizer that is shared by all clients that use these settings.
 pub(in crate::cffi) struct Made {
     settings: Arc<Settings>,
     inside: Arc<Inside>,

@@ -37,8 +37,8 @@ impl Object for mcplink_call_t {
 /// Receives the outcome of a started call, exactly once. The outcome is a result if status is
 /// MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
 ///
-/// call is the handle of the call; NULL when the handle was freed or not requested. result and err
-/// are valid until the callback returns; one of them is NULL.
+/// call: the handle of the call; NULL when the handle was freed or not requested.
+/// result, err: valid until the callback returns; one of them is NULL.
 pub type mcplink_done_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,

@@ -184,8 +184,8 @@ pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// Progress that waits for the thread that tells it to the host. Newer progress replaces older
-/// waiting progress.
+/// The latest progress of a call, until a thread passes it to the host's progress function. Newer
+/// progress replaces progress that still waits.
 #[derive(Clone)]
 pub(super) struct LatestProgress {
     hook: Arc<Hook<ProgressFn>>,
@@ -261,7 +261,8 @@ pub(super) fn is_direct(number: u64) -> bool {
         .unwrap_or(false)
 }
 
-/// Runs `act` with the connected client, and adds the method to the errors of `act`.
+/// Runs `act` with the connected client. Adds the name of the method to an error that `act`
+/// returns.
 ///
 /// # Safety
 ///

@@ -48,7 +48,7 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     Ok(OsStr::from_bytes(bytes).to_owned())
 }
 
-/// Connects to a server that is started as a child process. Messages use the standard input and
+/// Sets the command that starts the server as a child process. Messages use the standard input and
 /// output of the child. The child is ended when the client is closed.
 ///
 /// options: the options.
@@ -117,9 +117,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     }
 }
 
-/// Passes an environment variable of this process to the child. The child gets the value that the
-/// variable has when the child is started. If the variable is not set at that time, the child does
-/// not get the variable.
+/// Sets that the child gets an environment variable of this process. The child gets the value that
+/// the variable has when the child is started. If the variable is not set at that time, the child
+/// does not get the variable.
 ///
 /// options: the options.
 /// variable: the name of the variable.
@@ -154,9 +154,9 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-/// Makes the child inherit all environment variables of this process. By default the child inherits
-/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other variables may
-/// contain secrets of this process, such as keys. This setting replaces
+/// Sets that the child inherits all environment variables of this process. By default the child
+/// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
+/// variables may contain secrets of this process, such as keys. This setting replaces
 /// mcplink_client_options_clear_env.
 ///
 /// options: the options.
@@ -206,9 +206,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
     }
 }
 
-/// Makes the child inherit no environment variables. The child still gets variables of
-/// mcplink_client_options_set_env and mcplink_client_options_pass_env. This setting replaces
-/// mcplink_client_options_inherit_env.
+/// Sets that the child inherits no environment variables. The child still gets variables that were
+/// set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This setting
+/// replaces mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
     }
 }
 
-/// Connects to a server over HTTP.
+/// Sets the URL of the server to connect to over HTTP.
 ///
 /// options: the options.
 /// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
@@ -364,12 +364,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
     }
 }
 
-/// Adds a header field to every request over HTTP. The value of the field does not appear in errors
-/// or logs.
+/// Adds a header field that is sent with every request over HTTP. The value of the field does not
+/// appear in errors or logs.
 ///
 /// options: the options.
-/// field: the name of the field. A field that the library writes itself is refused when the client
-/// is opened.
+/// field: the name of the header field. A field that the library writes itself is refused when the
+/// client is opened.
 /// field_value: the value of the field.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -448,8 +448,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     }
 }
 
-/// Obtains and renews access tokens for a server over HTTP with OAuth. This setting replaces
-/// mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
+/// Sets the OAuth settings with which the client obtains and renews access tokens for a server over
+/// HTTP. This setting replaces mcplink_client_options_set_bearer and
+/// mcplink_client_options_set_bearer_hook.
 ///
 /// A call that needs a login waits for the login; mcplink_client_open may wait too. See
 /// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
@@ -509,7 +510,8 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
     }
 }
 
-/// Connects through a proxy. Default: no proxy, regardless of the environment.
+/// Sets the proxy through which the client connects to the server. Default: no proxy, regardless of
+/// the environment.
 ///
 /// options: the options.
 /// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
@@ -638,7 +640,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     }
 }
 
-/// Connects over two file descriptors: pipes, sockets or terminals. Each message is a line.
+/// Sets the two file descriptors over which the client connects: pipes, sockets or terminals. Each
+/// message is a line.
 ///
 /// options: the options.
 /// input, output: the descriptors to read from and to write to; for a socket they may be equal. The
@@ -668,7 +671,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
     }
 }
 
-/// Connects over a transport of the host: see mcplink_transport_new.
+/// Sets the transport of the host over which the client connects: see mcplink_transport_new.
 ///
 /// options: the options.
 /// transport: the transport, which serves one client. The transport remains the caller's; free the

@@ -84,8 +84,8 @@ fn connect(
 /// MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
 /// MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
 /// the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
-/// Threads: any. Blocks: until the client is connected or has failed, at most for the time of
-/// mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+/// Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
+/// was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]

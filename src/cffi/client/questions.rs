@@ -66,7 +66,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Blocks until the request is answered; returns `None` when the request was cancelled.
+    /// Blocks until the request is answered; returns `None` if the request is cancelled before.
     fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
         let mut state = self.state.lock();
         while state.answer.is_none() && !cancel.is_triggered() {
@@ -166,7 +166,7 @@ impl Shared {
     }
 }
 
-/// Registers the host's handlers with the connection.
+/// Registers the host's handlers for requests of the server with the builder of the client.
 pub(super) fn attach(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let askers = shared.hooks.askers.iter();
     askers.fold(builder, |builder, (_, asker)| asker(builder, shared))
@@ -279,8 +279,9 @@ unsafe fn answer_with(
 ///
 /// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
 /// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
-/// {"action":"cancel"}. If the handler fails the request, the server receives cancel. The responder
-/// may be kept until the user has answered: meanwhile the timeouts of the call are paused.
+/// {"action":"cancel"}. If the handler answers with an error, the server receives the action
+/// "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
+/// call are paused.
 ///
 /// All handlers for requests of the server run on the thread that runs the client's callbacks, one
 /// handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
@@ -376,8 +377,9 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     }
 }
 
-/// Sets which optional features of sampling the handler of mcplink_client_options_on_sample
-/// supports, and declares these features. Default: no optional features.
+/// Sets which optional features of sampling the client declares to servers. The handler that was
+/// set with mcplink_client_options_on_sample must support these features. Default: no optional
+/// features.
 ///
 /// options: the options.
 /// tools: true if the model may use tools that the server names.

@@ -52,7 +52,8 @@ pub(in crate::cffi) trait Object {
     const KIND: Kind;
 }
 
-/// The first bytes of a tag; the last byte is the kind.
+/// The upper three bytes of every tag: "mcl" in ASCII. The lowest byte of a tag is the number of
+/// the kind.
 const MAGIC: u32 = 0x6d63_6c00;
 /// The tag of an object that was freed. Only a read of freed memory can find this value, so a use
 /// after free is detected on a best-effort basis.

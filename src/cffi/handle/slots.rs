@@ -44,14 +44,16 @@ const VIEW: usize = 2;
 struct Slot {
     /// The generation in the upper half, the number of pins in the lower half.
     state: AtomicU64,
-    /// The number of references that C owns or borrows. The slot is freed when it reaches zero.
+    /// The number of references that C owns or borrows. The slot is freed when the number reaches
+    /// zero.
     owners: AtomicU32,
     kind: AtomicU32,
     /// The address of the object, with all bits inverted. Leak checkers search memory for addresses
     /// of objects. They do not find the inverted address, so they report an object that C forgets
     /// to free.
     object: AtomicUsize,
-    /// The address of the part to which handles with the bit `view` refer, with all bits inverted.
+    /// The address of the part of the object to which handles with the bit `view` refer, with all
+    /// bits inverted.
     part: AtomicUsize,
     /// The next slot in the list of free slots: its index plus 1; 0 at the end of the list.
     next: AtomicU32,
@@ -290,7 +292,8 @@ unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
     unsafe { kind::kind_at(object) }
 }
 
-/// Returns the tagged object that C passes.
+/// Returns the object, including its tag, to which a pointer from C refers. Fails for NULL, for an
+/// object of another kind, and for a stale handle.
 ///
 /// # Safety
 ///
@@ -313,7 +316,8 @@ fn is_handle<T>(handle: *const T) -> bool {
     handle.addr() & MARK != 0
 }
 
-/// Returns the kind of the object that a slot handle names; `None` for a stale handle.
+/// Returns the kind of the object, or of the part of an object, to which a slot handle refers;
+/// `None` for a stale handle.
 fn kind_of<T>(handle: *const T) -> Option<Kind> {
     let kind = Pinned::of(handle)?.kind()?;
     Some(match handle.addr() & VIEW {
@@ -414,13 +418,14 @@ pub(in crate::cffi) unsafe fn release<T: Object>(
     }
 }
 
-/// Returns the handle of the part of an object, such as the request of a responder.
+/// Returns a handle for one part of an object, such as the request of a responder. `handle` is the
+/// slot handle of the object.
 pub(in crate::cffi) fn view_of<T: Object, Part>(handle: *const T) -> *const Part {
     ptr::without_provenance(handle.addr() | VIEW)
 }
 
-/// The part of an object that C passes, such as the request of a responder. The object stays in its
-/// slot until this value is dropped, so the holder must not run code of the host.
+/// A pinned part of an object, such as the request of a responder. The object stays in its slot
+/// until this value is dropped, so the thread that holds this value must not run code of the host.
 pub(in crate::cffi) struct Part<P> {
     part: *const P,
     _pinned: Pinned,
@@ -466,7 +471,7 @@ impl<T: Object + Send + Sync> Lent<T> {
         Self(insert(object))
     }
 
-    /// Lends an object together with the part to which [`view_of`] refers.
+    /// Lends an object and one part of the object. [`view_of`] makes the handle for the part.
     pub(in crate::cffi) fn with_part<P: Object>(object: Arc<T>, part: fn(&T) -> &P) -> Self {
         let part = ptr::from_ref(part(&object)).cast();
         Self(insert_with(object, part))

@@ -18,11 +18,11 @@ use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
-/// Sets a limit of each connection.
+/// Sets a limit that applies to each connection.
 ///
 /// options: the options.
 /// which: one of enum mcplink_limit.
-/// bound: the limit.
+/// bound: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -247,8 +247,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     }
 }
 
-/// Sets whether handlers may send log messages to clients, and declares the capability "logging".
-/// Default: false.
+/// Sets whether handlers may send log messages to clients. With true, the server declares the
+/// capability "logging". Default: false.
 ///
 /// options: the options.
 /// logging: true to enable log messages.
@@ -423,8 +423,8 @@ fn list_of(list: i32) -> crate::error::Result<List> {
     })
 }
 
-/// Declares the capability for a list even if the server has no entries of this kind yet. Clients
-/// that connect early then know that entries may be added later.
+/// Sets that the server declares the capability for a list even if the list has no entries yet.
+/// Clients that connect early then know that entries may be added later.
 ///
 /// options: the options.
 /// list: one of enum mcplink_list.
@@ -481,8 +481,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     }
 }
 
-/// Enables tasks, for tools with mcplink_tool_set_task_support. If a call becomes a task, the
-/// client receives the task at once, and fetches the result when the task has ended.
+/// Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
+/// becomes a task, the client receives the task at once, and fetches the result when the task has
+/// ended.
 ///
 /// options: the options.
 /// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
@@ -513,8 +514,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     }
 }
 
-/// Declares an extension of the protocol. The methods of the extension are handled with
-/// mcplink_server_options_on_method.
+/// Adds an extension of the protocol, which the server declares to clients. The methods of the
+/// extension are handled with mcplink_server_options_on_method.
 ///
 /// options: the options.
 /// id: the id of the extension, for example "com.example/maps".
@@ -606,8 +607,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// returned, all threads have ended, except threads whose callback does not return. If
 /// mcplink_server_free is called in a callback of the server, the threads end after that callback.
 ///
-/// Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
-/// The hooks do not run on threads of the host itself, such as a thread that dispatches a pump.
+/// Threads with these hooks have the stack size that is set with
+/// mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
+/// itself, such as a thread that dispatches a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.

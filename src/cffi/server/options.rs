@@ -219,8 +219,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     }
 }
 
-/// Sets the log hook of the server. For this server, the hook replaces the process-wide hook of
-/// mcplink_set_log.
+/// Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
+/// was set with mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.

@@ -35,8 +35,8 @@ pub struct mcplink_server_t {
     pub(super) claims_stdio: bool,
     /// The log hook of the server; `None` for the process-wide log hook.
     pub(super) log: Option<Arc<Hook>>,
-    /// The first error of mcplink_server_require_scopes. After an error the server accepts no
-    /// further clients.
+    /// The first error that mcplink_server_require_scopes returned. After an error the server
+    /// accepts no further clients.
     pub(super) refusal: Refusal,
 }
 

@@ -216,9 +216,9 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 /// client disconnects or mcplink_server_stop is called. Each message is a line.
 ///
 /// server: the server.
-/// input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
-/// equal to input. Both descriptors are duplicated. The originals remain the caller's, and may be
-/// closed at any time.
+/// input, output: the descriptors to read from and to write to; for a socket they may be equal.
+/// Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
+/// time.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
 /// MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread

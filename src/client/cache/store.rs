@@ -64,7 +64,8 @@ struct Entry {
     topic: Topic,
     text: Arc<String>,
     until: Instant,
-    /// The position of the entry in the order of use, least recently used first.
+    /// The number of the last use of this entry. The least recently used entry has the lowest
+    /// number.
     used: u64,
 }
 

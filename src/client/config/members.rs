@@ -55,7 +55,7 @@ pub struct ConfigInput {
     pub description: Option<String>,
     /// Whether the value is a secret, which is not shown while the user types it.
     pub is_password: bool,
-    /// The value to offer.
+    /// The default value, which the host offers to the user.
     pub default: Option<String>,
     /// The values to choose from. Empty if the user may enter any text.
     pub options: Vec<String>,
@@ -106,7 +106,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Reads the whole file. Returns whether there is an object with servers.
+    /// Reads all servers and inputs of the file. Returns whether the file has an object with
+    /// servers.
     pub(super) fn read(&mut self, file: &Value) -> bool {
         // The servers of the project first: they take precedence over those of the user.
         let projects = file["projects"].as_object();

@@ -72,7 +72,7 @@ pub struct SkillCache(Arc<Folder>);
 struct Folder {
     root: PathBuf,
     max_bytes: AtomicU64,
-    /// Distinguishes the partial files of this process.
+    /// The number of the next partial file. Numbers distinguish the partial files of this process.
     number: AtomicU64,
     /// The total size of the cached files, in bytes. The value may be inaccurate if other processes
     /// use the same folder.
@@ -453,7 +453,8 @@ fn check_private(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that no program that looks for skills finds the cache.
+/// Checks that the cache folder is neither inside the folder of a skill, nor contains the folder of
+/// a skill. Otherwise a program that searches for skills could find the cache.
 // E-SKILL-C-78
 fn check_apart_from_skills(root: &Path) -> Result<()> {
     let has_skill = |folder: &Path| fs::symlink_metadata(folder.join(SKILL_FILE)).is_ok();

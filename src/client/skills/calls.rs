@@ -44,8 +44,8 @@ impl Client {
         Pages::new(self.clone(), options)
     }
 
-    /// Gets the entry of the skill with this `SKILL.md`, as the server sent it. A skill that is not
-    /// in the list may exist nevertheless.
+    /// Gets the entry of the skill whose `SKILL.md` has this URI, as the server sent it. A skill
+    /// that is not in the list may exist nevertheless.
     ///
     /// Spec: Extensions, Skills, "Getting a Skill".
     ///

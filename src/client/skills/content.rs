@@ -34,7 +34,7 @@ impl SkillContent {
         }
     }
 
-    /// Marks the content as verified: its size and digest equal the size and digest in the
+    /// Marks the content as verified. Before, its size and digest must have been compared with the
     /// manifest.
     pub(super) fn verified(mut self) -> Self {
         self.is_verified = true;

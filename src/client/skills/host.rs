@@ -200,7 +200,8 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// As [`preview`](Self::preview). [`ErrorKind::Protocol`] when the skill does not have the file.
+    /// As [`preview`](Self::preview). [`ErrorKind::Protocol`] when the skill does not have the
+    /// file.
     pub fn preview_file(&self, skill: &RemoteSkill, uri: &str) -> Result<SkillContent> {
         self.0.check(skill)?;
         self.read(skill, uri, CallOptions::new())

@@ -100,7 +100,8 @@ impl LoadedSkill {
         self.0.skill.id()
     }
 
-    /// Returns the content of `SKILL.md`. [`SkillContent::tagged`] is the form for the model.
+    /// Returns the content of `SKILL.md`. [`SkillContent::tagged`] returns its text in the form for
+    /// a model.
     pub fn content(&self) -> &SkillContent {
         &self.0.content
     }

@@ -72,7 +72,7 @@ impl SkillRegistry {
         self.own.remove(name);
     }
 
-    /// Replaces the skills of a server.
+    /// Replaces all skills of a server by the skills of the listing.
     pub fn set(&mut self, listing: &SkillListing) {
         let skills = listing.skills.clone();
         self.servers.insert(listing.label.clone(), skills);

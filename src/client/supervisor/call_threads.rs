@@ -14,8 +14,8 @@ use crate::transport::Stack;
 const CALL_WAIT: Duration = Duration::from_secs(2);
 
 thread_local! {
-    /// The address of the supervisor whose started call this thread runs; 0 on other threads. A
-    /// close on this thread must not wait for the call.
+    /// On the thread of a started call, the address of the client's supervisor; on other threads,
+    /// 0. If this thread closes the client, the close must not wait for the thread itself.
     static CALLS: Cell<usize> = const { Cell::new(0) };
 }
 

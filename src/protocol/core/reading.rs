@@ -20,8 +20,8 @@ use crate::transport::{Receiver, Stack};
 /// messages. A calling thread that reads makes the pool write them, and checks its deadline.
 const BURST: usize = 64;
 
-/// While too many requests are deferred, the reading thread reads no input. In the meantime it
-/// checks its timers at this interval.
+/// The interval at which the reading thread checks its timers while it reads no input, because too
+/// many requests are deferred.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// The reading thread's knowledge of the outgoing queue, between two flush checks.
@@ -98,7 +98,8 @@ impl Core {
         IN_HANDLER.set(false);
     }
 
-    /// Runs a handler whose start was recorded in the table of active requests.
+    /// Runs a handler. Before the call, the start of the handler must be recorded in the table of
+    /// active requests.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
         let _run = work.key.map(|key| self.running(key));
         match work.run {
@@ -109,7 +110,8 @@ impl Core {
         }
     }
 
-    /// Queues a handler for another thread. The handler was recorded as running on this thread.
+    /// Queues a handler for another thread. Changes the record of the handler in the table of
+    /// active requests from "running" to "waiting for a thread".
     pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
         if let Some(key) = work.key {
             self.engine().in_hand.wait(key);

@@ -305,7 +305,8 @@ impl Core {
         self.admit(request, origin, place, quick, share)
     }
 
-    /// Makes a request active. The caller has checked that there is room for one more request.
+    /// Makes a request active. Before the call, the caller must check that there is room for one
+    /// more request.
     fn admit(
         self: &Arc<Self>,
         request: Request,
@@ -595,7 +596,7 @@ impl Core {
         Routed::Done
     }
 
-    /// Answers a message with an error. The message is not in the table of active requests.
+    /// Answers a message that is not in the table of active requests with an error.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,

@@ -12,8 +12,8 @@ use crate::transport::http::HttpRequest;
 /// A fixed set of access tokens (API keys), for servers without an authorization server.
 ///
 /// A client sends its token as `Authorization: Bearer TOKEN` (RFC 6750, section 2.1). Pass
-/// [`check`](Self::check) to [`HttpOptions::authenticate`](super::HttpOptions::authenticate). The set
-/// stores only SHA-256 digests of the tokens. A token should be at least 128 random bits, and
+/// [`check`](Self::check) to [`HttpOptions::authenticate`](super::HttpOptions::authenticate). The
+/// set stores only SHA-256 digests of the tokens. A token should be at least 128 random bits, and
 /// should come from a file or the environment, not from the source.
 ///
 /// # Examples

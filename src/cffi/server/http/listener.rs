@@ -141,8 +141,8 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
-/// Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
-/// the server, and sessions end. A handler should not call this function, because the function
+/// Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
+/// of the server, and sessions end. A handler should not call this function, because the function
 /// would wait for the handler's own call. A handler can free the listener or stop the server
 /// instead.
 ///

@@ -157,8 +157,8 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Returns the error for setting a second kind of authentication. One kind does not replace another
-/// silently.
+/// Returns the error of a setter when another kind of authentication is set already. So no setter
+/// silently replaces the other kind.
 fn both(other: &str) -> Failure {
     let text = format!(
         "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
@@ -213,9 +213,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     }
 }
 
-/// Adds an allowed host name. Requests whose field Host names no allowed host name are refused,
-/// which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name that the
-/// proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
+/// Adds an allowed host name. A request is refused if the host name in its header field Host is not
+/// allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name
+/// that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
 /// addresses, all host names.
 ///
 /// options: the options.
@@ -263,10 +263,10 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
 }
 
 /// Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
-/// client from the field Forwarded (RFC 7239) or X-Forwarded-For of a trusted proxy. The client's
-/// address is the last address in the field that does not belong to a trusted proxy. If the field
-/// is invalid, the proxy counts as the client. Without trusted proxies all requests through a proxy
-/// share the limits of one client.
+/// client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy sends.
+/// The client's address is the last address in the field that does not belong to a trusted proxy.
+/// If the field is invalid, the proxy counts as the client. Without trusted proxies all requests
+/// through a proxy share the limits of one client.
 ///
 /// options: the options.
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     }
 }
 
-/// Enables clients of revision 2024-11-05, and sets the two paths of their HTTP+SSE transport.
+/// Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are served.
 /// Default: these clients are not served.
 ///
 /// options: the options.
@@ -363,9 +363,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     }
 }
 
-/// Limits the stored events of each stream of a session. A client that reconnects receives the
-/// stored events. Beyond the limits, the oldest events are dropped. Default: 256 events and 1 MiB.
-/// See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+/// Sets the limits for the stored events of each stream of a session. A client that reconnects
+/// receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
+/// events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
 ///
 /// options: the options.
 /// events: the maximum number of events.
@@ -550,7 +550,7 @@ impl mcplink_http_options_t {
 ///
 /// options: the options.
 /// which: one of enum mcplink_http_limit.
-/// bound: the limit.
+/// bound: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -601,8 +601,8 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     }
 }
 
-/// Removes the function of mcplink_http_options_on_authenticate. If no resource server is set, all
-/// clients are accepted.
+/// Removes the function that was set with mcplink_http_options_on_authenticate. If no resource
+/// server is set, all clients are then accepted without authentication.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
@@ -627,19 +627,20 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     }
 }
 
-/// Requires an access token for this server with each request, and informs clients where they can
-/// obtain a token. If a function of mcplink_http_options_on_authenticate is set, this call fails,
-/// because that function checks other credentials.
+/// Sets a resource server: each request must then have an access token for this server, and clients
+/// are informed where they can obtain a token. If a function was set with
+/// mcplink_http_options_on_authenticate, this call fails, because that function checks other
+/// credentials.
 ///
 /// Handlers read the principal with mcplink_request_principal, and check the scopes of the
 /// principal with mcplink_request_has_scope.
 ///
 /// options: the options.
-/// server: the description of the resource server, which is copied and remains the caller's. NULL
-/// is refused: see mcplink_http_options_clear_resource_server. If a setter of the description
-/// failed, this call fails with the status of that setter. Other faults are reported when a
-/// listener or endpoint is made with the options. In a build without JWTs, making a listener or
-/// endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+/// server: the description of the resource server. The description is copied, and remains the
+/// caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of the
+/// description failed, this call fails with the status of that setter. Other faults are reported
+/// when a listener or endpoint is made with the options. In a build without JWTs, making a listener
+/// or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
 /// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -658,8 +659,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     }
 }
 
-/// Removes the resource server of mcplink_http_options_set_resource_server. If no function of
-/// mcplink_http_options_on_authenticate is set, all clients are accepted.
+/// Removes the resource server that was set with mcplink_http_options_set_resource_server. If no
+/// function was set with mcplink_http_options_on_authenticate, all clients are then accepted
+/// without authentication.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at

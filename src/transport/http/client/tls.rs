@@ -99,7 +99,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 
 /// A connection failure that TLS caused.
 pub(super) enum Fault {
-    /// The client could not make a connection that it trusts. The text is the reason.
+    /// The client could not make a trusted TLS connection. The text is the reason.
     NoneSuch(String),
     /// The server refused the client's certificate, or requires a certificate and the client has
     /// none. With TLS 1.3 the server refuses after the handshake, but before it reads a request.

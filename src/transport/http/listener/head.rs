@@ -241,7 +241,7 @@ impl Head {
     }
 }
 
-/// The values of the fields that define the end of the request, and of the `Host` field.
+/// The parsed fields `Host`, `Content-Length` and `Transfer-Encoding` of a request head.
 #[derive(Debug, Default)]
 struct Known {
     /// The index of the `Host` field among the header fields. `None` if there is no such field.

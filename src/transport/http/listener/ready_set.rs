@@ -47,7 +47,7 @@ const SWEEP: Duration = Duration::from_millis(50);
 /// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
 /// two periods, the poller takes the other connections of its set.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// Requests count as quick if a worker serves at least this many of them in a tick.
+/// The minimum number of requests that a worker serves in a tick while requests count as quick.
 const QUICK: u32 = 8;
 /// The number of consecutive ticks without a stealable set after which the poller stops its checks.
 /// Until then, a worker that makes its set stealable does not have to wake the poller.

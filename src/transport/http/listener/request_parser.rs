@@ -86,7 +86,7 @@ pub(super) struct Body {
     held: Option<Held>,
 }
 
-/// The result of parsing: what the parser needs next.
+/// The result of a parsing step: whether the request is complete, or what the parser waits for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParseStep {
     /// The request is complete and can be served.

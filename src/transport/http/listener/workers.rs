@@ -66,7 +66,7 @@ pub(super) struct Workers<J> {
     ready: AtomicUsize,
     /// The number of permits in use. The number is a hint that may be outdated.
     held: AtomicUsize,
-    /// Notified when a worker has ended.
+    /// The condition variable that is notified when a worker has ended.
     fewer: Condvar,
     sizes: Sizes,
 }

@@ -86,7 +86,8 @@ pub(super) struct Connection {
     /// Whether the worker has read bytes of a request that is not yet in flight. The worker sets
     /// the flag after its read, without the lock. The flag is cleared while the lock is held.
     has_bytes: AtomicBool,
-    /// Notified when the outbox has space again, or when the connection is closed.
+    /// The condition variable that is notified when the outbox has space again, or when the
+    /// connection is closed.
     room: Condvar,
 }
 
@@ -321,7 +322,8 @@ impl Connection {
     }
 }
 
-/// The internal steps of the public operations. The caller holds the connection's lock.
+/// The internal steps of the operations on a connection. The caller of each step holds the
+/// connection's lock.
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
@@ -420,7 +422,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Updates the part of this connection in the listener's count of unsent bytes.
+    /// Updates the number of unsent bytes that this connection contributes to the listener's total.
     fn count(&self, state: &mut State) {
         let before = std::mem::replace(&mut state.counted, state.outbox.len());
         let unsent = &self.shared.unsent;
