@@ -2987,8 +2987,8 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
  *
  * oauth: the settings.
  * folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
- * client is opened. Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
- * store tokens in memory.
+ * client is opened. Opening fails if the folder belongs to another user, or if other users may
+ * write to it. NULL to store tokens in memory.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
@@ -3534,7 +3534,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  *
  * options: the options.
  * variable: the name of the variable, in UTF-8 on Windows.
- * variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit the variable.
+ * variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+ * inherit the variable.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3869,10 +3870,10 @@ MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint
  * Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
  *
  * client: the client.
- * callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is the
- * last callback of the client: started calls have had their outcome. mcplink_client_free then takes
- * no time, in this callback too. The callback runs on the thread that runs the client's callbacks,
- * or in mcplink_client_free if that comes first. May be NULL.
+ * callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
+ * the last callback of the client: started calls have had their outcome. mcplink_client_free then
+ * takes no time, in this callback too. The callback runs on the thread that runs the client's
+ * callbacks, or in mcplink_client_free if that comes first. May be NULL.
  * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
  * started.
  * err: receives the error on failure; the caller frees it. May be NULL.

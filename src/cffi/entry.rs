@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use super::failure::{Failure, mcplink_error_t};
+use super::failure::{Failure, live_errors, mcplink_error_t};
 #[cfg(feature = "http-server")]
 use super::handle::Fault;
 use super::handle::{Object, Tagged, slots, tagged};
@@ -17,6 +17,9 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogLevel;
+
+/// How many errors that are not freed are taken for a leak.
+const MANY_ERRORS: usize = 1000;
 
 /// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
@@ -39,6 +42,11 @@ pub(super) unsafe fn ffi(
     if !err.is_null() {
         // SAFETY: the caller guarantees that `err` can be written to.
         unsafe { err.write(own(failure.into())) };
+        // A host that reuses its variable without freeing it leaks an error each time.
+        if live_errors() == MANY_ERRORS {
+            let text = "1000 errors are not freed: free *err before the variable is used again";
+            log::tell_process(LogLevel::Warning, "handle", text);
+        }
     }
     code
 }

@@ -4,12 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::handle::{Fault, Kind as ObjectKind, Object};
-use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, missing};
 use super::wording::for_c;
 use crate::error::{Error, ErrorKind};
-use crate::protocol::LogLevel;
 
 /// An error: what failed, and what to do about it. A function that fails returns an error through
 /// its parameter err. The caller owns the error and frees it with mcplink_error_free.
@@ -29,23 +27,22 @@ pub struct mcplink_error_t {
     pub(super) error: Error,
 }
 
-/// How many errors that are not freed are taken for a leak.
-const MANY: usize = 1000;
-
+/// The number of errors that are not freed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts an error until it is freed. A host that reuses the variable `err` without freeing it
-/// leaks an error each time.
+/// Counts an error until it is freed.
 struct Live;
 
 impl Live {
     fn new() -> Self {
-        if LIVE.fetch_add(1, Ordering::Relaxed) + 1 == MANY {
-            let text = "1000 errors are not freed: free *err before the variable is used again";
-            log::tell_process(LogLevel::Warning, "handle", text);
-        }
+        LIVE.fetch_add(1, Ordering::Relaxed);
         Self
     }
+}
+
+/// Returns the number of errors that are not freed.
+pub(super) fn live_errors() -> usize {
+    LIVE.load(Ordering::Relaxed)
 }
 
 impl Drop for Live {

@@ -93,7 +93,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
 ///
 /// options: the options.
 /// variable: the name of the variable, in UTF-8 on Windows.
-/// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit the variable.
+/// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+/// inherit the variable.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

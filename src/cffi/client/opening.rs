@@ -193,10 +193,10 @@ pub unsafe extern "C" fn mcplink_client_close(
 /// Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
 ///
 /// client: the client.
-/// callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is the
-/// last callback of the client: started calls have had their outcome. mcplink_client_free then takes
-/// no time, in this callback too. The callback runs on the thread that runs the client's callbacks,
-/// or in mcplink_client_free if that comes first. May be NULL.
+/// callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
+/// the last callback of the client: started calls have had their outcome. mcplink_client_free then
+/// takes no time, in this callback too. The callback runs on the thread that runs the client's
+/// callbacks, or in mcplink_client_free if that comes first. May be NULL.
 /// user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
 /// started.
 /// err: receives the error on failure; the caller frees it. May be NULL.

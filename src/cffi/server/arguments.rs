@@ -202,14 +202,14 @@ impl Rule {
             }
             Self::Required(names) => check_required(names, json, location),
             Self::Members { known, is_closed } => check_members(known, *is_closed, json, location),
-            Self::Items(schema) => {
-                let items = items(json)?.unwrap_or_default().into_iter().enumerate();
-                items.into_iter().try_for_each(|(at, item)| {
-                    schema.check_at(item.get(), &format!("{location}/{at}"))
-                })
-            }
+            Self::Items(schema) => check_items(schema, json, location),
         }
     }
+}
+
+fn check_items(schema: &Schema, json: &str, location: &str) -> Result<()> {
+    let mut items = items(json)?.unwrap_or_default().into_iter().enumerate();
+    items.try_for_each(|(at, item)| schema.check_at(item.get(), &format!("{location}/{at}")))
 }
 
 fn check_required(names: &[String], json: &str, location: &str) -> Result<()> {
