@@ -2153,13 +2153,14 @@ MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *
  * the name of the completed argument.
  *
  * request: the request; for NULL the function returns "".
- * Returns: text that is valid as long as the request; empty for other requests. Threads: any.
+ * Returns: text that is valid as long as the request; empty for requests of other methods.
+ * Threads: any.
  * Since 0.1.
  */
 MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request);
 
 /**
- * Returns the text typed so far for the completed argument.
+ * Returns the text that was typed so far for the argument to complete.
  *
  * request: the request; for NULL the function returns "".
  * Returns: text that is valid as long as the request; empty for other requests. Threads: any.
