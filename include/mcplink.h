@@ -937,6 +937,10 @@ typedef struct mcplink_client_t mcplink_client_t;
 /**
  * An error: what failed, and what to do about it. A function that fails returns an error through
  * its parameter err. The caller owns the error and frees it with mcplink_error_free.
+ *
+ * A function sets *err to NULL first, and never reads or frees the old value. So free an error
+ * before its variable is passed to the next function. When 1000 errors are not freed, a warning is
+ * logged: see mcplink_set_log.
  */
 typedef struct mcplink_error_t mcplink_error_t;
 
@@ -1021,6 +1025,11 @@ typedef struct mcplink_prompt_t mcplink_prompt_t;
  *
  * Reading and writing stay on the threads of the library. Only the host's callbacks wait in the
  * pump, until the host dispatches it.
+ *
+ * The thread of a pump is the last thread that dispatched the pump. Before the first dispatch, it
+ * is the thread that made the pump, called mcplink_pump_fd or called mcplink_pump_wait, whichever
+ * was last. A blocking call of a client on this thread runs the handlers for requests of the
+ * server while it waits. A blocking call on another thread waits until the pump is dispatched.
  */
 typedef struct mcplink_pump_t mcplink_pump_t;
 
@@ -1154,8 +1163,8 @@ typedef struct {
  *
  * level: one of enum mcplink_log_level.
  * target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
- * "auth", "handle" for an argument that is no object of the expected type, or "library" for a bug
- * of this library; later versions may add more. Valid until the callback returns.
+ * "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
+ * bug of this library; later versions may add more. Valid until the callback returns.
  * text: usually one line; valid until the callback returns.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
@@ -1266,15 +1275,6 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
 
 /**
- * Receives the progress of a call.
- *
- * progress, total: the progress so far, and its value when the call is complete; total is 0 when
- * unknown.
- * message: a text for users; may be empty; valid until the callback returns.
- */
-typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
-
-/**
  * Receives the outcome of a started call, exactly once. The outcome is a result if status is
  * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
  *
@@ -1286,6 +1286,15 @@ typedef void (*mcplink_done_fn)(void *user,
                                 mcplink_status_t status,
                                 const mcplink_result_t *result,
                                 const mcplink_error_t *err);
+
+/**
+ * Receives the progress of a call.
+ *
+ * progress, total: the progress so far, and its value when the call is complete; total is 0 when
+ * unknown.
+ * message: a text for users; may be empty; valid until the callback returns.
+ */
+typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
 
 /**
  * Handles a request from the peer: from the client on a server, or from the server on a client.
@@ -1808,7 +1817,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t *
 MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
 
 /**
- * Returns the file descriptor to poll. The descriptor is readable while a callback waits.
+ * Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
+ * pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
  *
  * pump: the pump.
  * Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
@@ -1831,7 +1841,8 @@ MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_even
 
 /**
  * Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
- * programs without an event loop.
+ * programs without an event loop. If the pump was never dispatched, this thread becomes the thread
+ * of the pump: see mcplink_pump_t.
  *
  * pump: the pump.
  * timeout_ms: the maximum time to wait, in milliseconds.
@@ -2576,7 +2587,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *respond
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
  * Blocks: while fd accepts no data. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
+MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
 
 /**
  * Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
@@ -2976,9 +2987,9 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
  * in memory only.
  *
  * oauth: the settings.
- * folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
- * Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
- * store tokens in memory.
+ * folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
+ * client is opened. Opening fails if the folder belongs to another user, or if other users may
+ * write to it. NULL to store tokens in memory.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
@@ -3512,7 +3523,8 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
  *
  * options: the options.
  * argv: the program and its arguments, terminated by NULL. They are copied. No shell is involved.
- * A program name without a slash is searched in PATH.
+ * A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
+ * other systems.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
@@ -3522,8 +3534,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  * see mcplink_client_options_inherit_env.
  *
  * options: the options.
- * variable: the name of the variable.
- * variable_value: the value of the variable. With NULL the child does not inherit the variable.
+ * variable: the name of the variable, in UTF-8 on Windows.
+ * variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+ * inherit the variable.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3583,7 +3596,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_opt
  * Sets the working directory of the child. Default: the working directory of this process.
  *
  * options: the options.
- * directory: a path; NULL for the default.
+ * directory: a path, in UTF-8 on Windows; NULL for the default.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
@@ -3853,6 +3866,27 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  * callbacks. Blocks: until the client is closed, for at most timeout_ms. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
+
+/**
+ * Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
+ *
+ * client: the client.
+ * callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
+ * the last callback of the client: started calls have had their outcome. mcplink_client_free then
+ * takes no time, in this callback too. The callback runs on the thread that runs the client's
+ * callbacks, or in mcplink_client_free if that comes first. May be NULL.
+ * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
+ * started.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_IO when the system can't
+ * start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
+                                            mcplink_done_fn callback,
+                                            void *user,
+                                            mcplink_destroy_fn destroy,
+                                            mcplink_error_t **err);
 
 /**
  * Closes a client and frees it. Started calls get their outcome before this function returns, and
@@ -4522,6 +4556,22 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
 
 /**
+ * Notifies the server that the roots have changed, without waiting: the non-blocking form of
+ * mcplink_client_roots_changed.
+ *
+ * client: see mcplink_client_roots_changed.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
+                                                    mcplink_done_fn callback,
+                                                    void *user,
+                                                    mcplink_destroy_fn destroy,
+                                                    mcplink_call_t **out,
+                                                    mcplink_error_t **err);
+
+/**
  * Sets the least severe level of log messages that a server of the legacy era sends. The messages
  * arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
  * mcplink_call_options_set_log_level.
@@ -4538,6 +4588,23 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
                                               mcplink_log_level level,
                                               const mcplink_call_options_t *options,
                                               mcplink_error_t **err);
+
+/**
+ * Starts to set the log level without waiting: the non-blocking form of
+ * mcplink_client_set_log_level.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
+                                                    mcplink_log_level level,
+                                                    const mcplink_call_options_t *options,
+                                                    mcplink_done_fn callback,
+                                                    void *user,
+                                                    mcplink_destroy_fn destroy,
+                                                    mcplink_call_t **out,
+                                                    mcplink_error_t **err);
 
 /**
  * Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
@@ -4568,6 +4635,24 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
                                        mcplink_error_t **err);
 
 /**
+ * Starts to subscribe to change notifications without waiting: the non-blocking form of
+ * mcplink_client_listen.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
+                                             const char *filter,
+                                             size_t len,
+                                             const mcplink_call_options_t *options,
+                                             mcplink_done_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_call_t **out,
+                                             mcplink_error_t **err);
+
+/**
  * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
  * MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
  *
@@ -4585,6 +4670,23 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
                                           mcplink_error_t **err);
 
 /**
+ * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
+ * mcplink_client_subscribe.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_subscribe_start(mcplink_client_t *client,
+                                                const char *uri,
+                                                const mcplink_call_options_t *options,
+                                                mcplink_done_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy,
+                                                mcplink_call_t **out,
+                                                mcplink_error_t **err);
+
+/**
  * Ends a subscription that was made with mcplink_client_subscribe.
  *
  * client: the client.
@@ -4594,6 +4696,22 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
  * the server does not read. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
+
+/**
+ * Starts to end a subscription without waiting: the non-blocking form of
+ * mcplink_client_unsubscribe.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_unsubscribe_start(mcplink_client_t *client,
+                                                  const char *uri,
+                                                  mcplink_done_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy,
+                                                  mcplink_call_t **out,
+                                                  mcplink_error_t **err);
 
 /**
  * Clears the client's cache of results, so that later calls request the results from the server
@@ -4615,11 +4733,11 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplin
  * "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
  * call are paused.
  *
- * All handlers for requests of the server run as follows. During a blocking call to a modern
- * server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
- * client's callbacks, one handler at a time. If that thread makes a blocking call, it runs
- * handlers while it waits. When the server cancels a request or the client is closed, the answer
- * is not needed any more: see mcplink_responder_on_cancel.
+ * All handlers for requests of the server run on the thread that runs the client's callbacks, one
+ * handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
+ * is one exception: in a client without a pump, a request of a modern server that belongs to a
+ * blocking call is handled on the calling thread. When the server cancels a request or the client
+ * is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
  *
  * options: the options.
  * callback: the handler; NULL for no handler.
@@ -4728,9 +4846,10 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name,
 /**
  * Adds an argument to the tool. The input schema of the tool is made of all added arguments.
  *
- * A build with "validation" (mcplink_has_feature) refuses calls with invalid arguments before the
- * callback runs. In other builds the callback may run although a required argument is missing or
- * an argument has another type.
+ * A call with invalid arguments is refused before the callback runs: a required argument is
+ * missing, or an argument has another type. The model gets a result with isError, whose text names
+ * the argument and the expected value. mcplink_server_options_set_validation turns these checks
+ * off.
  *
  * tool: the tool.
  * param: the name of the argument.
@@ -4748,14 +4867,21 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
                                         const char *description);
 
 /**
- * Adds an argument with a JSON Schema, for example with choices, bounds or items.
+ * Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
+ *
+ * Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
+ * const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
+ * maxItems, required, properties with additionalProperties, and items. A build with "validation"
+ * (mcplink_has_feature) checks the complete schema. A default is not filled in: the callback sees
+ * the arguments of the call.
  *
  * tool: the tool.
  * param: the name of the argument.
  * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
  * MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
+ * default does not fit the schema. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
@@ -5381,8 +5507,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_ser
 
 /**
  * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
- * Default: true. Validation requires a build for which mcplink_has_feature("validation") returns
- * true.
+ * Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
+ * keywords that mcplink_tool_add_param_schema names.
  *
  * options: the options.
  * validation: true to validate arguments and results.
@@ -5864,8 +5990,8 @@ mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
-                                          int input,
-                                          int output,
+                                          ptrdiff_t input,
+                                          ptrdiff_t output,
                                           mcplink_error_t **err);
 
 /**
@@ -5884,8 +6010,8 @@ mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
-                                                int input,
-                                                int output,
+                                                ptrdiff_t input,
+                                                ptrdiff_t output,
                                                 const char *principal,
                                                 mcplink_session_t **session,
                                                 mcplink_error_t **err);

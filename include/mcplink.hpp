@@ -1466,6 +1466,23 @@ public:
     {
         return begin(std::move(done), options, mcplink_client_request_start, method, params.data(), params.size());
     }
+    template <class F> result<call> set_log_level_start(mcplink_log_level level, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_set_log_level_start, level);
+    }
+    template <class F> result<call> listen_start(std::string_view filter, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_listen_start, filter.data(), filter.size());
+    }
+    template <class F> result<call> subscribe_start(const char *uri, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_subscribe_start, uri);
+    }
+    template <class F> result<call> unsubscribe_start(const char *uri, F done)
+    {
+        return begin_plain(std::move(done), mcplink_client_unsubscribe_start, uri);
+    }
+    template <class F> result<call> roots_changed_start(F done) { return begin_plain(std::move(done), mcplink_client_roots_changed_start); }
     template <class F> result<call> ping_start(F done, const call_options *options = nullptr)
     {
         return begin(std::move(done), options, mcplink_client_ping_start);
@@ -1512,6 +1529,14 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_client_close(get(), detail::count(timeout), err); });
     }
+    /* Calls done as for the other functions that end in _start, with an empty result. Destroying
+       the object then takes no time. */
+    template <class F> result<void> close_start(F done)
+    {
+        return detail::done([&](auto err) {
+            return detail::hand_over<mcplink_done_fn>([&](auto... c) { return mcplink_client_close_start(get(), c..., err); }, std::move(done));
+        });
+    }
     mcplink_client_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -1534,6 +1559,12 @@ private:
         return detail::made<call, mcplink_call_t>([&](auto out, auto err) {
             return detail::hand_over<mcplink_done_fn>([&](auto... c) { return function(get(), args..., raw(options), c..., out, err); },
                                                       std::move(done));
+        });
+    }
+    template <class F, class C, class... Args> result<call> begin_plain(F done, C function, Args... args)
+    {
+        return detail::made<call, mcplink_call_t>([&](auto out, auto err) {
+            return detail::hand_over<mcplink_done_fn>([&](auto... c) { return function(get(), args..., c..., out, err); }, std::move(done));
         });
     }
     detail::owner<mcplink_client_t, mcplink_client_free> owned_;
@@ -2164,7 +2195,7 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_server_serve_stdio(get(), err); });
     }
-    result<void> serve_fds(int input, int output)
+    result<void> serve_fds(std::ptrdiff_t input, std::ptrdiff_t output)
     {
         return detail::done([&](auto err) { return mcplink_server_serve_fds(get(), input, output, err); });
     }
@@ -2174,7 +2205,7 @@ public:
     {
         return detail::made<session, mcplink_session_t>([&](auto out, auto err) { return mcplink_server_serve_stdio_start(get(), out, err); });
     }
-    result<session> serve_fds_start(int input, int output, const char *principal = nullptr)
+    result<session> serve_fds_start(std::ptrdiff_t input, std::ptrdiff_t output, const char *principal = nullptr)
     {
         return detail::made<session, mcplink_session_t>(
             [&](auto out, auto err) { return mcplink_server_serve_fds_start(get(), input, output, principal, out, err); });

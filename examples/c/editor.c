@@ -67,15 +67,19 @@ static void on_listed(void *user, mcplink_call_t *call, mcplink_status_t status,
     fflush(stdout);
 }
 
+static void on_listening(void *user, mcplink_call_t *call, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
+{
+    (void)user; (void)call; (void)result;
+    if (status < 0) printf("changes are not reported: %s\n", mcplink_error_message(err));
+}
+
 static void on_connected(struct editor *editor)
 {
     mcplink_json_t *info = NULL;
-    mcplink_result_t *agreed = NULL;
     if (mcplink_client_server_info(editor->client, &info, NULL) < 0) puts("no information about the server");
     say("connected to", mcplink_json_str(mcplink_json_pointer(info, "/serverInfo/name")));
     mcplink_json_free(info);
-    if (mcplink_client_listen(editor->client, "{\"toolsListChanged\":true}", MCPLINK_NUL, NULL, &agreed, NULL) < 0) puts("changes are not reported");
-    mcplink_result_free(agreed);
+    if (mcplink_client_listen_start(editor->client, "{\"toolsListChanged\":true}", MCPLINK_NUL, NULL, on_listening, NULL, NULL, NULL, NULL) < 0) puts("changes are not reported");
     if (mcplink_client_list_tools_start(editor->client, NULL, on_listed, editor, NULL, NULL, NULL) < 0) puts("the tools can't be listed");
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::entry::{Outcome, need, plain};
+use super::entry::{Outcome, need, plain, told};
 use super::json::json_payload;
 use super::pending_request::Answer;
 use super::request::mcplink_request_t;
@@ -74,19 +74,25 @@ fn code_of(code: i32) -> Result<ErrorCode> {
     }
 }
 
-/// Answers a request. All functions of this module call this function.
+/// Answers a request. All functions of this module call this function. `function` is the name of
+/// the C function, for the log.
 ///
 /// # Safety
 ///
 /// `responder` is NULL or a live responder.
 unsafe fn answer(
+    function: &str,
     responder: *mut mcplink_responder_t,
     answer: impl FnOnce() -> Outcome<Answer>,
 ) -> mcplink_status_t {
+    // SAFETY: the safety contract of this function.
+    let responder = match unsafe { need(responder, "responder") } {
+        Ok(responder) => responder,
+        Err(failure) => return told(function, || Err(failure)),
+    };
     plain(|| {
-        // SAFETY: the safety contract of this function.
-        let responder = unsafe { need(responder, "responder") }?;
-        responder.answer(answer()?)
+        let answered = answer().and_then(|answer| responder.answer(answer));
+        answered.inspect_err(|failure| responder.report(function, failure))
     })
 }
 
@@ -114,7 +120,14 @@ pub unsafe extern "C" fn mcplink_responder_text(
     len: usize,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
-    unsafe { mcplink_responder_typed_text(responder, text, len, std::ptr::null()) }
+    unsafe {
+        answer("mcplink_responder_text", responder, || {
+            Ok(Answer::Text {
+                text: payload(text, len, "text")?.to_owned(),
+                mime_type: None,
+            })
+        })
+    }
 }
 
 /// Answers with the contents of a resource, as text of the given MIME type.
@@ -136,7 +149,7 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
     // SAFETY: the header requires a responder of this library, text with its length, and text
     // that ends in NUL.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_typed_text", responder, || {
             Ok(Answer::Text {
                 text: payload(text, len, "text")?.to_owned(),
                 mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
@@ -164,7 +177,7 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
     // SAFETY: the header requires a responder of this library, bytes with their length, and text
     // that ends in NUL.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_bytes", responder, || {
             Ok(Answer::Bytes {
                 bytes: bytes(data.cast(), len, "data")?.to_owned(),
                 mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
@@ -191,7 +204,7 @@ pub unsafe extern "C" fn mcplink_responder_json(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_json", responder, || {
             let result = json_payload(result, len, "result")?;
             Ok(Answer::Whole(result.to_owned()))
         })
@@ -215,7 +228,7 @@ pub unsafe extern "C" fn mcplink_responder_structured(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_structured", responder, || {
             let json = json_payload(json, len, "json")?;
             Ok(Answer::Structured(json.to_owned()))
         })
@@ -238,7 +251,7 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_tool_error", responder, || {
             let text = payload(text, len, "text")?;
             Ok(Answer::ToolError(text.to_owned()))
         })
@@ -265,7 +278,7 @@ pub unsafe extern "C" fn mcplink_responder_values(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and `count` texts that end in NUL.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_values", responder, || {
             if values.is_null() && count > 0 {
                 return Err(missing("values").into());
             }
@@ -292,7 +305,11 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
     responder: *mut mcplink_responder_t,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library.
-    unsafe { answer(responder, || Ok(Answer::NotFound)) }
+    unsafe {
+        answer("mcplink_responder_not_found", responder, || {
+            Ok(Answer::NotFound)
+        })
+    }
 }
 
 /// Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
@@ -314,7 +331,7 @@ pub unsafe extern "C" fn mcplink_responder_fail(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and texts that end in NUL.
     unsafe {
-        answer(responder, || {
+        answer("mcplink_responder_fail", responder, || {
             let mut error = RpcError::new(code_of(code)?, name(message, "message")?);
             if !data.is_null() {
                 error.data = Some(json_payload(data, super::text::NUL, "data")?.to_owned());

@@ -1,6 +1,6 @@
 //! Cancel tokens. One token can cancel many calls.
 
-use super::entry::{Outcome, plain, value};
+use super::entry::{Outcome, told, value};
 use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::protocol::CancelToken;
@@ -67,7 +67,7 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_cancel_trigger", || {
         // SAFETY: the header requires a token of this library.
         unsafe { enter(cancel, "cancel") }?.token.cancel();
         Ok(mcplink_status::MCPLINK_OK)

@@ -1,14 +1,13 @@
 //! A debug dump of all servers of the process, to find the cause of a hang.
 
-use std::ffi::c_int;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::BorrowedFd;
 use std::sync::Weak;
 
-use super::entry::plain;
+use super::entry::{descriptor, told};
 use super::status::{mcplink_status, mcplink_status_t};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::sync::StaticMutex;
 use crate::transport::sys::fd::duplicate;
 use crate::transport::{Stack, Threads};
@@ -37,12 +36,9 @@ pub(super) fn show(dumped: Weak<dyn Dumped>) {
 /// Blocks: while fd accepts no data. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
-    plain(|| {
-        if fd < 0 {
-            let text = format!("{fd} is no descriptor");
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
+pub unsafe extern "C" fn mcplink_debug_dump(fd: isize) -> mcplink_status_t {
+    told("mcplink_debug_dump", || {
+        let fd = descriptor(fd, "fd")?;
         // SAFETY: `fd` is not -1, and is borrowed only for the duplication. For a closed descriptor
         // the system returns an error.
         let own = duplicate(unsafe { BorrowedFd::borrow_raw(fd) });

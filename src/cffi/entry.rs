@@ -8,15 +8,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use super::failure::{Failure, mcplink_error_t};
+use super::failure::{Failure, live_errors, mcplink_error_t};
 #[cfg(feature = "http-server")]
 use super::handle::Fault;
 use super::handle::{Object, Tagged, slots, tagged};
 use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogLevel;
+
+/// How many errors that are not freed are taken for a leak.
+const MANY_ERRORS: usize = 1000;
 
 /// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
@@ -39,6 +42,11 @@ pub(super) unsafe fn ffi(
     if !err.is_null() {
         // SAFETY: the caller guarantees that `err` can be written to.
         unsafe { err.write(own(failure.into())) };
+        // A host that reuses its variable without freeing it leaks an error each time.
+        if live_errors() == MANY_ERRORS {
+            let text = "1000 errors are not freed: free *err before the variable is used again";
+            log::tell_process(LogLevel::Warning, "handle", text);
+        }
     }
     code
 }
@@ -74,6 +82,18 @@ pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
         Ok(Err(failure)) => failure.code(),
         Err(panic) => panicked(&*panic).code(),
     }
+}
+
+/// Runs the body of an exported function that returns only a status, and logs a mistake of the
+/// host: no other text has the reason. `function` is the name of the C function.
+pub(super) fn told(function: &str, body: impl FnOnce() -> Outcome) -> mcplink_status_t {
+    plain(|| {
+        body().inspect_err(|failure| {
+            if let Some(text) = failure.as_mistake(function) {
+                log::tell_process(LogLevel::Warning, "handle", &text);
+            }
+        })
+    })
 }
 
 /// Runs the body of an exported function that returns a value. Returns `neutral` if the body
@@ -166,6 +186,16 @@ pub(super) unsafe fn need_mut<'a, T: Object>(object: *mut T, what: &str) -> Outc
     found.map_err(|fault| Failure::object::<T>(fault, what))?;
     // SAFETY: the kind was checked, and nothing else uses the object.
     Ok(unsafe { &mut *object.cast::<Tagged<T>>() })
+}
+
+/// Reads a file descriptor that C passes. The parameters of the header are wide enough for a HANDLE
+/// of Windows.
+pub(super) fn descriptor(number: isize, what: &str) -> Result<i32> {
+    let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
+    fd.ok_or_else(|| {
+        let text = format!("{what} is no descriptor: {number}");
+        Error::new(ErrorKind::Invalid, text)
+    })
 }
 
 /// Converts a value into an object that C owns.

@@ -1,15 +1,22 @@
 //! The failure of a function of the C interface, and the error object that is made of it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::handle::{Fault, Kind as ObjectKind, Object};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, missing};
+use super::wording::for_c;
 use crate::error::{Error, ErrorKind};
 
 /// An error: what failed, and what to do about it. A function that fails returns an error through
 /// its parameter err. The caller owns the error and frees it with mcplink_error_free.
+///
+/// A function sets *err to NULL first, and never reads or frees the old value. So free an error
+/// before its variable is passed to the next function. When 1000 errors are not freed, a warning is
+/// logged: see mcplink_set_log.
 pub struct mcplink_error_t {
+    _live: Live,
     pub(super) status: mcplink_status,
     pub(super) message: Text,
     pub(super) method: Option<Text>,
@@ -18,6 +25,30 @@ pub struct mcplink_error_t {
     pub(super) challenge: Option<Text>,
     pub(super) oauth_code: Option<Text>,
     pub(super) error: Error,
+}
+
+/// The number of errors that are not freed.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts an error until it is freed.
+struct Live;
+
+impl Live {
+    fn new() -> Self {
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+/// Returns the number of errors that are not freed.
+pub(super) fn live_errors() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Object for mcplink_error_t {
@@ -83,6 +114,16 @@ impl Failure {
         self
     }
 
+    /// Returns the text for the log if the failure of a C function is a mistake of the host.
+    pub(super) fn as_mistake(&self, function: &str) -> Option<String> {
+        use mcplink_status as Status;
+        let is_mistake = matches!(
+            self.status,
+            Status::MCPLINK_E_INVALID | Status::MCPLINK_E_STATE | Status::MCPLINK_E_UNSUPPORTED
+        );
+        is_mistake.then(|| self.clone().context(function).to_string())
+    }
+
     /// Returns the Rust error, without the C status.
     pub(super) fn into_error(self) -> Error {
         self.error
@@ -96,7 +137,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        f.write_str(&for_c(&self.error.to_string()))
     }
 }
 
@@ -119,8 +160,9 @@ impl From<Failure> for mcplink_error_t {
         } = failure;
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         Self {
+            _live: Live::new(),
             status,
-            message: error.to_string().into(),
+            message: for_c(&error.to_string()).as_ref().into(),
             method: method.map(Text::from),
             data: data.map(|data| data.get().into()),
             stderr: error.stderr_tail().map(Text::from),

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::handle::{Fault, Object};
 use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
+use super::wording::for_c;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogLevel, LogRecord};
 use crate::schema::LoggingLevel;
@@ -61,8 +62,8 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 ///
 /// level: one of enum mcplink_log_level.
 /// target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
-/// "auth", "handle" for an argument that is no object of the expected type, or "library" for a bug
-/// of this library; later versions may add more. Valid until the callback returns.
+/// "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
+/// bug of this library; later versions may add more. Valid until the callback returns.
 /// text: usually one line; valid until the callback returns.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
@@ -108,7 +109,8 @@ impl Hook {
         if level < self.level {
             return;
         }
-        let (target, text) = (Text::from(record.target), Text::from(record.text));
+        let text = for_c(record.text);
+        let (target, text) = (Text::from(record.target), Text::from(text.as_ref()));
         call_back(handle, || {
             // SAFETY: the header requires valid arguments; both texts outlive the call.
             unsafe { (self.callback)(self.user.ptr(), level, target.view(), text.view()) }

@@ -64,6 +64,7 @@ mod threads;
 mod transport;
 mod user;
 mod version;
+mod wording;
 mod writer;
 
 #[cfg(test)]

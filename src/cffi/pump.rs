@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::entry::{giving, plain, value};
+use super::entry::{giving, told, value};
 use super::error::mcplink_error_t;
 use super::handle::{
     Fault, Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, slots,
@@ -18,6 +18,11 @@ use super::user::{UserData, mcplink_destroy_fn};
 ///
 /// Reading and writing stay on the threads of the library. Only the host's callbacks wait in the
 /// pump, until the host dispatches it.
+///
+/// The thread of a pump is the last thread that dispatched the pump. Before the first dispatch, it
+/// is the thread that made the pump, called mcplink_pump_fd or called mcplink_pump_wait, whichever
+/// was last. A blocking call of a client on this thread runs the handlers for requests of the
+/// server while it waits. A blocking call on another thread waits until the pump is dispatched.
 pub struct mcplink_pump_t {
     gate: Gate,
     queue: Arc<Queue>,
@@ -90,7 +95,8 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
     unsafe { free_handle(pump) }
 }
 
-/// Returns the file descriptor to poll. The descriptor is readable while a callback waits.
+/// Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
+/// pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
 ///
 /// pump: the pump.
 /// Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
@@ -103,7 +109,10 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") };
-        let wakeup = pump.ok().and_then(|pump| Some(pump.queue.wakeup()?.raw()));
+        let wakeup = pump.ok().and_then(|pump| {
+            pump.queue.claim();
+            Some(pump.queue.wakeup()?.raw())
+        });
         wakeup.map_or(-1, |fd| fd as isize)
     })
 }
@@ -119,7 +128,7 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_events: i32) -> i32 {
     let mut count = 0;
-    let status = plain(|| {
+    let status = told("mcplink_pump_dispatch", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
         let most = usize::try_from(max_events).unwrap_or_default().max(1);
@@ -130,7 +139,8 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
 }
 
 /// Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
-/// programs without an event loop.
+/// programs without an event loop. If the pump was never dispatched, this thread becomes the thread
+/// of the pump: see mcplink_pump_t.
 ///
 /// pump: the pump.
 /// timeout_ms: the maximum time to wait, in milliseconds.
@@ -141,7 +151,7 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms: u32) -> i32 {
     let mut count = 0;
-    let status = plain(|| {
+    let status = told("mcplink_pump_wait", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
         let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
@@ -198,7 +208,7 @@ pub unsafe extern "C" fn mcplink_pump_set_notify(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
+    told("mcplink_pump_set_notify", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
         pump.queue

@@ -61,8 +61,10 @@ struct State {
     /// The thread that dispatches the queue at the moment.
     dispatcher: Option<ThreadId>,
     /// The thread to which the queue belongs: the last thread that dispatched the queue or, before
-    /// the first dispatch, the thread that made the pump.
+    /// the first dispatch, the last thread that [claimed](Queue::claim) the queue.
     home: Option<ThreadId>,
+    /// Whether the queue was dispatched.
+    is_dispatched: bool,
     /// The number of the handle whose job the dispatching thread runs.
     running: Option<u64>,
     notify: Option<Arc<Notify>>,
@@ -97,10 +99,18 @@ impl Queue {
     pub(super) fn with_wakeup() -> Result<Arc<Self>> {
         let wakeup = Wake::new().map_err(|error| Error::io("making a pump", error))?;
         let queue = Self::new(Some(wakeup));
-        // Most hosts dispatch on the thread that made the pump. The first dispatch sets the real
-        // thread.
-        queue.state.lock().home = Some(thread::current().id());
+        queue.claim();
         Ok(Arc::new(queue))
+    }
+
+    /// Makes the current thread the thread of the queue, until the first dispatch sets the real
+    /// thread. Most hosts dispatch on the thread that made the pump, or that asks for its
+    /// descriptor, or that waits for it.
+    pub(super) fn claim(&self) {
+        let mut state = self.state.lock();
+        if !state.is_dispatched {
+            state.home = Some(thread::current().id());
+        }
     }
 
     /// Makes a queue for a dispatcher thread of this library. The queue has no wakeup descriptor.
@@ -157,7 +167,7 @@ impl Queue {
             return Err(Error::new(ErrorKind::State, text));
         }
         let me = thread::current().id();
-        (state.dispatcher, state.home) = (Some(me), Some(me));
+        (state.dispatcher, state.home, state.is_dispatched) = (Some(me), Some(me), true);
         let mut count = 0;
         while count < most
             && let Some(job) = state.jobs.pop_front()
@@ -212,26 +222,29 @@ impl Queue {
     }
 
     /// Returns whether the current thread is the last thread that dispatched the queue. If the
-    /// queue belongs to a pump that was never dispatched, returns whether the current thread made
-    /// the pump.
+    /// queue belongs to a pump that was never dispatched, returns whether the current thread was
+    /// the last to [claim](Self::claim) the queue.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }
 
     /// Waits until `done` returns true or until the deadline, and meanwhile runs the jobs of kind
-    /// [`Kind::Question`] of the handle `owner`. After changing the state that `done` reads, a
-    /// thread must call [`look_again`](Self::look_again). That function takes the lock. Otherwise
-    /// the change could fall between the check of `done` and the wait, and the wakeup would be
-    /// lost.
+    /// [`Kind::Question`] of the handle `owner`, as long as no other thread dispatches the queue.
+    /// After changing the state that `done` reads, a thread must call
+    /// [`look_again`](Self::look_again). That function takes the lock. Otherwise the change could
+    /// fall between the check of `done` and the wait, and the wakeup would be lost.
     pub(super) fn serve_questions(
         &self,
         owner: u64,
         deadline: Option<Instant>,
         done: impl Fn() -> bool,
     ) {
+        let me = thread::current().id();
         let mut state = self.state.lock();
         loop {
-            let question = state.take(|job| job.owner == owner && job.kind == Kind::Question);
+            let is_home = state.home == Some(me);
+            let question =
+                state.take(|job| is_home && job.owner == owner && job.kind == Kind::Question);
             if let Some(job) = question {
                 drop(state);
                 (job.run)();
@@ -280,6 +293,7 @@ impl Queue {
 
     /// Waits until a job is queued or until the deadline. Returns the number of queued jobs.
     pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<usize> {
+        self.claim();
         if let Some(wakeup) = &self.wakeup {
             let waited = wakeup.wait(deadline);
             waited.map_err(|error| Error::io("waiting for a pump", error))?;

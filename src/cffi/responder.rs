@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 
 use super::arg;
 use super::callback_executor::CallbackExecutor;
-use super::entry::{Outcome, ffi, find, keep, need, plain, release, value};
+use super::entry::{Outcome, ffi, find, keep, need, plain, release, told, value};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
-use super::log::level_of;
+use super::log::{self, level_of};
 use super::pending_request::{Answer, Call, Question};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
@@ -168,13 +168,7 @@ impl mcplink_responder_t {
 
     /// Answers the request. If the answer is invalid, the request stays unanswered.
     pub(super) fn answer(&self, answer: Answer) -> Outcome {
-        let fitted = self.look(|call| {
-            let fitted = call.fit(answer);
-            if let (Err(error), Some(context)) = (&fitted, call.context()) {
-                context.tell_host(LogLevel::Error, || error.to_string());
-            }
-            fitted
-        })??;
+        let fitted = self.look(|call| call.fit(answer))??;
         let mut slot = self.slot.lock();
         let Some(call) = slot.call.take() else {
             return Err(slot.why_not());
@@ -196,6 +190,22 @@ impl mcplink_responder_t {
             }
         }
         Ok(mcplink_status::MCPLINK_OK)
+    }
+
+    /// Logs a mistake of the host, through the log hook of the server as long as the request is
+    /// unanswered. `function` is the name of the C function.
+    pub(super) fn report(&self, function: &str, failure: &Failure) {
+        let Some(text) = failure.as_mistake(function) else {
+            return;
+        };
+        let logged = self.look(|call| {
+            let context = call.context()?;
+            context.tell_host(LogLevel::Error, || text.clone());
+            Some(())
+        });
+        if !matches!(logged, Ok(Some(()))) {
+            log::tell_process(LogLevel::Warning, "handle", &text);
+        }
     }
 
     /// Answers the request with an error, because the required scopes could not be checked. So the
@@ -337,7 +347,7 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
+    told("mcplink_responder_on_cancel", || {
         // SAFETY: the header requires a responder of this library.
         let responder = unsafe { need(responder, "responder") }?;
         responder.process.check()?;
@@ -389,7 +399,7 @@ pub unsafe extern "C" fn mcplink_responder_progress(
     total: f64,
     message: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_responder_progress", || {
         // SAFETY: the header requires a responder of this library and text that ends in NUL.
         let (responder, message) =
             unsafe { (need(responder, "responder")?, optional(message, "message")?) };
@@ -424,9 +434,12 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
     responder: *mut mcplink_responder_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
+    // SAFETY: the header requires a responder of this library.
+    let responder = match unsafe { need(responder, "responder") } {
+        Ok(responder) => responder,
+        Err(failure) => return told("mcplink_responder_need_scopes", || Err(failure)),
+    };
     plain(|| {
-        // SAFETY: the header requires a responder of this library.
-        let responder = unsafe { need(responder, "responder") }?;
         // SAFETY: the header requires text that ends in NUL.
         let granted = unsafe { filled(scopes, "scopes") }
             .map_err(Failure::from)
@@ -435,6 +448,7 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
                     responder.look(|call| Some(call.context()?.require_scopes(&[scopes])))?;
                 granted.ok_or_else(unsupported)
             });
+        // The failure is logged there.
         let granted = granted.map_err(|failure| responder.close_door(failure))?;
         match granted {
             Ok(()) => Ok(mcplink_status::MCPLINK_OK),
@@ -466,7 +480,7 @@ pub unsafe extern "C" fn mcplink_responder_log(
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_responder_log", || {
         // SAFETY: the header requires a responder of this library and text with its length.
         let (responder, text) =
             unsafe { (need(responder, "responder")?, payload(text, len, "text")?) };
@@ -575,7 +589,7 @@ pub unsafe extern "C" fn mcplink_responder_remember(
     json: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_responder_remember", || {
         // SAFETY: the header requires a responder of this library, text that ends in NUL, and
         // text with its length.
         let (responder, key, json) = unsafe {

@@ -1,6 +1,6 @@
 //! Functions for long-running handlers: tasks, and closing the SSE stream of a long call.
 
-use super::entry::{ffi, need, plain};
+use super::entry::{ffi, need, told};
 use super::error::mcplink_error_t;
 use super::responder::{mcplink_responder_t, refused, unsupported};
 use super::status::{mcplink_status, mcplink_status_t};
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn mcplink_responder_send_away(
     responder: *mut mcplink_responder_t,
     retry_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_responder_send_away", || {
         // SAFETY: the header requires a responder of this library.
         let responder = unsafe { need(responder, "responder")? };
         let sent =

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_void};
 use std::io;
 use std::sync::Arc;
 
-use super::entry::{Outcome, plain, value};
+use super::entry::{Outcome, told, value};
 use super::error::Failure;
 use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
@@ -339,7 +339,11 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
     callback: mcplink_send_fn,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a transport of this library.
-    unsafe { changing(transport, |state| state.send = callback) }
+    unsafe {
+        changing("mcplink_transport_set_send", transport, |state| {
+            state.send = callback
+        })
+    }
 }
 
 /// Sets a function that is called when the library has ended the connection: nothing more is sent
@@ -359,7 +363,11 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
     callback: mcplink_transport_fn,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a transport of this library.
-    unsafe { changing(transport, |state| state.close = callback) }
+    unsafe {
+        changing("mcplink_transport_set_close", transport, |state| {
+            state.close = callback
+        })
+    }
 }
 
 /// Sets a function that is called when the transport accepts bytes again, after
@@ -376,7 +384,11 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
     callback: mcplink_transport_fn,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a transport of this library.
-    unsafe { changing(transport, |state| state.room = callback) }
+    unsafe {
+        changing("mcplink_transport_set_room", transport, |state| {
+            state.room = callback
+        })
+    }
 }
 
 /// Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
@@ -397,7 +409,7 @@ pub unsafe extern "C" fn mcplink_transport_feed(
     bytes: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_transport_feed", || {
         // SAFETY: the header requires a transport of this library, and bytes with their length.
         let (transport, bytes) = unsafe { (enter(transport, "transport")?, fed(bytes, len)?) };
         transport.pipe.feed(bytes)?;
@@ -419,7 +431,7 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
     transport: *mut mcplink_transport_t,
     reason: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_transport_feed_end", || {
         // SAFETY: the header requires a transport of this library, and text that ends in NUL.
         let (transport, reason) =
             unsafe { (enter(transport, "transport")?, optional(reason, "reason")?) };
@@ -447,10 +459,11 @@ pub unsafe extern "C" fn mcplink_transport_free(transport: *mut mcplink_transpor
 ///
 /// `transport` is NULL or a live transport.
 unsafe fn changing(
+    function: &str,
     transport: *mut mcplink_transport_t,
     change: impl FnOnce(&mut State),
 ) -> mcplink_status_t {
-    plain(|| {
+    told(function, || {
         // SAFETY: the safety contract of this function.
         let transport = unsafe { enter(transport, "transport") }?;
         let mut state = transport.pipe.state.lock();

@@ -50,11 +50,30 @@ def functions():
     return [Function(line) for line in sorted(lines)]
 
 
+LISTENS = """/* What the log was told last: the reason of a function that returns no error. */
+static char logged[1024];
+
+static void log_it(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+{
+    (void)user, (void)level, (void)target;
+    snprintf(logged, sizeof logged, "%s", text.ptr);
+}
+
+static void listen_to_log(void)
+{
+    logged[0] = 0;
+    CHECK(mcplink_set_log(MCPLINK_LOG_WARNING, log_it, NULL, NULL) == MCPLINK_OK);
+}
+"""
 HEAD = "/* Written by tests/cffi/calls.py from the prototypes of the header. */\n"
 
 
+# What has no reason for a wrong argument: a signal handler may call it, or it is a getter.
+SILENT = ["mcplink_server_stop", "mcplink_pump_wakeup", "mcplink_error_status"]
+
+
 def nulls():
-    """With NULL for everything: nothing is done, what is given by a pointer is set to NULL, and what is returned can be used."""
+    """With NULL for everything: nothing is done, what is given by a pointer is set to NULL, what is returned can be used, and each failure has a reason."""
     text = [HEAD + '#include "check.h"', "", "int main(void)", "{"]
     for function in functions():
         arguments, before, after = [], [], []
@@ -68,18 +87,25 @@ def nulls():
                 else:
                     after.append(f"CHECK(({parameter.name} != NULL) == (status == MCPLINK_OK));")
                     after.append(f"mcplink_{parameter.out.group(1)}_free({parameter.name});")
-            elif parameter.type == "int":
+            elif parameter.type == "ptrdiff_t":
                 arguments.append("-1")
             else:
                 arguments.append("0")
         call = f"{function.name}({', '.join(arguments)})"
-        bare = f"{function.name}({', '.join('-1' if p.type == 'int' else '0' for p in function.parameters)})"
+        bare = f"{function.name}({', '.join('-1' if p.type == 'ptrdiff_t' else '0' for p in function.parameters)})"
         fails = function.parameters and function.parameters[0].object and function.name != "mcplink_error_status"
         if function.returns == "void":
             calls = [f"{bare};", f"{call};"]
         elif function.returns == "mcplink_status_t":
-            calls = [f"status = {bare};", f"CHECK(status_is_right(status, {int(bool(fails))}));", f"status = {call};",
-                     f"CHECK(status_is_right(status, {int(bool(fails))}));"]
+            # A writer tells its first error when it is finished.
+            is_told = function.name not in SILENT and not function.name.startswith("mcplink_writer_")
+            calls = ["listen_to_log();", f"status = {bare};", f"CHECK(status_is_right(status, {int(bool(fails))}));"]
+            if call != bare:
+                calls += [f"status = {call};", f"CHECK(status_is_right(status, {int(bool(fails))}));"]
+            if any(parameter.name == "err" and parameter.out for parameter in function.parameters):
+                calls.append("CHECK(status >= 0 || mcplink_error_message(err)[0] != 0);")
+            elif is_told:
+                calls.append(f'CHECK(status != MCPLINK_E_INVALID || strstr(logged, "{function.name}: ") != NULL);')
         elif function.returns == "mcplink_str_t":
             calls = [f"CHECK_TEXT({bare}, \"\");"]
         elif made := re.fullmatch(r"mcplink_(\w+)_t \*", function.returns):
@@ -97,7 +123,7 @@ def nulls():
     status = ["/* Without its object a function fails as for a wrong argument, or as what is not built in. */",
               "static int status_is_right(mcplink_status_t status, int fails)", "{",
               "    return fails ? status == MCPLINK_E_INVALID || status == MCPLINK_E_UNSUPPORTED : status <= 0;", "}", ""]
-    text[2:2] = status
+    text[2:2] = [*status, LISTENS]
     return "\n".join(text)
 
 
@@ -146,7 +172,7 @@ def kinds():
                     before.append(f"mcplink_{other.out.group(1)}_t *{other.name} = NULL;")
                     arguments.append(f"&{other.name}")
                     after.append(f"mcplink_{other.out.group(1)}_free({other.name});")
-                elif other.type == "int":
+                elif other.type == "ptrdiff_t":
                     arguments.append("-1")
                 elif other.type == "mcplink_str_t *":
                     before.append(f"mcplink_str_t {other.name};")
@@ -208,7 +234,7 @@ def argument(function, at):
         return f"({parameter.type})pick_int()"
     simple = {
         "size_t": "pick_size()", "uint64_t": "pick_size()", "uint16_t": "(uint16_t)pick_size()", "uint32_t": "pick_time()", "int32_t": "pick_int()", "mcplink_status_t": "pick_int()",
-        "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "int": "pick_fd()", "ptrdiff_t": "pick_fd()",
+        "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "ptrdiff_t": "pick_fd()",
         "size_t *": "any(4) ? &some_size : NULL", "int64_t *": "any(4) ? &some_int : NULL", "mcplink_str_t *": "any(4) ? &some_text : NULL",
         "const mcplink_json_t **": "any(4) ? &some_node : NULL",
     }

@@ -161,24 +161,116 @@ static void blocking(const char *revision)
     mcplink_client_free(c);
 }
 
-/* Another thread calls; the questions of a legacy server come to the pump. */
-static void *call_elsewhere(void *unused)
+/* Every kind of question, asked for often enough by several threads at once: where the handlers run. */
+#define ROUNDS 12
+static const char *const asking[] = {
+    "test_input_required_result_elicitation", "test_input_required_result_sampling", "test_input_required_result_list_roots",
+};
+#define KINDS (int)(sizeof asking / sizeof *asking)
+
+/* The threads that handlers may run on: the one of the pump, the caller's, or one of the library. */
+enum where { ON_PUMP, ON_CALLER, ON_LIBRARY };
+static enum where expected;
+static pthread_t loop_thread;
+static _Thread_local int is_caller;
+static int per_kind[KINDS], running;
+
+static void answered(int kind, mcplink_responder_t *responder, const char *answer)
 {
-    mcplink_result_t *r = NULL;
-    CHECK(mcplink_client_call_tool(client, "test_input_required_result_elicitation", "{}", 2, NULL, &r, NULL) == MCPLINK_OK);
-    mcplink_result_free(r);
+    if (expected == ON_PUMP) CHECK(pthread_equal(pthread_self(), loop_thread));
+    if (expected == ON_CALLER) CHECK(is_caller);
+    if (expected == ON_LIBRARY) CHECK(!is_caller && !here());
+    __atomic_add_fetch(&per_kind[kind], 1, __ATOMIC_SEQ_CST);
+    CHECK(mcplink_responder_json(responder, answer, MCPLINK_NUL) == MCPLINK_OK);
+}
+
+static void on_form(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    (void)user, (void)request;
+    answered(0, responder, "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}");
+}
+
+static void on_model(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    (void)user, (void)request;
+    answered(1, responder, "{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"Hi\"},\"model\":\"m\"}");
+}
+
+static void on_roots(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    (void)user, (void)request;
+    answered(2, responder, "{\"roots\":[{\"uri\":\"file:///ada\"}]}");
+}
+
+static void *ask_all(void *unused)
+{
+    int i;
+    is_caller = 1;
+    for (i = 0; i < ROUNDS * KINDS; i++) {
+        mcplink_result_t *r = NULL;
+        mcplink_error_t *err = NULL;
+        CHECK_STATUS(mcplink_client_call_tool(client, asking[i % KINDS], "{}", 2, NULL, &r, &err), MCPLINK_OK, err);
+        mcplink_result_free(r);
+    }
+    is_caller = 0;
     return unused;
 }
 
-static void elsewhere(void)
+static void asked_from_everywhere(const char *revision, mcplink_pump_t *p, enum where where)
 {
-    pthread_t thread;
-    mcplink_client_t *c = open_pumped("2025-11-25", on_question);
-    asked = 0;
-    CHECK(pthread_create(&thread, NULL, call_elsewhere, NULL) == 0);
-    run_until(&asked, 1);
-    pthread_join(thread, NULL);
-    mcplink_client_free(c);
+    pthread_t callers[2];
+    mcplink_client_options_t *o = everything_options();
+    int i;
+    memset(per_kind, 0, sizeof per_kind);
+    expected = where;
+    if (p) CHECK(mcplink_client_options_set_pump(o, p) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_elicit(o, on_form, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_sample(o, on_model, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
+    client = open_with(o, revision);
+    for (i = 0; i < 2; i++) CHECK(pthread_create(&callers[i], NULL, ask_all, NULL) == 0);
+    ask_all(NULL);
+    for (i = 0; i < 2; i++) pthread_join(callers[i], NULL);
+    mcplink_client_free(client);
+    for (i = 0; i < KINDS; i++) CHECK(__atomic_load_n(&per_kind[i], __ATOMIC_SEQ_CST) == 3 * ROUNDS);
+}
+
+/* The loop of a host on a thread of its own, which did not make the pump. */
+struct loop {
+    mcplink_pump_t *pump;
+    struct counter began;
+};
+
+static void *run_loop(void *argument)
+{
+    struct loop *loop = argument;
+    struct pollfd p;
+    p.fd = (int)mcplink_pump_fd(loop->pump);
+    p.events = POLLIN;
+    counter_add(&loop->began);
+    while (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) {
+        CHECK(poll(&p, 1, LONG_SECONDS * 1000) == 1);
+        CHECK(mcplink_pump_dispatch(loop->pump, 2) >= 0);
+    }
+    return NULL;
+}
+
+static void elsewhere(const char *revision)
+{
+    int i;
+    /* A new pump each time: who dispatches it is known at its first callback too. */
+    for (i = 0; i < 5; i++) {
+        struct loop loop = { NULL, COUNTER };
+        CHECK(mcplink_pump_new(&loop.pump, NULL) == MCPLINK_OK);
+        running = 1;
+        CHECK(pthread_create(&loop_thread, NULL, run_loop, &loop) == 0);
+        CHECK(counter_wait(&loop.began, 1));
+        asked_from_everywhere(revision, loop.pump, ON_PUMP);
+        __atomic_store_n(&running, 0, __ATOMIC_SEQ_CST);
+        CHECK(mcplink_pump_wakeup(loop.pump) == MCPLINK_OK);
+        pthread_join(loop_thread, NULL);
+        mcplink_pump_free(loop.pump);
+    }
 }
 
 /* A loop that takes messages: it dispatches when it is told to, one callback at a time, and misses none. */
@@ -211,7 +303,10 @@ int main(void)
     blocking("2026-07-28");
     destroyed = done = 0;
     started();
-    elsewhere();
+    elsewhere("2025-11-25");
+    elsewhere("2026-07-28");
+    asked_from_everywhere("2025-11-25", NULL, ON_LIBRARY);
+    asked_from_everywhere("2026-07-28", NULL, ON_CALLER);
     notified();
     mcplink_pump_free(pump);
     return 0;

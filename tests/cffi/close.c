@@ -184,10 +184,35 @@ static void stubborn(void)
     mcplink_client_free(c);
 }
 
+/* A host that uses a variable again without freeing its error is told. */
+static struct counter leaks = COUNTER;
+
+static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+{
+    (void)user, (void)target;
+    if (level == MCPLINK_LOG_WARNING && strstr(text.ptr, "1000 errors are not freed") != NULL) counter_add(&leaks);
+}
+
+static void reused(void)
+{
+    enum { MANY = 1000 };
+    static mcplink_error_t *errors[MANY];
+    int i;
+    CHECK(mcplink_set_log(MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
+    for (i = 0; i < MANY; i++) {
+        CHECK(counter_get(&leaks) == 0);
+        CHECK(mcplink_client_ping(NULL, NULL, &errors[i]) == MCPLINK_E_INVALID);
+    }
+    CHECK(counter_get(&leaks) == 1);
+    for (i = 0; i < MANY; i++) mcplink_error_free(errors[i]);
+    CHECK(mcplink_set_log(MCPLINK_LOG_WARNING, NULL, NULL, NULL) == MCPLINK_OK);
+}
+
 int main(void)
 {
     with_a_hundred_inside();
     within_callbacks();
     stubborn();
+    reused();
     return 0;
 }

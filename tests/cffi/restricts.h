@@ -354,7 +354,8 @@ static void run_responder(const responder_case_t *it)
     responder_case = it, warnings = 0;
     ask(server, NULL, &answer);
     if ((strstr(answer.body, "what was asked for") != NULL) != (it == NULL)) FAIL(it ? it->what : "a call", "status %d: %s", answer.status, answer.body);
-    if (it != NULL && (responder_status >= 0 || warnings != 1)) FAIL(it->what, "gives %s, %d warnings", mcplink_status_name(responder_status), warnings);
+    /* The second warning is about the answer that comes too late. */
+    if (it != NULL && (responder_status >= 0 || warnings != 2)) FAIL(it->what, "gives %s, %d warnings", mcplink_status_name(responder_status), warnings);
 }
 
 /* One check does not take the place of another one, and only what is called so takes one away. */

@@ -128,7 +128,7 @@ WORKS = """
 """
 # Functions of other objects that are called like setters.
 OTHERS = """
-    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_login_on_over mcplink_login_refuse mcplink_pump_set_notify
+    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_login_on_over mcplink_login_refuse mcplink_pump_set_notify
     mcplink_responder_on_cancel mcplink_server_add_completer mcplink_server_add_prompt mcplink_server_add_resource mcplink_server_add_template mcplink_server_add_tool mcplink_set_log
     mcplink_transport_set_close mcplink_transport_set_room mcplink_transport_set_send
 """

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::entry::{Outcome, find, keep, need, plain, release, value};
+use crate::cffi::entry::{Outcome, find, keep, need, release, told, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn mcplink_login_on_over(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
+    told("mcplink_login_on_over", || {
         // SAFETY: the header requires a login of this library.
         let login = unsafe { need(login, "login") }?;
         login.process.check()?;
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn mcplink_login_answer(
     url: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_login_answer", || {
         // SAFETY: the header requires a login of this library and text with its length.
         let (login, url) = unsafe { (need(login, "login")?, payload(url, len, "url")?) };
         login.process.check()?;
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn mcplink_login_refuse(
     login: *mut mcplink_login_t,
     why: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_login_refuse", || {
         // SAFETY: the header requires a login of this library and text that ends in NUL.
         let (login, why) = unsafe { (need(login, "login")?, optional(why, "why")?) };
         login.process.check()?;

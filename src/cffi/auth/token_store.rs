@@ -80,9 +80,9 @@ pub(super) struct Functions {
 /// in memory only.
 ///
 /// oauth: the settings.
-/// folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
-/// Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
-/// store tokens in memory.
+/// folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
+/// client is opened. Opening fails if the folder belongs to another user, or if other users may
+/// write to it. NULL to store tokens in memory.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

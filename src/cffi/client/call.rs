@@ -10,7 +10,7 @@ use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
-use crate::cffi::entry::{Outcome, ffi, plain, value};
+use crate::cffi::entry::{Outcome, ffi, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle,
@@ -212,6 +212,26 @@ pub(super) unsafe fn start(
     }
 }
 
+/// Starts to close the client. `done` gets an empty result.
+pub(super) fn start_close(
+    client: &mcplink_client_t,
+    done: Option<Arc<Hook<DoneFn>>>,
+) -> Outcome<()> {
+    let number = client.shared.number;
+    let tell_done = move || {
+        if let Some(done) = done {
+            tell(
+                number,
+                &done,
+                ptr::null_mut(),
+                &Ok(mcplink_result_t::empty()),
+            );
+        }
+    };
+    let callers = client.callers.clone();
+    Ok(client.shared.start_close(callers, tell_done)?)
+}
+
 fn begin(
     client: &mcplink_client_t,
     options: mcplink_call_options_t,
@@ -251,7 +271,7 @@ fn begin(
             });
             let on_progress = options.progress.clone().map(|hook| {
                 let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
-                move |progress| latest.post(&shared, Kind::Call, progress)
+                move |progress| latest.post(&shared, progress)
             });
             let options = options.build(here.timeouts, Some(&own), on_progress);
             judged(work(&connected, options), &here, Some(&own))
@@ -277,7 +297,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
     call: *mut mcplink_call_t,
     reason: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_call_cancel", || {
         // SAFETY: the header requires a call of this library and text that ends in NUL.
         let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
         match reason {

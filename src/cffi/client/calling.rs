@@ -117,18 +117,20 @@ fn elsewhere(
     work: Work,
 ) -> Outcome<SharedResult> {
     let slot = Arc::new(Mutex::new(None));
+    let latest = options.progress.clone().map(LatestProgress::new);
     let (filled, shared) = (Arc::clone(&slot), Arc::clone(&entered.shared));
+    let reported = latest.clone();
     entered.callers.start(move || {
         let here = Arc::clone(&shared);
         // The closure drops the options before the outcome is stored, so that the host's `destroy`
         // has run by then.
         let outcome = contained(move || {
-            let on_progress = options.progress.clone().map(|hook| {
-                let latest = LatestProgress::new(hook);
+            let on_progress = reported.map(|latest| {
                 let shared = Arc::clone(&here);
-                // `serve_questions` runs only jobs of this kind, so progress is delivered while
-                // this thread waits.
-                move |progress| latest.post(&shared, Kind::Question, progress)
+                move |progress| {
+                    latest.put(progress);
+                    shared.stage.look_again();
+                }
             });
             let cancel = options.cancel.as_ref();
             let settings = options.build(here.timeouts, cancel, on_progress);
@@ -137,10 +139,21 @@ fn elsewhere(
         *filled.lock() = Some(outcome);
         shared.stage.look_again();
     })?;
-    let stage = &entered.shared.stage;
-    stage.serve_questions(None, || slot.lock().is_some());
-    let outcome = slot.lock().take();
-    outcome.expect("it was waited for")
+    let has_progress = || latest.as_ref().is_some_and(LatestProgress::is_waiting);
+    loop {
+        let shared = &entered.shared;
+        shared
+            .stage
+            .serve_questions(None, || slot.lock().is_some() || has_progress());
+        // All progress was reported before the outcome, so it has to be read after the outcome.
+        let outcome = slot.lock().take();
+        if let Some(latest) = &latest {
+            latest.tell(shared.number);
+        }
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
 }
 
 /// Returns the outcome of a call. If the client is being closed and has handlers for server
@@ -171,8 +184,9 @@ pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// The latest progress of a call, until the callback thread passes it to the host's progress
-/// function. Newer progress replaces progress that still waits.
+/// The latest progress of a call, until a thread passes it to the host's progress function. Newer
+/// progress replaces progress that still waits.
+#[derive(Clone)]
 pub(super) struct LatestProgress {
     hook: Arc<Hook<ProgressFn>>,
     waiting: Arc<Mutex<Option<Progress>>>,
@@ -186,21 +200,30 @@ impl LatestProgress {
         }
     }
 
-    pub(super) fn post(&self, shared: &Shared, kind: Kind, progress: Progress) {
-        if self.waiting.lock().replace(progress).is_some() {
-            return;
+    /// Replaces the waiting progress. Returns whether no progress was waiting.
+    fn put(&self, progress: Progress) -> bool {
+        self.waiting.lock().replace(progress).is_none()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.waiting.lock().is_some()
+    }
+
+    /// Runs the host's progress function, if progress waits.
+    fn tell(&self, number: u64) {
+        let newest = self.waiting.lock().take();
+        if let Some(newest) = newest {
+            tell(number, &self.hook, newest);
         }
-        let (number, hook, waiting) = (
-            shared.number,
-            Arc::clone(&self.hook),
-            Arc::clone(&self.waiting),
-        );
-        shared.stage.post(kind, move || {
-            let newest = waiting.lock().take();
-            if let Some(newest) = newest {
-                tell(number, &hook, newest);
-            }
-        });
+    }
+
+    /// Replaces the waiting progress, and posts the host's progress function unless it is posted
+    /// already.
+    pub(super) fn post(&self, shared: &Shared, progress: Progress) {
+        if self.put(progress) {
+            let (me, number) = (self.clone(), shared.number);
+            shared.stage.post(Kind::Call, move || me.tell(number));
+        }
     }
 }
 
@@ -210,14 +233,15 @@ thread_local! {
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks this thread as making a blocking call of a client, until the value is dropped. If the
-/// server sends a request that belongs to the call, this thread handles the request.
+/// Marks this thread as making a blocking call of a client, until the value is dropped. If a modern
+/// server requests input for the call, this thread handles the request, unless the client has a
+/// pump.
 struct Direct;
 
 impl Direct {
     fn enter(number: u64) -> Self {
         // During the teardown of thread-locals the mark can't be set; requests are posted to the
-        // executor then.
+        // callback executor then.
         _ = DIRECT.try_with(|direct| direct.borrow_mut().push(number));
         Self
     }

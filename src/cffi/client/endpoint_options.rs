@@ -12,6 +12,7 @@ use crate::cffi::arg;
 use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
 use crate::cffi::entry::Outcome;
+use crate::cffi::entry::descriptor;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
 use crate::cffi::status::mcplink_status_t;
@@ -52,7 +53,8 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
 ///
 /// options: the options.
 /// argv: the program and its arguments, terminated by NULL. They are copied. No shell is involved.
-/// A program name without a slash is searched in PATH.
+/// A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
+/// other systems.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -90,8 +92,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
 /// see mcplink_client_options_inherit_env.
 ///
 /// options: the options.
-/// variable: the name of the variable.
-/// variable_value: the value of the variable. With NULL the child does not inherit the variable.
+/// variable: the name of the variable, in UTF-8 on Windows.
+/// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+/// inherit the variable.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -227,7 +230,7 @@ pub unsafe extern "C" fn mcplink_client_options_clear_env(
 /// Sets the working directory of the child. Default: the working directory of this process.
 ///
 /// options: the options.
-/// directory: a path; NULL for the default.
+/// directory: a path, in UTF-8 on Windows; NULL for the default.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -658,11 +661,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
     // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_fds", |options| {
-            let fd = |number: isize| {
-                let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
-                fd.ok_or_else(|| invalid(format!("{number} is no descriptor")))
-            };
-            let (input, output) = (fd(input)?, fd(output)?);
+            let (input, output) = (descriptor(input, "input")?, descriptor(output, "output")?);
             let way = move |_: &Endpoint, _: &Arc<Shared>| {
                 let stream = Stream::fds(duplicate(input)?, duplicate(output)?);
                 Ok(stream.into())

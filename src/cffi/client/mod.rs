@@ -41,6 +41,7 @@ use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
 use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
+use crate::cffi::queue::Kind;
 use crate::cffi::user::Inside;
 use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
@@ -135,6 +136,8 @@ struct Subscriptions {
 struct Closer {
     thread: Option<JoinHandle<()>>,
     is_done: bool,
+    /// The threads that wait until the client is closed, and then post a callback.
+    waiting: Vec<JoinHandle<()>>,
 }
 
 impl mcplink_client_t {
@@ -158,9 +161,13 @@ impl Handled for mcplink_client_t {
 
     fn close(&self) {
         self.shared.close();
-        let thread = self.shared.closer.lock().thread.take();
-        if let Some(thread) = thread {
-            // The thread does not panic, because closing does not panic.
+        let mut closer = self.shared.closer.lock();
+        let waiting = std::mem::take(&mut closer.waiting);
+        let threads = waiting.into_iter().chain(closer.thread.take());
+        let threads: Vec<_> = threads.collect();
+        drop(closer);
+        for thread in threads {
+            // The threads do not panic, because closing does not panic.
             _ = thread.join();
         }
         self.callers.finish();
@@ -233,6 +240,29 @@ impl Shared {
             client.close();
         }
         self.gone(None);
+    }
+
+    /// Closes the client on separate threads, and posts `done` when only the callbacks that are
+    /// posted by then are left.
+    fn start_close(
+        self: &Arc<Self>,
+        callers: Callers,
+        done: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        let me = Arc::clone(self);
+        let thread = self.threads.start("closing", Stack::Small, move || {
+            let _inside = Inside::of(me.number);
+            if me.close_until(None).is_err() {
+                // No thread could be started for it.
+                me.close();
+            }
+            callers.finish();
+            let subscriptions = std::mem::take(&mut *me.subscriptions.lock());
+            drop(subscriptions);
+            me.stage.post(Kind::Call, done);
+        })?;
+        self.closer.lock().waiting.push(thread);
+        Ok(())
     }
 
     /// Closes the client on a separate thread, and waits for that thread until the deadline.

@@ -1,13 +1,16 @@
 //! Notifications of a client, and its subscriptions to changes.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
+use std::ptr;
 use std::sync::{Arc, Weak};
 
+use super::call::{mcplink_call_t, mcplink_done_fn, start};
 use super::call_options::mcplink_call_options_t;
 use super::calling::{Out, Request, act, call};
 use super::options::invalid;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::arg;
+use crate::cffi::entry::Outcome;
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::Entered;
 use crate::cffi::json::optional_json;
@@ -15,6 +18,7 @@ use crate::cffi::log::level_of;
 use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
+use crate::cffi::user::mcplink_destroy_fn;
 use crate::client::CallOptions;
 use crate::client::{Client, Event};
 use crate::error::Result;
@@ -81,6 +85,44 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
     }
 }
 
+/// Notifies the server that the roots have changed, without waiting: the non-blocking form of
+/// mcplink_client_roots_changed.
+///
+/// client: see mcplink_client_roots_changed.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_roots_changed_start(
+    client: *mut mcplink_client_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires valid arguments.
+    unsafe {
+        start(
+            client,
+            ptr::null(),
+            (callback, user, destroy),
+            out,
+            err,
+            || {
+                Ok(Request::new(
+                    method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
+                    |client, _| {
+                        client.roots_changed()?;
+                        Ok(mcplink_result_t::empty())
+                    },
+                ))
+            },
+        )
+    }
+}
+
 /// Sets the least severe level of log messages that a server of the legacy era sends. The messages
 /// arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
 /// mcplink_call_options_set_log_level.
@@ -101,18 +143,45 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     // SAFETY: the header requires valid arguments.
+    unsafe { call(client, options, Out::Nowhere, err, || level_request(level)) }
+}
+
+/// Starts to set the log level without waiting: the non-blocking form of
+/// mcplink_client_set_log_level.
+///
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_set_log_level_start(
+    client: *mut mcplink_client_t,
+    level: arg::mcplink_log_level,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires valid arguments.
     unsafe {
-        call(client, options, Out::Nowhere, err, || {
-            let level = level_of(level)?;
-            Ok(Request::new(
-                method::LOGGING_SET_LEVEL,
-                move |client, options| {
-                    client.set_log_level_with(level, options)?;
-                    Ok(mcplink_result_t::empty())
-                },
-            ))
+        start(client, options, (callback, user, destroy), out, err, || {
+            level_request(level)
         })
     }
+}
+
+/// Makes a logging/setLevel request.
+fn level_request(level: i32) -> Outcome<Request> {
+    let level = level_of(level)?;
+    Ok(Request::new(
+        method::LOGGING_SET_LEVEL,
+        move |client, options| {
+            client.set_log_level_with(level, options)?;
+            Ok(mcplink_result_t::empty())
+        },
+    ))
 }
 
 /// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
@@ -148,17 +217,59 @@ pub unsafe extern "C" fn mcplink_client_listen(
     unsafe {
         let shared = weak(client);
         call(client, options, Out::To(out), err, || {
-            let filter = match optional_json(filter, len, "filter")? {
-                Some(filter) => serde_json::from_str(filter.get())
-                    .map_err(|error| invalid(format!("this is no filter: {error}")))?,
-                None => SubscriptionFilter::default(),
-            };
-            Ok(Request::new(
-                method::SUBSCRIPTIONS_LISTEN,
-                move |client, options| listen(client, filter, options, &shared),
-            ))
+            listen_request(filter, len, shared)
         })
     }
+}
+
+/// Starts to subscribe to change notifications without waiting: the non-blocking form of
+/// mcplink_client_listen.
+///
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_listen_start(
+    client: *mut mcplink_client_t,
+    filter: *const c_char,
+    len: usize,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires valid arguments.
+    unsafe {
+        let shared = weak(client);
+        start(client, options, (callback, user, destroy), out, err, || {
+            listen_request(filter, len, shared)
+        })
+    }
+}
+
+/// Makes a subscriptions/listen request.
+///
+/// # Safety
+///
+/// The text is NULL, or ends in NUL, or has the given length.
+unsafe fn listen_request(
+    filter: *const c_char,
+    len: usize,
+    shared: Weak<Shared>,
+) -> Outcome<Request> {
+    // SAFETY: the safety contract of this function.
+    let filter = match unsafe { optional_json(filter, len, "filter") }? {
+        Some(filter) => serde_json::from_str(filter.get())
+            .map_err(|error| invalid(format!("this is no filter: {error}")))?,
+        None => SubscriptionFilter::default(),
+    };
+    Ok(Request::new(
+        method::SUBSCRIPTIONS_LISTEN,
+        move |client, options| listen(client, filter, options, &shared),
+    ))
 }
 
 /// Returns a weak reference to the state of the client, for closures that may outlive the client.
@@ -229,13 +340,50 @@ pub unsafe extern "C" fn mcplink_client_subscribe(
     unsafe {
         let shared = weak(client);
         call(client, options, Out::Nowhere, err, || {
-            let uri = name(uri, "uri")?.to_owned();
-            Ok(Request::new(
-                method::RESOURCES_SUBSCRIBE,
-                move |client, options| subscribe(client, uri, options, &shared),
-            ))
+            subscribe_request(uri, shared)
         })
     }
+}
+
+/// Starts to subscribe to changes of one resource without waiting: the non-blocking form of
+/// mcplink_client_subscribe.
+///
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_subscribe_start(
+    client: *mut mcplink_client_t,
+    uri: *const c_char,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires valid arguments.
+    unsafe {
+        let shared = weak(client);
+        start(client, options, (callback, user, destroy), out, err, || {
+            subscribe_request(uri, shared)
+        })
+    }
+}
+
+/// Makes a request that subscribes to one resource.
+///
+/// # Safety
+///
+/// The text is NULL or ends in NUL.
+unsafe fn subscribe_request(uri: *const c_char, shared: Weak<Shared>) -> Outcome<Request> {
+    // SAFETY: the safety contract of this function.
+    let uri = unsafe { name(uri, "uri") }?.to_owned();
+    Ok(Request::new(
+        method::RESOURCES_SUBSCRIBE,
+        move |client, options| subscribe(client, uri, options, &shared),
+    ))
 }
 
 fn subscribe(
@@ -288,12 +436,55 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
     // SAFETY: the header requires valid arguments.
     unsafe {
         act(client, err, method::RESOURCES_UNSUBSCRIBE, |client, _| {
-            let uri = name(uri, "uri")?;
-            let former = client.shared.subscriptions.lock().resources.remove(uri);
-            drop(former);
+            unsubscribe(&client.shared, name(uri, "uri")?);
             Ok(())
         })
     }
+}
+
+/// Starts to end a subscription without waiting: the non-blocking form of
+/// mcplink_client_unsubscribe.
+///
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_unsubscribe_start(
+    client: *mut mcplink_client_t,
+    uri: *const c_char,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires valid arguments.
+    unsafe {
+        let shared = weak(client);
+        start(
+            client,
+            ptr::null(),
+            (callback, user, destroy),
+            out,
+            err,
+            || {
+                let uri = name(uri, "uri")?.to_owned();
+                Ok(Request::new(method::RESOURCES_UNSUBSCRIBE, move |_, _| {
+                    if let Some(shared) = shared.upgrade() {
+                        unsubscribe(&shared, &uri);
+                    }
+                    Ok(mcplink_result_t::empty())
+                }))
+            },
+        )
+    }
+}
+
+fn unsubscribe(shared: &Shared, uri: &str) {
+    let former = shared.subscriptions.lock().resources.remove(uri);
+    // The server is notified without the lock.
+    drop(former);
 }
 
 /// Clears the client's cache of results, so that later calls request the results from the server

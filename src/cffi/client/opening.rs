@@ -1,8 +1,10 @@
 //! Functions that connect, close and free clients.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::call::{mcplink_done_fn, start_close};
 use super::calling::contained;
 use super::endpoint::Ready;
 use super::options::{mcplink_client_options_t, span};
@@ -15,6 +17,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, into_raw};
 use crate::cffi::refusal::taken;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::client::ClientBuilder;
 use crate::error::Result;
 use crate::transport::Transport;
@@ -182,6 +185,39 @@ pub unsafe extern "C" fn mcplink_client_close(
             let client = enter(client, "client")?;
             let deadline = Instant::now().checked_add(span(timeout_ms));
             client.shared.close_until(deadline)?;
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+/// Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
+///
+/// client: the client.
+/// callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
+/// the last callback of the client: started calls have had their outcome. mcplink_client_free then
+/// takes no time, in this callback too. The callback runs on the thread that runs the client's
+/// callbacks, or in mcplink_client_free if that comes first. May be NULL.
+/// user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
+/// started.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_IO when the system can't
+/// start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_close_start(
+    client: *mut mcplink_client_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires valid arguments.
+    unsafe {
+        ffi(err, || {
+            let client = enter(client, "client")?;
+            start_close(&client, Hook::new(callback, user))?;
             Ok(mcplink_status::MCPLINK_OK)
         })
     }

@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::hooks::{Hooks, set_by_method};
 use crate::cffi::arg;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{free, need_mut, own, plain, value};
+use crate::cffi::entry::{free, need_mut, own, told, value};
 use crate::cffi::event::mcplink_event_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
 use crate::cffi::json::json_payload;
@@ -476,7 +476,7 @@ pub unsafe extern "C" fn mcplink_token_set(
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_token_set", || {
         // SAFETY: the header requires the token that the host's function received, and text with
         // its length.
         let (token, text) = unsafe { (need_mut(token, "token")?, payload(text, len, "text")?) };

@@ -1,9 +1,9 @@
 //! Requests from a server to its client, answered by handlers of the host.
 //!
-//! A request may arrive on a thread that makes the blocking call to which the request belongs. This
-//! thread then runs the handler. In all other cases the thread that runs the client's callbacks
-//! runs the handler, and the receiving thread waits. The wait ends with the answer, with a
-//! cancellation by the server, or when the client is closed.
+//! The thread that runs the client's callbacks runs the handlers, and the receiving thread waits.
+//! The wait ends with the answer, with a cancellation by the server, or when the client is closed.
+//! There is one exception: a modern server requests input by the answer to a call. If the call
+//! blocks and the client has no pump, the calling thread runs the handler.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::cffi::responder::mcplink_responder_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
-use crate::client::ClientBuilder;
+use crate::client::{ClientBuilder, Era};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::protocol::CancelToken;
 use crate::schema::{
@@ -117,9 +117,19 @@ impl Shared {
         })
     }
 
-    /// Runs the host's handler for a request of the server. If this thread makes a blocking call of
-    /// the client, the handler runs on this thread. Otherwise the handler is posted to the callback
-    /// executor.
+    /// Returns whether this thread runs the handler for a request that it received: it makes the
+    /// call to which the request belongs. A legacy server does not say to which call its request
+    /// belongs.
+    fn is_answered_here(&self) -> bool {
+        let is_modern = || {
+            let client = self.client.get();
+            client.is_some_and(|client| client.era() == Era::Modern)
+        };
+        !self.stage.is_pumped() && is_direct(self.number) && is_modern()
+    }
+
+    /// Runs the host's handler for a request of the server, on this thread or on the thread that
+    /// runs the client's callbacks.
     fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
         let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
         let responder =
@@ -134,7 +144,7 @@ impl Shared {
                 });
             }
         };
-        if is_direct(self.number) {
+        if self.is_answered_here() {
             run();
         } else {
             self.stage.post(Kind::Question, run);
@@ -273,11 +283,11 @@ unsafe fn answer_with(
 /// "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
 /// call are paused.
 ///
-/// All handlers for requests of the server run as follows. During a blocking call to a modern
-/// server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
-/// client's callbacks, one handler at a time. If that thread makes a blocking call, it runs
-/// handlers while it waits. When the server cancels a request or the client is closed, the answer
-/// is not needed any more: see mcplink_responder_on_cancel.
+/// All handlers for requests of the server run on the thread that runs the client's callbacks, one
+/// handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
+/// is one exception: in a client without a pump, a request of a modern server that belongs to a
+/// blocking call is handled on the calling thread. When the server cancels a request or the client
+/// is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
 ///
 /// options: the options.
 /// callback: the handler; NULL for no handler.

@@ -9,7 +9,7 @@ use super::mcplink_server_t;
 use super::serving::{Served, Serving};
 use crate::cffi::arg;
 use crate::cffi::dump::Dumped;
-use crate::cffi::entry::{giving, plain};
+use crate::cffi::entry::{giving, told};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn mcplink_server_log(
     json: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_server_log", || {
         // SAFETY: the header requires a server of this library, text that ends in NUL, and text
         // with its length.
         let (server, logger, json) = unsafe {

@@ -343,8 +343,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
 }
 
 /// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
-/// Default: true. Validation requires a build for which mcplink_has_feature("validation") returns
-/// true.
+/// Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
+/// keywords that mcplink_tool_add_param_schema names.
 ///
 /// options: the options.
 /// validation: true to validate arguments and results.

@@ -1,6 +1,7 @@
 //! The C API of servers.
 
 mod activity;
+mod arguments;
 mod definition;
 mod events;
 mod handler;

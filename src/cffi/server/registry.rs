@@ -11,7 +11,7 @@ use super::template::mcplink_template_t;
 use super::tool::mcplink_tool_t;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, ffi, plain};
+use crate::cffi::entry::{Outcome, ffi, told};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
 use crate::cffi::pending_request::Call;
@@ -87,9 +87,13 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
-        removing(server, tool, "tool", |server, tool| {
-            server.server.remove_tool(tool)
-        })
+        removing(
+            "mcplink_server_remove_tool",
+            server,
+            tool,
+            "tool",
+            |server, tool| server.server.remove_tool(tool),
+        )
     }
 }
 
@@ -150,9 +154,13 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
-        removing(server, uri, "uri", |server, uri| {
-            server.server.remove_resource(uri)
-        })
+        removing(
+            "mcplink_server_remove_resource",
+            server,
+            uri,
+            "uri",
+            |server, uri| server.server.remove_resource(uri),
+        )
     }
 }
 
@@ -215,6 +223,7 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
     // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
         removing(
+            "mcplink_server_remove_template",
             server,
             uri_template,
             "uri_template",
@@ -279,9 +288,13 @@ pub unsafe extern "C" fn mcplink_server_remove_prompt(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
-        removing(server, prompt, "prompt", |server, prompt| {
-            server.server.remove_prompt(prompt)
-        })
+        removing(
+            "mcplink_server_remove_prompt",
+            server,
+            prompt,
+            "prompt",
+            |server, prompt| server.server.remove_prompt(prompt),
+        )
     }
 }
 
@@ -292,12 +305,13 @@ pub unsafe extern "C" fn mcplink_server_remove_prompt(
 ///
 /// `server` is NULL or a live server, `key` NULL or text that ends in NUL.
 unsafe fn removing(
+    function: &str,
     server: *mut mcplink_server_t,
     key: *const c_char,
     what: &str,
     remove: impl FnOnce(&mcplink_server_t, &str) -> bool,
 ) -> mcplink_status_t {
-    plain(|| {
+    told(function, || {
         // SAFETY: the safety contract of this function.
         let (server, key) = unsafe { (enter(server, "server")?, name(key, what)?) };
         if remove(&server, key) {
@@ -464,7 +478,7 @@ pub unsafe extern "C" fn mcplink_server_resource_updated(
     server: *mut mcplink_server_t,
     uri: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_server_resource_updated", || {
         // SAFETY: the header requires a server of this library and text that ends in NUL.
         let (server, uri) = unsafe { (enter(server, "server")?, name(uri, "uri")?) };
         server.server.resource_updated(uri);

@@ -1,13 +1,13 @@
 //! Sessions: serving single clients over standard streams, descriptors and transports of the host.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
-use crate::cffi::entry::{Outcome, ffi, find, giving, plain, value};
+use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
@@ -145,15 +145,11 @@ impl mcplink_server_t {
 }
 
 /// Duplicates two descriptors of the host, and makes a stream of the duplicates.
-fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
-    let own = |fd: c_int, what: &str| {
-        if fd < 0 {
-            let text = format!("{what} is no descriptor: {fd}");
-            return Err(Error::new(ErrorKind::Invalid, text));
-        }
+fn descriptors(input: isize, output: isize) -> Result<Stream> {
+    let own = |number: isize, what: &str| {
         // SAFETY: the number is not -1, and is only passed to the system, which reports an invalid
         // descriptor.
-        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        let fd = unsafe { BorrowedFd::borrow_raw(descriptor(number, what)?) };
         duplicate(fd).map_err(|error| Error::io(format_args!("duplicating {what}"), error))
     };
     Ok(Stream::fds(own(input, "input")?, own(output, "output")?))
@@ -233,8 +229,8 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
     server: *mut mcplink_server_t,
-    input: c_int,
-    output: c_int,
+    input: isize,
+    output: isize,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a server of this library and a pointer that can be written to.
@@ -263,8 +259,8 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     server: *mut mcplink_server_t,
-    input: c_int,
-    output: c_int,
+    input: isize,
+    output: isize,
     principal: *const c_char,
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
@@ -362,7 +358,7 @@ pub unsafe extern "C" fn mcplink_session_wait(
 pub unsafe extern "C" fn mcplink_session_close(
     session: *mut mcplink_session_t,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_session_close", || {
         // SAFETY: the header requires a session of this library.
         let session = unsafe { enter(session, "session") }?;
         session.close();

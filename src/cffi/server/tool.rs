@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::arguments::Schema;
 use super::definition::{required, typed};
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, free, own};
@@ -13,7 +14,7 @@ use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
 
 /// The definition of a tool that a model can call. One thread at a time may use a definition. A
@@ -93,6 +94,8 @@ pub enum mcplink_task_support {
 impl mcplink_tool_t {
     fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome<()> {
         let required = required(flags)?;
+        check_schema(&schema)
+            .map_err(|error| error.context(format_args!("argument '{}'", Excerpt(param))))?;
         let Params {
             properties,
             required: names,
@@ -109,6 +112,17 @@ impl mcplink_tool_t {
         }
         self.0.input_schema = JsonSchema::new(&schema)?;
         Ok(())
+    }
+}
+
+/// Checks the schema of an argument, and its default.
+fn check_schema(schema: &Value) -> Result<()> {
+    let compiled = Schema::compile(schema)?;
+    match schema.get("default") {
+        Some(default) => compiled
+            .check(&default.to_string())
+            .map_err(|error| error.context("its default does not fit")),
+        None => Ok(()),
     }
 }
 
@@ -159,9 +173,10 @@ pub unsafe extern "C" fn mcplink_tool_new(
 
 /// Adds an argument to the tool. The input schema of the tool is made of all added arguments.
 ///
-/// A build with "validation" (mcplink_has_feature) refuses calls with invalid arguments before the
-/// callback runs. In other builds the callback may run although a required argument is missing or
-/// an argument has another type.
+/// A call with invalid arguments is refused before the callback runs: a required argument is
+/// missing, or an argument has another type. The model gets a result with isError, whose text names
+/// the argument and the expected value. mcplink_server_options_set_validation turns these checks
+/// off.
 ///
 /// tool: the tool.
 /// param: the name of the argument.
@@ -195,14 +210,21 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
     }
 }
 
-/// Adds an argument with a JSON Schema, for example with choices, bounds or items.
+/// Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
+///
+/// Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
+/// const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
+/// maxItems, required, properties with additionalProperties, and items. A build with "validation"
+/// (mcplink_has_feature) checks the complete schema. A default is not filled in: the callback sees
+/// the arguments of the call.
 ///
 /// tool: the tool.
 /// param: the name of the argument.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
 /// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
 /// MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
+/// default does not fit the schema. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_param_schema(

@@ -45,7 +45,7 @@ pub(super) fn check_host(options: &HttpOptions, request: &HttpRequest<'_>) -> Re
     }
     let host = host.unwrap_or_default();
     Err(format!(
-        "Host '{}' is not one of this server's: name it with HttpOptions::allowed_hosts",
+        "Host '{}' is not one of this server's: it is not in its allowed_hosts",
         Excerpt(&host)
     ))
 }
@@ -68,7 +68,7 @@ fn check_origin(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), 
         return Ok(());
     }
     Err(format!(
-        "Origin '{}' may not call this server: allow it with HttpOptions::allowed_origins",
+        "Origin '{}' may not call this server: it is not in its allowed_origins",
         Excerpt(&origin)
     ))
 }

@@ -130,6 +130,8 @@ static void uses(const char *revision)
             told(client->complete_start(MCPLINK_COMPLETION_OF_TEMPLATE, "data://more/{x}", "x", "", "{}", into(outcomes)), "two");
             if (legacy) told(client->request_start("ping", "{}", into(outcomes)), "{}");
             told(client->ping_start(into(outcomes)), "{");
+            told(client->listen_start(R"({"toolsListChanged":true})", into(outcomes)), "toolsListChanged");
+            told(client->listen_start("{}", into(outcomes)), "{}");
             auto silent = client->call_tool_start("greet", "{}", nullptr);
             CHECK(worked(silent) && silent->wait(60s)->text() == "hello");
             CHECK(client->list_templates() && client->list_resources() && client->list_prompts());
@@ -153,6 +155,9 @@ static void uses(const char *revision)
             CHECK(worked(client->subscribe("data://a")) && server.resource_updated("data://a"));
             events.take_until(MCPLINK_EVENT_RESOURCE_UPDATED);
             CHECK(worked(client->unsubscribe("data://a")) && client->clear_cache() && client->roots_changed());
+            told(client->subscribe_start("data://a", into(outcomes)), "{}");
+            told(client->unsubscribe_start("data://a", into(outcomes)), "{}");
+            told(client->roots_changed_start(into(outcomes)), "{}");
             CHECK(client->call_tool("ask")->text() == "decline");
             CHECK(link.client->feed(R"({"jsonrpc":"2.0","method":"notifications/com.example/thing","params":{"a":7}})"
                                     "\n"));
@@ -411,7 +416,9 @@ static void takes_empty_ones_for_none()
         CHECK(client->call_tool("sees", "{}", &call)->text() == "{}");
         auto started = client->call_tool_start("greet", "{}", done);
         CHECK(worked(started) && started->wait(60s)->text() == "hello");
-        CHECK(client->call_tool("greet")->text() == "hello" && worked(client->close(60s)));
+        CHECK(client->call_tool("greet")->text() == "hello");
+        box<outcome> outcomes;
+        CHECK(worked(client->close_start(into(outcomes))) && outcomes.take().status == MCPLINK_OK && worked(client->close(60s)));
     }
     auto pump = mcplink::pump::make();
     CHECK(worked(pump));

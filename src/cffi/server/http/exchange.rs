@@ -8,11 +8,11 @@ use super::channel::{
     Channel, Writer, mcplink_http_begin_fn, mcplink_http_end_fn, mcplink_http_write_fn,
 };
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{Outcome, plain};
+use crate::cffi::entry::{Outcome, plain, told};
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
 };
-use crate::cffi::refusal::{Refusal, Settings, constructed};
+use crate::cffi::refusal::{Refusal, Settings, constructed, refused};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{measured, missing, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
@@ -122,11 +122,11 @@ unsafe fn run_setter(
     setter: &str,
     change: impl FnOnce(&mcplink_exchange_t) -> Outcome<()>,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the safety contract of this function.
-        let exchange = unsafe { enter(exchange, "exchange") }?;
-        exchange.attempt(setter, || change(&exchange))
-    })
+    // SAFETY: the safety contract of this function.
+    match unsafe { enter(exchange, "exchange") } {
+        Ok(exchange) => plain(|| exchange.attempt(setter, || change(&exchange))),
+        Err(failure) => refused(mcplink_exchange_t::TARGET, setter, failure),
+    }
 }
 
 /// Makes an exchange: an HTTP request that the host's own web server received, and the functions
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
 pub unsafe extern "C" fn mcplink_exchange_gone(
     exchange: *mut mcplink_exchange_t,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_exchange_gone", || {
         // SAFETY: the header requires an exchange of this library.
         unsafe { enter(exchange, "exchange") }?.channel.lose();
         Ok(mcplink_status::MCPLINK_OK)
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
 pub unsafe extern "C" fn mcplink_exchange_silent(
     exchange: *mut mcplink_exchange_t,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_exchange_silent", || {
         // SAFETY: the header requires an exchange of this library.
         unsafe { enter(exchange, "exchange") }?
             .channel

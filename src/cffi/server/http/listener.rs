@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
-use crate::cffi::entry::{find, giving, optional, plain, value};
+use crate::cffi::entry::{find, giving, optional, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn mcplink_listener_fail_health(
 pub unsafe extern "C" fn mcplink_listener_close(
     listener: *mut mcplink_listener_t,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_listener_close", || {
         // SAFETY: the header requires a listener of this library.
         let listener = unsafe { enter(listener, "listener") }?;
         listener.close();

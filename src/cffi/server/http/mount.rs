@@ -7,7 +7,7 @@ use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{ffi, giving, optional, plain};
+use crate::cffi::entry::{ffi, giving, optional, told};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_http_close", || {
         // SAFETY: the header requires an endpoint of this library.
         let http = unsafe { enter(http, "http") }?;
         http.close();
