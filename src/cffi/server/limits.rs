@@ -544,8 +544,9 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
     }
 }
 
-/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. The
-/// address space of the stack is reserved, but uses no memory before it is written to.
+/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
+/// 2 MiB on a 32-bit system. The address space of the stack is reserved, but uses no memory before
+/// it is written to.
 ///
 /// options: the options.
 /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
