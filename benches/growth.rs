@@ -13,7 +13,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcplink::schema::Tool;
+use mcplink::schema::{JsonSchema, Tool};
 use mcplink::server::http::{HttpOptions, HttpService};
 use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
 use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service as _};
@@ -32,6 +32,11 @@ struct Echo {
 }
 
 type Curve = fn() -> Result<(), Box<dyn Error>>;
+
+/// Makes a tool that accepts any object.
+fn any(name: &str) -> Tool {
+    Tool::new(name).input_schema(JsonSchema::any_object())
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let curves: [(&str, Curve); 4] = [
@@ -89,7 +94,7 @@ impl Answers {
 
 fn builder() -> ServerBuilder {
     Server::builder("growth", "1.0")
-        .tool_with(Tool::new("echo"), |args: Echo, _: &Context| args.message)
+        .tool_with_schema(any("echo"), |args: Echo, _: &Context| args.message)
 }
 
 /// A request of the modern era; it is sent with the header fields of that era.
@@ -161,7 +166,12 @@ fn in_flight() -> Result<(), Box<dyn Error>> {
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(call);
         };
-        let server = builder().deferred_tool(Tool::new("wait"), keep).build()?;
+        let server = builder()
+            .deferred_tool(
+                Tool::new("wait").input_schema(JsonSchema::any_object()),
+                keep,
+            )
+            .build()?;
         let service = server.http_service(HttpOptions::new().max_requests(20_000));
         let (call, answers) = (Call::of("wait", ""), Answers::default());
         // Small numbers are repeated, so that a round is long enough for the clock.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::schema::Tool;
+use mcplink::schema::{JsonSchema, Tool};
 use mcplink::server::http::{HttpOptions, HttpService};
 use mcplink::server::{Context, Server};
 use mcplink::transport::http::{Http, HttpRequest, ResponseHead, ResponseWriter, Service as _};
@@ -33,6 +33,11 @@ struct Echo {
 #[derive(Deserialize)]
 struct Count {
     count: u32,
+}
+
+/// Makes a tool that accepts any object.
+fn any(name: &str) -> Tool {
+    Tool::new(name).input_schema(JsonSchema::any_object())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -83,8 +88,8 @@ fn run(name: &str, count: usize) -> Result<(), Box<dyn Error>> {
 
 fn server() -> Result<Server, Box<dyn Error>> {
     let server = Server::builder("paths", "1.0")
-        .tool_with(Tool::new("echo"), |args: Echo, _: &Context| args.message)
-        .tool_with(Tool::new("progress"), |args: Count, context: &Context| {
+        .tool_with_schema(any("echo"), |args: Echo, _: &Context| args.message)
+        .tool_with_schema(any("progress"), |args: Count, context: &Context| {
             for step in 1..=args.count {
                 context.progress(step.into(), None, None);
             }

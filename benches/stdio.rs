@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
-use mcplink::schema::Tool;
+use mcplink::schema::{JsonSchema, Tool};
 use mcplink::server::Server;
 use mcplink::transport::Child;
 use serde::Deserialize;
@@ -32,9 +32,12 @@ struct Echo {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).as_deref() {
         Some("bare") => Ok(bare_peer()?),
-        Some("server") => Ok(Server::builder("bench", "1")
-            .tool_with(Tool::new("echo"), |args: Echo, _| args.message)
-            .serve_stdio()?),
+        Some("server") => {
+            let echo = Tool::new("echo").input_schema(JsonSchema::any_object());
+            Ok(Server::builder("bench", "1")
+                .tool_with_schema(echo, |args: Echo, _| args.message)
+                .serve_stdio()?)
+        }
         _ => measure(),
     }
 }

@@ -115,11 +115,11 @@ typedef enum mcplink_log_level {
      */
     MCPLINK_LOG_CRITICAL = 1105,
     /**
-     * Action must be taken at once.
+     * Conditions that require action at once.
      */
     MCPLINK_LOG_ALERT = 1106,
     /**
-     * The system is unusable.
+     * Conditions that make the system unusable.
      */
     MCPLINK_LOG_EMERGENCY = 1107,
 } mcplink_log_level;
@@ -191,7 +191,7 @@ typedef enum mcplink_content_kind {
      */
     MCPLINK_CONTENT_BLOB = 306,
     /**
-     * A kind that this library does not know: see the member "type".
+     * A content block of a kind that this library does not know: see the member "type".
      */
     MCPLINK_CONTENT_OTHER = 307,
 } mcplink_content_kind;
@@ -235,7 +235,7 @@ typedef enum mcplink_subject {
 } mcplink_subject;
 
 /**
- * The era of a server, which depends on the protocol revisions that the server supports.
+ * The era of a server: the era of the protocol revision that the client and the server use.
  */
 typedef enum mcplink_era {
     /**
@@ -243,11 +243,11 @@ typedef enum mcplink_era {
      */
     MCPLINK_ERA_UNKNOWN = 0,
     /**
-     * A server of revisions up to 2025-11-25.
+     * The legacy era: revisions up to 2025-11-25.
      */
     MCPLINK_ERA_LEGACY = 501,
     /**
-     * A server of revision 2026-07-28 or later.
+     * The modern era: revision 2026-07-28 and later revisions.
      */
     MCPLINK_ERA_MODERN = 502,
 } mcplink_era;
@@ -292,8 +292,8 @@ typedef enum mcplink_limit {
      * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
      * thread, and further requests wait for a free thread. The client with the fewest running
      * handlers gets the next free thread. One client may use all threads; other clients then use
-     * the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients without a
-     * session share these threads for their tasks.
+     * reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
+     * without a session share these threads for their tasks.
      */
     MCPLINK_LIMIT_WORKERS = 907,
     /**
@@ -330,9 +330,9 @@ typedef enum mcplink_limit {
     MCPLINK_LIMIT_CACHED_BYTES = 913,
     /**
      * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
-     * of a server may hold while other clients need some too. Default: 50. A client that is alone
-     * may hold everything except the reserve. For connections, threads of requests and sessions
-     * see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     * of a server may use while other clients need them too. Default: 50. A client that is alone
+     * may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
+     * connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 914,
     /**
@@ -412,27 +412,27 @@ typedef enum mcplink_completion_of {
  */
 typedef enum mcplink_param_type {
     /**
-     * The argument is text.
+     * A string.
      */
     MCPLINK_PARAM_STRING = 1201,
     /**
-     * The argument is an integer.
+     * An integer.
      */
     MCPLINK_PARAM_INTEGER = 1202,
     /**
-     * The argument is any number.
+     * Any number.
      */
     MCPLINK_PARAM_NUMBER = 1203,
     /**
-     * The argument is true or false.
+     * A Boolean: true or false.
      */
     MCPLINK_PARAM_BOOLEAN = 1204,
     /**
-     * The argument is an array of any values.
+     * An array of any values.
      */
     MCPLINK_PARAM_ARRAY = 1205,
     /**
-     * The argument is an object with any members.
+     * An object with any members.
      */
     MCPLINK_PARAM_OBJECT = 1206,
 } mcplink_param_type;
@@ -442,19 +442,19 @@ typedef enum mcplink_param_type {
  */
 typedef enum mcplink_tool_hint {
     /**
-     * The tool changes nothing. Default: false.
+     * The hint that the tool changes nothing. Default: false.
      */
     MCPLINK_HINT_READ_ONLY = 1801,
     /**
-     * The tool may destroy something. Default: true.
+     * The hint that the tool may destroy something. Default: true.
      */
     MCPLINK_HINT_DESTRUCTIVE = 1802,
     /**
-     * The tool is idempotent: a repeated call has no further effect. Default: false.
+     * The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
      */
     MCPLINK_HINT_IDEMPOTENT = 1803,
     /**
-     * The tool interacts with an open world, such as the web. Default: true.
+     * The hint that the tool interacts with an open world, such as the web. Default: true.
      */
     MCPLINK_HINT_OPEN_WORLD = 1804,
 } mcplink_tool_hint;
@@ -464,15 +464,15 @@ typedef enum mcplink_tool_hint {
  */
 typedef enum mcplink_task_support {
     /**
-     * Calls of the tool must not become tasks.
+     * The tool does not support tasks: calls of the tool never become tasks.
      */
     MCPLINK_TASK_FORBIDDEN = 1700,
     /**
-     * Calls of the tool can become tasks.
+     * The tool supports tasks: calls of the tool can become tasks.
      */
     MCPLINK_TASK_OPTIONAL = 1701,
     /**
-     * Calls of the tool must become tasks.
+     * The tool requires tasks: calls of the tool must become tasks.
      */
     MCPLINK_TASK_REQUIRED = 1702,
 } mcplink_task_support;
@@ -560,7 +560,7 @@ typedef enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /**
      * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-     * last request of the client with the most waiting requests is answered with status 503.
+     * newest request of the client with the most waiting requests is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_WAITING = 706,
     /**
@@ -620,15 +620,15 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
     /**
-     * The maximum share of connections, threads and sessions that one client may hold while other
-     * clients request some too, in percent. Default: 50. While no other client requests any of
-     * them, one client may hold all.
+     * The maximum share, in percent, of connections, threads and sessions that one client may use
+     * while other clients need them too. Default: 50. While no other client needs them, one client
+     * may use all of them.
      */
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
     /**
-     * The size of the reserve of connections and threads beyond the limits, in percent of the
-     * limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
-     * With 0 there is no reserve.
+     * The number of reserved connections and threads beyond the limits, in percent of the limits.
+     * Only clients that use few connections and threads may use the reserved ones. Default: 12.
+     * With 0, nothing is reserved.
      */
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 } mcplink_http_limit;
@@ -638,11 +638,11 @@ typedef enum mcplink_http_limit {
  */
 typedef enum mcplink_event {
     /**
-     * A client of mcplink_client_start is connected. The event has no params.
+     * A client that was started with mcplink_client_start is connected. The event has no params.
      */
     MCPLINK_EVENT_CONNECTED = 601,
     /**
-     * A client of mcplink_client_start could not be connected. The params are
+     * A client that was started with mcplink_client_start could not be connected. The params are
      * {"status":-9,"message":"..."}. Free the client.
      */
     MCPLINK_EVENT_FAILED = 602,
@@ -652,8 +652,8 @@ typedef enum mcplink_event {
      */
     MCPLINK_EVENT_LOST = 603,
     /**
-     * The server is connected again, after a lost connection. The new connection has none of the
-     * state of the lost connection. The params are {"attempt":1}.
+     * The client has connected to the server again, after the connection was lost. The new
+     * connection has none of the state of the lost connection. The params are {"attempt":1}.
      */
     MCPLINK_EVENT_RESTORED = 604,
     /**
@@ -717,11 +717,11 @@ typedef enum mcplink_event {
  */
 typedef enum mcplink_param_flag {
     /**
-     * The argument may be omitted.
+     * An optional argument, which calls may omit.
      */
     MCPLINK_PARAM_OPTIONAL = 0,
     /**
-     * The argument is required.
+     * A required argument.
      */
     MCPLINK_PARAM_REQUIRED = 32768,
 } mcplink_param_flag;
@@ -748,7 +748,7 @@ typedef enum mcplink_rpc_code {
      */
     MCPLINK_RPC_INVALID_PARAMS = -32602,
     /**
-     * An internal error of the side that answers the request.
+     * The peer that answers the request has an internal error.
      */
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
     /**
@@ -804,8 +804,8 @@ typedef enum mcplink_server_event {
      */
     MCPLINK_SERVER_HANDLER_FAILED = 1406,
     /**
-     * A request over HTTP was denied because of its field Host, its origin or its credentials. The
-     * params are those of MCPLINK_SERVER_MALFORMED.
+     * A request over HTTP was denied because of its header field Host, its origin or its
+     * credentials. The params are those of MCPLINK_SERVER_MALFORMED.
      */
     MCPLINK_SERVER_DENIED = 1407,
 } mcplink_server_event;
@@ -830,7 +830,7 @@ typedef enum mcplink_status {
      */
     MCPLINK_PENDING = 2,
     /**
-     * An argument is invalid. Calling the function again with this value fails too.
+     * An argument is invalid. A repeated call with the same argument fails too.
      */
     MCPLINK_E_INVALID = -1,
     /**
@@ -896,8 +896,8 @@ typedef enum mcplink_status {
      */
     MCPLINK_E_PANIC = -16,
     /**
-     * A failure of the host. The library never creates this status: a callback returns it, and the
-     * library passes it through unchanged.
+     * A failure of the host. Callbacks may return this status, and no function of the library
+     * returns it.
      */
     MCPLINK_E_USER = -17,
 } mcplink_status;
@@ -947,7 +947,7 @@ typedef struct mcplink_error_t mcplink_error_t;
 typedef struct mcplink_exchange_t mcplink_exchange_t;
 
 /**
- * The status and header fields of a response. The host itself adds the fields for length,
+ * The status and header fields of a response. The host itself adds the header fields for length,
  * connection and date. The head is borrowed until the function that receives it returns.
  */
 typedef struct mcplink_http_head_t mcplink_http_head_t;
@@ -960,7 +960,7 @@ typedef struct mcplink_http_options_t mcplink_http_options_t;
 
 /**
  * An HTTP request that has to be authenticated. The request is borrowed until the callback that
- * receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
+ * receives it returns. After that, a function that changes the request fails with MCPLINK_E_STATE.
  */
 typedef struct mcplink_http_request_t mcplink_http_request_t;
 
@@ -1032,14 +1032,15 @@ typedef struct mcplink_pump_t mcplink_pump_t;
 typedef struct mcplink_request_t mcplink_request_t;
 
 /**
- * A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
- * server. One thread at a time may use the description. HTTP options copy the description.
+ * The description of an OAuth resource server: a server over HTTP that requires access tokens,
+ * which an authorization server issues. One thread at a time may use the description. HTTP options
+ * store a copy of the description: see mcplink_http_options_set_resource_server.
  *
- * Each request must have a token in its field Authorization. The token must be valid, issued for
- * this server, and not expired. Other requests are answered with status 401 and a challenge that
- * says where to obtain tokens. A request that lacks a scope is answered with 403 and the required
- * scopes. The challenge refers to the metadata of the server. Clients can fetch the metadata
- * without a token.
+ * Each request must have a token in its header field Authorization. The token must be valid,
+ * issued for this server, and not expired. Other requests are answered with status 401 and a
+ * challenge that says where to obtain tokens. A request whose token lacks a required scope is
+ * answered with status 403 and the required scopes. The challenge contains the URL of the server's
+ * metadata, which clients can fetch without a token.
  */
 typedef struct mcplink_resource_server_t mcplink_resource_server_t;
 
@@ -1149,19 +1150,20 @@ typedef struct {
 
 /**
  * Receives a log record of the library, for example about a protocol error of a peer or a failed
- * handler.
+ * handler. The callback runs on any thread, also on several at once, and must be quick.
  *
- * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
- * "transport", "server", "client", "http", "auth", "handle" for a mistake of the host with an
- * object, or "library" for a bug of this library; later versions may add more. text: usually one
- * line. Both texts are valid until the callback returns. The callback runs on any thread, also on
- * several at once, and must be quick.
+ * level: one of enum mcplink_log_level.
+ * target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
+ * "auth", "handle" for an argument that is no object of the expected type, or "library" for a bug
+ * of this library; later versions may add more. Valid until the callback returns.
+ * text: usually one line; valid until the callback returns.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Releases the user data of a callback. The function runs exactly once: when the callback is
- * replaced, when its owner is freed, or at once when the callback can't be registered.
+ * replaced, when the object with which it was registered is freed, or at once when the callback
+ * can't be registered.
  */
 typedef void (*mcplink_destroy_fn)(void *user);
 
@@ -1185,18 +1187,19 @@ typedef void (*mcplink_transport_fn)(void *user);
 typedef void (*mcplink_cancelled_fn)(void *user);
 
 /**
- * Lets a person log in: opens the URL of mcplink_login_url, and passes the redirect URL to
- * mcplink_login_answer. The callback may answer the login before it returns. A callback that keeps
- * the login may answer later. The callback runs on a thread of the library, even if the client has
- * a pump, and may block.
+ * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
+ * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
+ * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
+ * library, even if the client has a pump, and may block.
  */
 typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
 
 /**
  * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
- * audience: the URL of the token endpoint, valid until the callback returns. Returns: MCPLINK_OK;
- * any other status fails the waiting calls with MCPLINK_E_AUTH. The callback runs whenever an
- * access token has to be obtained, on a thread of the library.
+ * The callback runs whenever an access token has to be obtained, on a thread of the library.
+ *
+ * audience: the URL of the token endpoint, valid until the callback returns.
+ * Returns: MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
  */
 typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
 
@@ -1210,26 +1213,33 @@ typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token
 
 /**
  * Loads the content that was saved last under a name, and returns the content with
- * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. name:
- * contains no secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status
- * means that the content can't be read: the call that needs the content fails with MCPLINK_E_AUTH.
- * The function runs on threads that make calls and on threads that log in, possibly on several
- * threads at once.
+ * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
+ * function runs on threads that make calls and on threads that log in, possibly on several threads
+ * at once.
+ *
+ * name: the name, which contains no secret; valid until the callback returns.
+ * Returns: MCPLINK_OK. Any other status means that the content can't be read: the call that needs
+ * the content fails with MCPLINK_E_AUTH.
  */
 typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
 
 /**
  * Saves content under a name, atomically: the new content replaces the earlier content completely
- * or not at all. content: JSON text with secret tokens and keys. Both texts are valid until the
- * callback returns. Returns: MCPLINK_OK. Any other status means that the content can't be saved:
- * the library then stores the content in memory only. For threads see mcplink_store_load_fn.
+ * or not at all. For threads see mcplink_store_load_fn.
+ *
+ * name: the name, which contains no secret; valid until the callback returns.
+ * content: JSON text with secret tokens and keys; valid until the callback returns.
+ * Returns: MCPLINK_OK. Any other status means that the content can't be saved: the library then
+ * stores the content in memory only.
  */
 typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
 
 /**
- * Removes the content that is saved under a name. A missing name is not an error. Returns:
- * MCPLINK_OK; any other status if the content could not be removed. For threads see
+ * Removes the content that is saved under a name. A missing name is not an error. For threads see
  * mcplink_store_load_fn.
+ *
+ * name: the name; valid until the callback returns.
+ * Returns: MCPLINK_OK; any other status if the content could not be removed.
  */
 typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
 
@@ -1256,8 +1266,11 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
 
 /**
- * Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
- * valid until the callback returns.
+ * Receives the progress of a call.
+ *
+ * progress, total: the progress so far, and its value when the call is complete; total is 0 when
+ * unknown.
+ * message: a text for users; may be empty; valid until the callback returns.
  */
 typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
 
@@ -1265,8 +1278,8 @@ typedef void (*mcplink_progress_fn)(void *user, double progress, double total, m
  * Receives the outcome of a started call, exactly once. The outcome is a result if status is
  * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
  *
- * call is the handle of the call; NULL when the handle was freed or not requested. result and err
- * are valid until the callback returns; one of them is NULL.
+ * call: the handle of the call; NULL when the handle was freed or not requested.
+ * result, err: valid until the callback returns; one of them is NULL.
  */
 typedef void (*mcplink_done_fn)(void *user,
                                 mcplink_call_t *call,
@@ -1295,23 +1308,27 @@ typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *requ
 /**
  * Begins a response.
  *
- * head: status and header fields, valid until the callback returns. length: the length of the
- * whole body in bytes; -1 for a streamed body of unknown length. Returns: MCPLINK_OK; any other
- * status when the client has disconnected.
+ * head: status and header fields, valid until the callback returns.
+ * length: the length of the whole body in bytes; -1 for a streamed body of unknown length.
+ * Returns: MCPLINK_OK; any other status when the client has disconnected.
  */
 typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http_head_t *head, int64_t length);
 
 /**
- * Sends a part of the body. Flush the part at once, because a client waits for it. bytes: valid
- * until the callback returns. Returns: MCPLINK_OK; any other status when the client has
- * disconnected.
+ * Sends some bytes of the body of a response. The callback should flush the bytes at once, because
+ * the client waits for them.
+ *
+ * bytes, len: the bytes, valid until the callback returns.
+ * Returns: MCPLINK_OK; any other status when the client has disconnected.
  */
 typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
 
 /**
- * Ends a response. The function is called exactly once. complete: true if the whole response was
- * sent. If complete is false, abort the connection, so that the client notices that the response
- * is incomplete.
+ * Ends a response. The function is called once for each exchange that was served, unless the
+ * exchange is freed before.
+ *
+ * complete: true if the whole response was sent. If complete is false, abort the connection, so
+ * that the client notices that the response is incomplete.
  */
 typedef void (*mcplink_http_end_fn)(void *user, bool complete);
 
@@ -1349,7 +1366,7 @@ MCPLINK_API bool mcplink_check_version(uint32_t header_version);
  * MCPLINK_E_UNSUPPORTED.
  *
  * feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
- * on servers) or "validation"; "http" for both halves of HTTP.
+ * on servers) or "validation"; "http" for clients and servers over HTTP together.
  * Returns: true if the build has the feature; false for NULL and unknown names. Threads: any.
  * Since 0.1.
  */
@@ -1440,7 +1457,7 @@ MCPLINK_API int32_t mcplink_error_os_code(const mcplink_error_t *error);
 MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 
 /**
- * Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of the
+ * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of the
  * server's answer.
  *
  * error: the error; for NULL the function returns empty text.
@@ -1484,7 +1501,7 @@ MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
  *
  * level: the least severe level to report, one of enum mcplink_log_level.
  * callback: called on any thread, also on several at once; it must be quick. NULL removes the
- * hook, whatever level is.
+ * hook; level is then ignored.
  * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
  * removed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
@@ -1508,10 +1525,11 @@ mcplink_status_t mcplink_json_parse(const char *text,
                                     mcplink_error_t **err);
 
 /**
- * Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
+ * Frees a document that the caller owns, such as a document that mcplink_json_parse or
+ * mcplink_client_stats returned. All its nodes are invalid afterwards.
  *
- * document: the document; may be NULL. Do not pass a node that another function returned. Since
- * 0.1.
+ * document: the document; may be NULL. Do not pass a node of a document, such as the node that
+ * mcplink_json_get returns. Since 0.1.
  */
 MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
 
@@ -1535,8 +1553,8 @@ MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
  * Returns a member of an object.
  *
  * object: a node or NULL.
- * key: the name of the member. If several members have this name, the function returns the last
- * one.
+ * key: the name of the member. If several members have this name, the function returns the value
+ * of the last member.
  * Returns: a node of the same document; NULL when the object has no such member. Threads: any.
  * Since 0.1.
  */
@@ -1618,7 +1636,7 @@ MCPLINK_API double mcplink_json_f64(const mcplink_json_t *node);
 MCPLINK_API bool mcplink_json_boolean(const mcplink_json_t *node);
 
 /**
- * Returns a value as JSON text, without white space.
+ * Returns a value as compact JSON text: without white space outside of strings.
  *
  * node: a node or NULL.
  * Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.
@@ -1641,7 +1659,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_writer_t *mcplink_writer_new(void);
 MCPLINK_API void mcplink_writer_free(mcplink_writer_t *writer);
 
 /**
- * Clears the text and the error, and keeps the memory for the next value.
+ * Resets a writer: clears its text and its error, and keeps the allocated memory for the next
+ * value.
  *
  * writer: the writer.
  * Returns: MCPLINK_OK. Since 0.1.
@@ -1794,8 +1813,8 @@ MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
  * pump: the pump.
  * Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
  * never read or close it. The descriptor stays readable until the pump is empty, so a program may
- * dispatch in parts. Sometimes the descriptor is readable although the pump is empty. Threads:
- * any. Blocks: no. Since 0.1.
+ * dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
+ * empty. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
 
@@ -1862,7 +1881,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
 
 /**
  * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
- * servers are notified. Calls that are made with the token later fail without being sent.
+ * servers are notified. Later calls with this token fail, and are not sent.
  *
  * cancel: the token.
  * Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
@@ -2029,8 +2048,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *u
 MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
 
 /**
- * Sets a function that is called when this side has ended the connection: nothing more is sent or
- * read. The connection ends when the client or session that uses it is closed, after
+ * Sets a function that is called when the library has ended the connection: nothing more is sent
+ * or read. The connection ends when the client or session that uses it is closed, after
  * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
  * transport: the transport.
@@ -2047,8 +2066,8 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *tr
  * mcplink_transport_feed returned MCPLINK_E_LIMIT.
  *
  * transport: the transport.
- * callback: called once after each refusal, on the reader thread; it may feed bytes. NULL for no
- * callback.
+ * callback: called once after one or more refusals, when at most 8 MiB are still queued. The
+ * callback runs on the reader thread, and may feed bytes. NULL for no callback.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
@@ -2059,11 +2078,11 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *tra
  *
  * transport: the transport.
  * bytes, len: the bytes, which are copied.
- * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: then none of these
- * bytes was accepted, so feed the same bytes again later, see mcplink_transport_set_room;
- * MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads:
- * any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
- * 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
+ * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
+ * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
+ * connection has ended. Threads: any, before and after the connection is made; the caller must
+ * feed the bytes in order. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
 
@@ -2104,8 +2123,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *
  *
  * request: the request; for NULL the function returns NULL.
  * Returns: a node that is valid as long as the request; NULL when the params have no C
- * representation. That is only possible for resources: other requests with these params are
- * refused without running the handler. Threads: any. Since 0.1.
+ * representation. Only the handler of a resource can get NULL for this reason: other requests with
+ * such params are refused before the handler runs. Threads: any. Since 0.1.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
 
@@ -2155,7 +2174,7 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
 MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 
 /**
- * Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
+ * Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
  * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
  * made.
  *
@@ -2407,7 +2426,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
 /**
  * Closes the SSE stream on which the call is answered, and makes the client reconnect for the
  * answer. So a long call needs no open connection. Messages that are sent before the client
- * reconnects are stored, up to mcplink_http_options_set_kept_events.
+ * reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
  *
  * The function does nothing if a client can't reconnect: on other transports, and in revisions
  * other than 2025-11-25.
@@ -2424,9 +2443,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcpli
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
  * message. The contents of a resource get the MIME type with which the resource was added.
  *
- * All functions that answer return the same codes. MCPLINK_OK: the answer is on its way.
- * MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
- * peer no longer waits, and nothing is sent.
+ * All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
+ * sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
+ * MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
  *
  * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
  * request of this kind. In both cases the request can still be answered, and the reason is logged.
@@ -2514,8 +2533,9 @@ MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *r
  * responder: the responder.
  * values, count: the values, texts that end in NUL.
  * fitting: true to remove values that do not match the typed text, and to sort the remaining
- * values. Values that begin with the typed text come first, then values with a match at the
- * beginning of a word.
+ * values. Values that begin with the typed text come first. Then come values with a word that
+ * begins with the text, and values that contain the text. Values that contain the letters of the
+ * text in order come last.
  * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
@@ -2548,8 +2568,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
 /**
- * Writes a debug dump: all clients and servers of the process, their requests in flight, and the
- * threads that run handlers or wait.
+ * Writes a debug dump: all servers of the process with their connections, their requests in
+ * flight, and the threads that run handlers or wait. For clients see mcplink_client_activity.
  *
  * fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
@@ -2620,7 +2640,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *
 MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
 
 /**
- * Requests the scopes that the server supports, and undoes mcplink_oauth_set_scopes.
+ * Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2679,7 +2699,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t 
 MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
 
 /**
- * Connects to authorization servers through a proxy. Default: no proxy, regardless of the
+ * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of the
  * environment.
  *
  * oauth: the settings.
@@ -2690,7 +2710,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
 
 /**
- * Connects to authorization servers without a proxy, and undoes mcplink_oauth_set_proxy.
+ * Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2702,10 +2722,10 @@ MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
  * company. No other authorities are trusted. Default: Mozilla's list.
  *
  * The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
- * including the metadata of the MCP server. If the certificate of the authorization server comes
- * from another authority, the text must contain that authority too. The certificate bundle of a
- * system usually contains all needed authorities. mcplink_client_options_set_root_certificates
- * applies only to requests to the MCP server.
+ * including the metadata of the MCP server. If the authorization server and the MCP server have
+ * certificates from different authorities, pem must contain both authorities. The certificate
+ * bundle of a system usually contains all needed authorities.
+ * mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
  *
  * oauth: the settings.
  * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
@@ -2718,8 +2738,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
 MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities, and undoes
- * mcplink_oauth_set_root_certificates.
+ * Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
+ * trusted.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2727,8 +2747,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
 
 /**
- * Sets the log hook of authorizations. For authorizations, this hook replaces the hook of
- * mcplink_set_log. Log records contain no secrets.
+ * Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
+ * hook that was set with mcplink_set_log. Log records contain no secrets.
  *
  * oauth: the settings.
  * level: the least severe level to report, one of enum mcplink_log_level.
@@ -2759,9 +2779,9 @@ mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
 
 /**
- * Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
- * calls wait. The default is this grant type, with 0 for the port and NULL for the other
- * parameters.
+ * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for the
+ * redirect while calls wait. This grant type is the default, with 0 for the port and NULL for the
+ * other parameters.
  *
  * oauth: the settings.
  * port: the port to listen at, for clients that were registered with a fixed port; 0 for a free
@@ -2789,7 +2809,7 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Sets the host name and the path of the redirect URI of a login with a browser. The authorization
+ * Sets the host name and the path of the redirect URI for logins with a browser. The authorization
  * server sends the browser to the redirect URI at the end of the login. Some authorization servers
  * accept only one spelling of the redirect URI. The port is a parameter of
  * mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
@@ -2805,8 +2825,8 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
 MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
 
 /**
- * Lets a person log in through a function of the host, for hosts that can show a web page and
- * observe the redirects.
+ * Sets the grant type: a person logs in through a function of the host. This grant type is for
+ * hosts that can show a web page and observe the redirects.
  *
  * oauth: the settings.
  * redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
@@ -2823,8 +2843,8 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Uses the client credentials grant: a machine acts on its own behalf, as the first client of
- * mcplink_oauth_add_client. The client authenticates with a key or a secret.
+ * Sets the client credentials grant: a machine acts on its own behalf, as the first client that
+ * was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
@@ -2833,7 +2853,8 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
 
 /**
- * Uses workload identity: the platform on which the workload runs vouches for the workload.
+ * Sets workload identity as the grant type: the platform on which the workload runs vouches for
+ * the workload.
  *
  * oauth: the settings.
  * client_id: the client id, if the authorization server requires one; NULL for no client id.
@@ -2850,10 +2871,11 @@ mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
                                             mcplink_destroy_fn destroy);
 
 /**
- * Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
- * user. The client is registered twice: with the identity provider, and with the authorization
- * server of the MCP server. Pass the registration with the identity provider in client. Add the
- * registration with the authorization server with mcplink_oauth_add_client, as the first client.
+ * Sets enterprise-managed authorization as the grant type: the identity provider of an
+ * organization vouches for the user. The client is registered twice: with the identity provider,
+ * and with the authorization server of the MCP server. Pass the registration with the identity
+ * provider in client. Add the registration with the authorization server with
+ * mcplink_oauth_add_client, as the first client.
  *
  * oauth: the settings.
  * token_endpoint: the URL of the identity provider's token endpoint.
@@ -2930,9 +2952,9 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
                                               bool pss);
 
 /**
- * Sets the audience (aud) of the signed statement (JWT). A client with a private key authenticates
- * with this statement. Default: the issuer. Some authorization servers require the URL of their
- * token endpoint.
+ * Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
+ * authenticates. Default: the issuer. Some authorization servers require the URL of their token
+ * endpoint.
  *
  * client: the client.
  * audience: the audience. NULL and blank text are refused.
@@ -2948,8 +2970,9 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_cli
 MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
 
 /**
- * Saves tokens and registrations in a folder, in files that only their owner may read. Processes
- * that share a folder renew tokens one after the other. Default: tokens are stored in memory only.
+ * Sets the folder in which tokens and registrations are saved, in files that only their owner may
+ * read. Processes that share a folder renew tokens one after the other. Default: tokens are stored
+ * in memory only.
  *
  * oauth: the settings.
  * folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
@@ -2960,8 +2983,8 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
 MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
 
 /**
- * Saves tokens and registrations through functions of the host, for example in the key chain of
- * the system. Default: tokens are stored in memory only.
+ * Sets the functions of the host that save and load tokens and registrations, for example in the
+ * key chain of the system. Default: tokens are stored in memory only.
  *
  * oauth: the settings.
  * load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
@@ -3015,7 +3038,7 @@ MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
 /**
  * Checks whether the login is over. A login is over when it was answered, when it timed out, or
  * when all calls that need the login were cancelled or closed. The host can then close its dialog.
- * The check is cheap, so a callback that waits for the person itself can poll the login.
+ * The check is cheap, so a callback that waits for the person can call this function repeatedly.
  *
  * login: the login; for NULL the function returns false.
  * Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
@@ -3042,13 +3065,13 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
  * redirected the browser. Other URLs that the browser visits may be passed too: the function
- * recognises and refuses them.
+ * recognizes and refuses them.
  *
  * login: the login.
  * url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which then
- * continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
- * listens for the answer. Threads: any. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
+ * then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
+ * itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
 
@@ -3145,8 +3168,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, mcplink_era era);
 
 /**
- * Runs the callbacks of the client on the thread that dispatches a pump. Without a pump they run
- * on a thread of the client.
+ * Sets the pump of the client. The callbacks of the client then run on the thread that dispatches
+ * the pump. Without a pump they run on a thread of the client.
  *
  * options: the options.
  * pump: the pump. The pump must not be freed before the client. NULL for no pump.
@@ -3175,7 +3198,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_op
 MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options, bool takes);
 
 /**
- * Declares an extension of the protocol.
+ * Adds an extension of the protocol, which the client declares to servers.
  *
  * options: the options.
  * id: the id of the extension, for example "com.example/thing".
@@ -3227,8 +3250,8 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets the log hook of the client. For this client, the log hook replaces the hook of
- * mcplink_set_log.
+ * Sets the log hook of the client. For this client, the log hook replaces the process-wide hook
+ * that was set with mcplink_set_log.
  *
  * options: the options.
  * level: the least severe level to report, one of enum mcplink_log_level.
@@ -3312,7 +3335,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_clie
  *
  * options: the options.
  * number: one of enum mcplink_limit.
- * limit_value: the limit.
+ * limit_value: the new value of the limit.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
@@ -3328,8 +3351,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
 
 /**
- * Restarts the server automatically when the connection is lost. Default: no restart. The endpoint
- * must be a command, or another endpoint that can be connected again.
+ * Sets how the server is restarted automatically when the connection is lost. Default: no restart.
+ * The endpoint must be a command, or another endpoint that can be connected again.
  *
  * When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
  * sent yet wait for the new connection until their deadline.
@@ -3348,10 +3371,10 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
                                                     uint32_t max_delay_ms);
 
 /**
- * Sets whether idempotent calls are retried after a restart, though the lost server may have
- * executed them. Idempotent calls are reads, lists, and calls of listed tools that declare
- * themselves idempotent or read-only. Default: false. The setting has no effect without
- * mcplink_client_options_set_restart.
+ * Sets whether idempotent calls are retried after a restart, though the server may have executed
+ * them before the connection was lost. Idempotent calls are reads, lists, and calls of listed
+ * tools that declare themselves idempotent or read-only. Default: false. The setting has no effect
+ * without mcplink_client_options_set_restart.
  *
  * options: the options.
  * resends: true to retry idempotent calls.
@@ -3360,8 +3383,8 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
 MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options, bool resends);
 
 /**
- * Makes the client ping the server after a silence, and end the connection when the server does
- * not answer. Default: no pings.
+ * Sets that the client pings the server after a silence, and ends the connection when the server
+ * does not answer. Default: no pings.
  *
  * options: the options.
  * interval_ms: the length of the silence, in milliseconds.
@@ -3460,12 +3483,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
  * thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_client_free has
- * returned, all threads have ended, except those whose callback does not return. If
+ * returned, all threads have ended, except threads whose callback does not return. If
  * mcplink_client_free is called in a callback of the client, the threads end after that callback.
  * A thread that connects or logs in may end slightly later, if it can't be interrupted.
  *
- * Threads with these hooks have the stack size of threads that run code of the host. The hooks do
- * not run on threads of the host itself, such as a thread that dispatches a pump.
+ * Threads with these hooks have the stack size that is set with
+ * mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
+ * itself, such as a thread that dispatches a pump.
  *
  * options: the options.
  * start: called before any other callback on the thread; NULL for no hook.
@@ -3483,7 +3507,7 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Connects to a server that is started as a child process. Messages use the standard input and
+ * Sets the command that starts the server as a child process. Messages use the standard input and
  * output of the child. The child is ended when the client is closed.
  *
  * options: the options.
@@ -3508,8 +3532,9 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
                                                 const char *variable_value);
 
 /**
- * Passes an environment variable of this process to the child. The child gets the value that the
- * variable has when the child is started. If the variable is not set at that time, it is left out.
+ * Sets that the child gets an environment variable of this process. The child gets the value that
+ * the variable has when the child is started. If the variable is not set at that time, the child
+ * does not get the variable.
  *
  * options: the options.
  * variable: the name of the variable.
@@ -3518,10 +3543,10 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
 MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_options_t *options, const char *variable);
 
 /**
- * Makes the child inherit all environment variables of this process. By default the child inherits
- * only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. By default the child does
- * not inherit other variables, because they may contain secrets of this process, such as keys.
- * This setting replaces mcplink_client_options_clear_env.
+ * Sets that the child inherits all environment variables of this process. By default the child
+ * inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
+ * variables may contain secrets of this process, such as keys. This setting replaces
+ * mcplink_client_options_clear_env.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -3545,9 +3570,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
 MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
 
 /**
- * Makes the child inherit no environment variables. The child still gets variables of
- * mcplink_client_options_set_env and mcplink_client_options_pass_env. This setting replaces
- * mcplink_client_options_inherit_env.
+ * Sets that the child inherits no environment variables. The child still gets variables that were
+ * set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This setting
+ * replaces mcplink_client_options_inherit_env.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -3594,10 +3619,10 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
                                                    mcplink_destroy_fn destroy);
 
 /**
- * Sets how long closing the client may take. For a child process the default is 2 s. The child has
- * this time to exit after its standard input was closed. If the child still runs then, it gets
- * SIGTERM. If the child still runs after the same time again, it is killed. Over HTTP, ending the
- * session may take this time, and the default is 1 s.
+ * Sets how long each step of closing the client may take. A child process has this time to exit
+ * after its standard input was closed, and the same time again after SIGTERM. Then the child is
+ * killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
+ * ending the session may take this time, and the default is 1 s.
  *
  * options: the options.
  * milliseconds: the time; more than an hour counts as an hour.
@@ -3606,7 +3631,7 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
 MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Connects to a server over HTTP.
+ * Sets the URL of the server to connect to over HTTP.
  *
  * options: the options.
  * url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
@@ -3616,12 +3641,12 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
 /**
- * Adds a header field to every request over HTTP. The value of the field does not appear in errors
- * or logs.
+ * Adds a header field that is sent with every request over HTTP. The value of the field does not
+ * appear in errors or logs.
  *
  * options: the options.
- * field: the name of the field. A field that the library writes itself is refused when the client
- * is opened.
+ * field: the name of the header field. A field that the library writes itself is refused when the
+ * client is opened.
  * field_value: the value of the field.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
@@ -3660,8 +3685,9 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Obtains and renews access tokens for a server over HTTP with OAuth. This setting replaces
- * mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
+ * Sets the OAuth settings with which the client obtains and renews access tokens for a server over
+ * HTTP. This setting replaces mcplink_client_options_set_bearer and
+ * mcplink_client_options_set_bearer_hook.
  *
  * A call that needs a login waits for the login; mcplink_client_open may wait too. See
  * mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
@@ -3673,16 +3699,16 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  * oauth: the settings, which remain the caller's. They may be passed to several options: clients
  * with the same settings object share tokens. NULL is refused: see
  * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
- * settings are refused too. Other faults are reported when the client is opened, which fails with
- * MCPLINK_E_UNSUPPORTED in a build without OAuth.
+ * settings are refused too. Other faults are reported when the client is opened. In a build
+ * without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
  * no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
 
 /**
- * Sends no tokens: undoes mcplink_client_options_set_bearer,
- * mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
+ * Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
+ * mcplink_client_options_set_oauth: the client sends no tokens.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3690,7 +3716,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_options_t *options);
 
 /**
- * Connects through a proxy. Default: no proxy, regardless of the environment.
+ * Sets the proxy through which the client connects to the server. Default: no proxy, regardless of
+ * the environment.
  *
  * options: the options.
  * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
@@ -3705,7 +3732,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
- * Uses no proxy, and undoes mcplink_client_options_set_proxy.
+ * Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3728,8 +3755,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities, and undoes
- * mcplink_client_options_set_root_certificates.
+ * Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
+ * is trusted.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3748,7 +3775,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
 MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
 
 /**
- * Connects over two file descriptors: pipes, sockets or terminals. Each message is a line.
+ * Sets the two file descriptors over which the client connects: pipes, sockets or terminals. Each
+ * message is a line.
  *
  * options: the options.
  * input, output: the descriptors to read from and to write to; for a socket they may be equal. The
@@ -3761,11 +3789,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink
 MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_options_t *options, ptrdiff_t input, ptrdiff_t output);
 
 /**
- * Connects over a transport of the host: see mcplink_transport_new.
+ * Sets the transport of the host over which the client connects: see mcplink_transport_new.
  *
  * options: the options.
  * transport: the transport, which serves one client. The transport remains the caller's; free the
- * transport when the client is freed. NULL for no transport.
+ * transport after the client. NULL for no transport.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
@@ -3784,8 +3812,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client
  * MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
  * MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
  * the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
- * Threads: any. Blocks: until the client is connected or has failed, at most for the time of
- * mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+ * Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
+ * was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
@@ -3817,7 +3845,7 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  *
  * client: the client.
  * timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
- * until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
+ * until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
  * takes longer and continues in the background. If the close function of the client's transport
@@ -3966,8 +3994,9 @@ MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets how long a call waits in total. Progress does not restart the timeout. Default: the total
- * timeout of the client.
+ * Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
+ * run while a person answers an input request of the server. Default: the total timeout of the
+ * client.
  *
  * options: the options.
  * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -4013,8 +4042,9 @@ mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *option
 MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
 
 /**
- * Requests log messages from a modern server during the call. The messages arrive as
- * MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use mcplink_client_set_log_level.
+ * Sets the least severe level of the log messages that the call requests from a modern server. The
+ * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
+ * mcplink_client_set_log_level.
  *
  * options: the options.
  * level: the least severe level to receive, one of enum mcplink_log_level.
@@ -4555,7 +4585,7 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
                                           mcplink_error_t **err);
 
 /**
- * Ends a subscription of mcplink_client_subscribe.
+ * Ends a subscription that was made with mcplink_client_subscribe.
  *
  * client: the client.
  * uri: the URI of the resource.
@@ -4581,8 +4611,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplin
  *
  * The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
  * mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
- * {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user has
- * answered: meanwhile no deadline of the call runs.
+ * {"action":"cancel"}. If the handler answers with an error, the server receives the action
+ * "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
+ * call are paused.
  *
  * All handlers for requests of the server run as follows. During a blocking call to a modern
  * server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
@@ -4639,8 +4670,9 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets which optional features of sampling the handler of mcplink_client_options_on_sample
- * supports, and declares these features. Default: no optional features.
+ * Sets which optional features of sampling the client declares to servers. The handler that was
+ * set with mcplink_client_options_on_sample must support these features. Default: no optional
+ * features.
  *
  * options: the options.
  * tools: true if the model may use tools that the server names.
@@ -4745,8 +4777,8 @@ mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
 MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
 /**
- * Sets the output schema of the tool. Values of mcplink_responder_structured must match the
- * schema.
+ * Sets the output schema of the tool. Values that handlers pass to mcplink_responder_structured
+ * must match the schema.
  *
  * tool: the tool.
  * schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
@@ -5043,8 +5075,8 @@ MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, c
 MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
 
 /**
- * Makes the options of a server with a name and a version. All options have defaults that suit
- * most servers.
+ * Makes server options with the name and the version of the server. All other options have
+ * defaults that suit most servers.
  *
  * name: the name of the server, for programs.
  * version: the version of the server.
@@ -5129,8 +5161,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server
 MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
 
 /**
- * Sets the log hook of the server. For this server, the hook replaces the process-wide hook of
- * mcplink_set_log.
+ * Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
+ * was set with mcplink_set_log.
  *
  * options: the options.
  * level: the least severe level to report, one of enum mcplink_log_level.
@@ -5212,11 +5244,11 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
                                                  mcplink_destroy_fn destroy);
 
 /**
- * Sets a limit of each connection.
+ * Sets a limit that applies to each connection.
  *
  * options: the options.
  * which: one of enum mcplink_limit.
- * bound: the limit.
+ * bound: the new value of the limit.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit which, size_t bound);
@@ -5309,8 +5341,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplin
 MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
 
 /**
- * Sets whether handlers may send log messages to clients, and declares the capability "logging".
- * Default: false.
+ * Sets whether handlers may send log messages to clients. With true, the server declares the
+ * capability "logging". Default: false.
  *
  * options: the options.
  * logging: true to enable log messages.
@@ -5349,7 +5381,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_ser
 
 /**
  * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
- * Default: true. Validation requires a build with mcplink_has_feature("validation").
+ * Default: true. Validation requires a build for which mcplink_has_feature("validation") returns
+ * true.
  *
  * options: the options.
  * validation: true to validate arguments and results.
@@ -5369,8 +5402,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_validation(mcplink_serve
 MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
 
 /**
- * Declares the capability for a list even if the server has no entries of this kind yet. Clients
- * that connect early then know that entries may be added later.
+ * Sets that the server declares the capability for a list even if the list has no entries yet.
+ * Clients that connect early then know that entries may be added later.
  *
  * options: the options.
  * list: one of enum mcplink_list.
@@ -5395,8 +5428,9 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
                                                   bool is_public);
 
 /**
- * Enables tasks, for tools with mcplink_tool_set_task_support. If a call becomes a task, the
- * client receives the task at once, and fetches the result when the task has ended.
+ * Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
+ * becomes a task, the client receives the task at once, and fetches the result when the task has
+ * ended.
  *
  * options: the options.
  * max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
@@ -5410,8 +5444,8 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
 MCPLINK_API mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options, size_t max_tasks, uint64_t lifetime_ms);
 
 /**
- * Declares an extension of the protocol. The methods of the extension are handled with
- * mcplink_server_options_on_method.
+ * Adds an extension of the protocol, which the server declares to clients. The methods of the
+ * extension are handled with mcplink_server_options_on_method.
  *
  * options: the options.
  * id: the id of the extension, for example "com.example/maps".
@@ -5427,12 +5461,12 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
 
 /**
  * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
- * 2 MiB on a 32-bit system. The address space of the stack is reserved, but uses no memory before
- * it is written to.
+ * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+ * that were written to.
  *
  * options: the options.
- * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
- * system lacks the memory, starting a thread fails.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+ * the system lacks the memory, starting a thread fails.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
@@ -5454,11 +5488,12 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
  * thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_server_free has
- * returned, all threads have ended, except those whose callback does not return. If
+ * returned, all threads have ended, except threads whose callback does not return. If
  * mcplink_server_free is called in a callback of the server, the threads end after that callback.
  *
- * Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
- * The hooks do not run on threads of the host itself, such as those that dispatch a pump.
+ * Threads with these hooks have the stack size that is set with
+ * mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
+ * itself, such as a thread that dispatches a pump.
  *
  * options: the options.
  * start: called before any other callback on the thread; NULL for no hook.
@@ -5493,7 +5528,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *n
  * mcplink_server_free.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
- * setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
+ * failed setter of the options. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
@@ -5819,12 +5854,12 @@ mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
  * client disconnects or mcplink_server_stop is called. Each message is a line.
  *
  * server: the server.
- * input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
- * equal to input. Both descriptors are duplicated. The originals remain the caller's, which may
- * close them at any time.
+ * input, output: the descriptors to read from and to write to; for a socket they may be equal.
+ * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
+ * time.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
- * MCPLINK_E_INVALID, MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
+ * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
  * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
  * Blocks: until serving ends. Since 0.1.
  */
@@ -5897,7 +5932,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_sess
 /**
  * Closes a session: its calls are cancelled, and its transport is closed. If the close function of
  * the session's transport calls this function or mcplink_session_wait, the call returns at once.
- * The close that is running then continues.
+ * The close in progress then continues.
  *
  * session: the session.
  * Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
@@ -5964,9 +5999,9 @@ MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
 
 /**
- * Adds an allowed host name. Requests whose field Host names no allowed host name are refused,
- * which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name that the
- * proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
+ * Adds an allowed host name. A request is refused if the host name in its header field Host is not
+ * allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name
+ * that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
  * addresses, all host names.
  *
  * options: the options.
@@ -5977,9 +6012,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_
 
 /**
  * Adds an allowed origin: a web site whose pages may call the server. By default only pages under
- * the server's own host name may call the server. It must be an allowed host name
- * (mcplink_http_options_add_host), an IP address or a name of this machine, because the owner of
- * any other name could make the name resolve to the server (DNS rebinding).
+ * the server's own host name may call the server. The server's own host name must be an allowed
+ * host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
+ * owner of any other name could make the name resolve to the server (DNS rebinding).
  *
  * options: the options.
  * origin: scheme and host name, and the port unless it is the default port, for example
@@ -5990,14 +6025,14 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_option
 
 /**
  * Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
- * client from the field Forwarded (RFC 7239) or X-Forwarded-For of a trusted proxy. The client's
- * address is the last address in the field that does not belong to a trusted proxy. If the field
- * is invalid, the proxy counts as the client. Without trusted proxies all requests through a proxy
- * share the limits of one client.
+ * client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy sends.
+ * The client's address is the last address in the field that does not belong to a trusted proxy.
+ * If the field is invalid, the proxy counts as the client. Without trusted proxies all requests
+ * through a proxy share the limits of one client.
  *
  * options: the options.
  * network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then no proxy is added. Threads: one at a time. Since
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
  * 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http_options_t *options, const char *network);
@@ -6024,7 +6059,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_opti
 MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
 
 /**
- * Enables clients of revision 2024-11-05, and sets the two paths of their HTTP+SSE transport.
+ * Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are served.
  * Default: these clients are not served.
  *
  * options: the options.
@@ -6035,9 +6070,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
 /**
- * Limits the stored events of each stream of a session. A client that reconnects receives the
- * stored events. Beyond the limits, the oldest events are dropped. Default: 256 events and 1 MiB.
- * See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+ * Sets the limits for the stored events of each stream of a session. A client that reconnects
+ * receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
+ * events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
  *
  * options: the options.
  * events: the maximum number of events.
@@ -6064,7 +6099,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http
  *
  * options: the options.
  * which: one of enum mcplink_http_limit.
- * bound: the limit.
+ * bound: the new value of the limit.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit which, size_t bound);
@@ -6089,8 +6124,8 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Removes the function of mcplink_http_options_on_authenticate. If no resource server is set, all
- * clients are accepted.
+ * Removes the function that was set with mcplink_http_options_on_authenticate. If no resource
+ * server is set, all clients are then accepted without authentication.
  *
  * options: the options.
  * Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
@@ -6099,19 +6134,20 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
 
 /**
- * Requires an access token for this server with each request, and informs clients where they can
- * obtain a token. If a function of mcplink_http_options_on_authenticate is set, this call fails,
- * because that function checks other credentials.
+ * Sets a resource server: each request must then have an access token for this server, and clients
+ * are informed where they can obtain a token. If a function was set with
+ * mcplink_http_options_on_authenticate, this call fails, because that function checks other
+ * credentials.
  *
  * Handlers read the principal with mcplink_request_principal, and check the scopes of the
  * principal with mcplink_request_has_scope.
  *
  * options: the options.
- * server: the description of the resource server, which is copied and remains the caller's. NULL
- * is refused: see mcplink_http_options_clear_resource_server. If a setter of the description
- * failed, this call fails with the status of that setter. Other faults are reported when a
- * listener or endpoint is made with the options. In a build without JWTs, making a listener or
- * endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+ * server: the description of the resource server. The description is copied, and remains the
+ * caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of the
+ * description failed, this call fails with the status of that setter. Other faults are reported
+ * when a listener or endpoint is made with the options. In a build without JWTs, making a listener
+ * or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
  * a time. Since 0.1.
  */
@@ -6120,8 +6156,9 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
                                                           const mcplink_resource_server_t *server);
 
 /**
- * Removes the resource server of mcplink_http_options_set_resource_server. If no function of
- * mcplink_http_options_on_authenticate is set, all clients are accepted.
+ * Removes the resource server that was set with mcplink_http_options_set_resource_server. If no
+ * function was set with mcplink_http_options_on_authenticate, all clients are then accepted
+ * without authentication.
  *
  * options: the options.
  * Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at
@@ -6165,7 +6202,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request
 MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
 
 /**
- * Returns the access token of an HTTP request: the text after Bearer in its field Authorization.
+ * Returns the access token of an HTTP request: the text after Bearer in its header field
+ * Authorization.
  *
  * request: the request; for NULL the function returns empty text.
  * Returns: text that is valid as long as the request; empty without a token. Never pass the token
@@ -6210,12 +6248,12 @@ MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_reques
 
 /**
  * Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
- * server in its audience is refused. If the host checks the audience in another way, the host adds
- * the server's own URL.
+ * server in its audience is refused. A host that checks the audience itself adds the server's own
+ * URL.
  *
  * request: the request.
  * audience: the audience, as in the token (aud).
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
  * mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *request, const char *audience);
@@ -6229,7 +6267,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_requ
  * request: the request.
  * thumbprint: the thumbprint of the key, as the token or the authorization server contains it
  * (cnf.jkt; RFC 7638).
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
  * mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request, const char *thumbprint);
@@ -6271,8 +6309,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t
  * Refuses an unauthenticated request with status 401 and a challenge.
  *
  * request: the request.
- * challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
- * "Bearer".
+ * challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
+ * example "Bearer".
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
  * any, until the callback returns. Since 0.1.
  */
@@ -6281,14 +6319,15 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
 /**
  * Makes the description of a resource server. By default the access tokens are JWTs. The
  * authorization server signs them with the keys that its metadata names. Signature, issuer and
- * times are verified. The principal is the claim sub; the scopes are those of the claim scope or
- * scp.
+ * times are verified. The claim sub names the principal, and the claim scope or scp contains the
+ * granted scopes.
  *
  * resource: the URL that clients use, for example "https://files.example/mcp", not the address at
  * which the process listens.
  * issuer: the issuer identifier of the authorization server, for example "https://login.example".
  * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
- * With a "/" at the end, an identifier names another issuer.
+ * An identifier with a "/" at the end and the same identifier without the "/" name two different
+ * issuers.
  * Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
  * NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
  * listener or endpoint is made with the description. Threads: any. Since 0.1.
@@ -6322,15 +6361,15 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resour
  *
  * server: the description.
  * json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
- * NUL. The key set replaces a URL of mcplink_resource_server_set_keys_url.
+ * NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
 
 /**
- * Fetches the issuer's metadata and keys through a proxy. Default: no proxy, regardless of the
- * environment.
+ * Sets the proxy through which the issuer's metadata and keys are fetched. Default: no proxy,
+ * regardless of the environment.
  *
  * server: the description.
  * url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
@@ -6357,8 +6396,9 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
  * and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
  * no valid certificate, making a listener or endpoint with the description fails with
- * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), it fails with
- * MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
+ * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
+ * fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
+ * mcplink_resource_server_set_verifier.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
@@ -6416,7 +6456,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server, const char *scopes);
 
 /**
- * Undoes mcplink_resource_server_set_required_scopes. Then only the scopes of
+ * Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
  * mcplink_server_require_scopes are required.
  *
  * server: the description.
@@ -6494,9 +6534,9 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_re
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, mcplink_dpop dpop);
 
 /**
- * Requires a nonce of this server in each DPoP proof, so that proofs can't be made in advance. A
- * client without a nonce is refused, gets a nonce with the refusal, and retries. Default: no nonce
- * is required.
+ * Sets the keys for nonces. Each DPoP proof must then contain a nonce of this server, so that
+ * proofs can't be made in advance. A client without a nonce is refused, gets a nonce with the
+ * refusal, and retries. Default: no nonce is required.
  *
  * server: the description.
  * keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The first
@@ -6570,8 +6610,8 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
 
 /**
- * Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
- * the server, and sessions end. A handler should not call this function, because the function
+ * Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
+ * of the server, and sessions end. A handler should not call this function, because the function
  * would wait for the handler's own call. A handler can free the listener or stop the server
  * instead.
  *
@@ -6628,7 +6668,8 @@ MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *hea
 
 /**
  * Returns the keep-alive interval of a streamed response. After this time without data the host
- * should write mcplink_http_head_quiet_text, so that proxies do not drop the idle connection.
+ * should write the text that mcplink_http_head_quiet_text returns, so that proxies do not drop the
+ * idle connection.
  *
  * head: the head; for NULL the function returns 0.
  * Returns: the interval in milliseconds; 0 if no keep-alive is needed. Threads: any. Since 0.1.
@@ -6693,7 +6734,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
 
 /**
  * Sets the local and the remote address of the request. The local address decides which values of
- * the field Host are accepted.
+ * the header field Host are accepted.
  *
  * exchange: the exchange.
  * local: address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
@@ -6715,7 +6756,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange)
 
 /**
  * Begins the response as an event stream, so that proxies do not drop the idle connection. Call
- * the function when the response has not begun after the time of
+ * the function when the response has not begun after the interval that was set with
  * mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
  * accept event streams, or the response has begun.
  *
@@ -6764,8 +6805,8 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * exchange remains the caller's.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
- * MCPLINK_E_STATE when the exchange was served before; the status of a setter of the exchange that
- * failed; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+ * MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
+ * exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
  * without a pump the handler runs on this thread, and the function blocks until the handler
  * returns. Since 0.1.
  */

@@ -35,8 +35,9 @@ pub(crate) fn keep() {
     drop(replace(Cache::Empty));
 }
 
-/// Gives the cache a buffer that is no longer needed. The cache keeps the larger of this buffer and
-/// the buffer that it already has.
+/// Gives the cache a buffer that is no longer needed. The cache stores the larger of this buffer
+/// and the cached buffer, and frees the other one. It frees `memory` if the cache of this thread is
+/// disabled, or if the capacity is outside of the cached sizes.
 pub(crate) fn give(memory: Vec<u8>) {
     if !(SMALLEST..=LARGEST).contains(&memory.capacity()) {
         return;

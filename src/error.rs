@@ -64,22 +64,24 @@ pub enum ErrorKind {
     /// Too many requests are in flight. Nothing was sent. Wait for a request to finish and try
     /// again.
     Busy,
-    /// This side cancelled the call. The peer has been notified.
+    /// This side cancelled the call, or the user refused the input that the call needs. If a
+    /// request was in flight, the peer has been notified.
     Cancelled,
     /// The connection is closed or the peer has gone. Connect again. [`Error::was_sent`] is true if
     /// the request may have had an effect.
     Closed,
-    /// The server, or a proxy in front of it, answered with an HTTP status that represents no
-    /// JSON-RPC error: see [`Error::http_status`]. After a status of 500 or above a retry may
-    /// succeed.
+    /// The server, or a proxy in front of it, answered with an unexpected HTTP response that
+    /// contains no JSON-RPC error, for example with status 500: see [`Error::http_status`]. After a
+    /// status of 500 or above a retry may succeed.
     Http,
     /// An argument is wrong. A retry with the same value fails again.
     Invalid,
     /// The operating system refused an operation; [`Error::os_code`] returns its error number. This
     /// kind is also used when no trusted TLS connection could be made; nothing was sent then.
     Io,
-    /// A size or count limit was reached, or the system has no memory for data from a peer. For a
-    /// limit, the error text names the setting to raise; for data, it names the data.
+    /// A size or count limit was reached, or the system has no memory for data from a peer. If a
+    /// limit was reached, the error text names the setting to raise. If there was no memory, the
+    /// text names the data.
     Limit,
     /// The peer answered with an error: see [`Error::rpc`].
     Peer,
@@ -90,10 +92,12 @@ pub enum ErrorKind {
     /// The call is not allowed in the present state, for example a second claim of the standard
     /// streams.
     State,
-    /// No answer arrived in time. The peer has been notified that the call is cancelled. If
-    /// [`Error::was_sent`] is true, the outcome of the request is unknown.
+    /// No answer arrived in time. If [`Error::was_sent`] is true, the peer has been notified that
+    /// the call is cancelled, and the outcome of the request is unknown.
     Timeout,
-    /// The peer, its revision or this build does not support the call. Nothing was sent.
+    /// The peer, its revision, this side or this build does not support the call.
+    /// [`Error::was_sent`] is false if the call was refused before it was sent, which is the usual
+    /// case.
     Unsupported,
 }
 
@@ -206,9 +210,9 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response possibly refuses the whole session, not only the request. It
-    /// does if its body is anything but a JSON-RPC error with the request's id, or if that error is
-    /// about the session.
+    /// Sets whether the HTTP response may refuse the whole session instead of the request. A
+    /// response may refuse the session in two cases: its body is not a JSON-RPC error with the
+    /// request's id, or the error is about the session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {
@@ -290,9 +294,10 @@ impl Error {
 
     /// Whether a retry of the call may succeed, and the call can't have had an effect yet.
     ///
-    /// True in two cases. In the first, nothing was sent because of a timeout, a limit or a lost
-    /// connection. In the second, the peer was busy: HTTP status 429 or 503, or `"busy": true` in
-    /// the [data](RpcError::data) of its error, as servers of this library send it.
+    /// True in two cases. In the first case the request was not sent: too many requests were in
+    /// flight, or a timeout or a failed connection prevented the sending. In the second case the
+    /// peer was busy: it answered with HTTP status 429 or 503, or its error has `"busy": true` in
+    /// the [data](RpcError::data), as errors of servers of this library have.
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
             ErrorKind::Busy => true,
@@ -350,8 +355,6 @@ impl Error {
     }
 }
 
-/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
-/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 /// Converts an error of the operating system, so that `?` works in functions that return
 /// [`Result`]. The kind is [`ErrorKind::Io`].
 impl From<std::io::Error> for Error {
@@ -363,6 +366,8 @@ impl From<std::io::Error> for Error {
     }
 }
 
+/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
+/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;

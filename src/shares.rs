@@ -6,16 +6,17 @@
 //!
 //! The rules:
 //!
-//! - A client may take any free slot outside of the reserve. A lone client may hold all of these
-//!   slots.
-//! - The reserve is for clients with few slots. With the new slots, such a client may hold at most
-//!   its equal share, at most `part` (see [`Shares::new`]), and at most as many slots as are free
-//!   now. So one client takes at most half of the reserve. The other half remains for the next
-//!   clients.
-//! - When a client may take no free slot, an idle entry is evicted. It is an entry of the client
-//!   that holds most slots, in the order that the table sets. A client may evict its own entries,
-//!   and entries of clients that hold more slots. With more than `part` slots, a client may evict
-//!   only its own entries. So a client never loses an entry to a client that holds more.
+//! - Some slots are reserved for clients with few slots (the reserve). A client may take any free
+//!   slot outside of the reserve. A lone client may hold all of these slots.
+//! - A client may take slots of the reserve if it then holds at most its equal share, at most
+//!   `part` slots (see [`Shares::new`]), and at most as many slots as are free before. So a client
+//!   that takes one slot at a time gets at most half of the reserve. The other half remains for the
+//!   next clients.
+//! - When a client may take no free slot, an idle entry is evicted. Of all clients with idle
+//!   entries, the client with the most slots loses its first idle entry, in the order that the
+//!   table sets. A client may evict its own entries, and entries of clients that hold more slots.
+//!   With more than `part` slots, a client may evict only its own entries. So a client never loses
+//!   an entry to a client that holds more.
 //! - When no entry can be evicted, the client is refused.
 
 use std::collections::hash_map::Entry;
@@ -67,8 +68,8 @@ impl fmt::Display for Client {
 pub(crate) enum Admission<I> {
     /// The client may take the slots: call [`Shares::take`].
     Granted,
-    /// The client may take the slots after an eviction. Evict this entry, give back its slots, and
-    /// call [`Shares::admit`] again.
+    /// The client may take the slots after an eviction. Evict this entry, return its slots with
+    /// [`Shares::give_back`], and call [`Shares::admit`] again.
     After(I),
     /// The client has to be refused.
     Refused,
@@ -86,10 +87,10 @@ pub(crate) struct Shares<I> {
     clients: HashMap<Client, Held<I>>,
     /// The clients with idle entries, ordered by the number of slots that they hold.
     ///
-    /// Invariant: a client is in this set exactly if its `idle` is not empty, with its current
-    /// `amount`. [`change`](Self::change) is the only writer: it removes the old pair before it
-    /// inserts the new one. A stale pair would let `gives_way` choose a client that is no longer
-    /// the largest.
+    /// Invariant: a client is in this set exactly if its `idle` is not empty. The number is its
+    /// current `amount`. [`change`](Self::change) is the only writer: it removes the old pair
+    /// before it inserts the new one. A stale pair would let `gives_way` choose a client that is no
+    /// longer the largest.
     displaceable: BTreeSet<(usize, Client)>,
 }
 
@@ -164,7 +165,7 @@ impl<I: Clone> Shares<I> {
     }
 
     /// Changes the number of slots of the table. If more slots are in use, they stay in use until
-    /// they are given back.
+    /// [`give_back`](Self::give_back) returns them.
     pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
         self.max = max;
         self.reserve = reserve.min(max.saturating_sub(1));
@@ -176,7 +177,8 @@ impl<I: Clone> Shares<I> {
         self.change(client, |held| held.amount += amount);
     }
 
-    /// Gives back `amount` slots of a client. Gives back all its slots if it holds fewer.
+    /// Returns `amount` slots of a client to the table. If the client holds fewer slots, returns
+    /// all of them.
     pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
         let mut given = 0;
         self.change(client, |held| {

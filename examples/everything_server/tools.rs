@@ -221,5 +221,5 @@ pub(crate) fn add(server: ServerBuilder) -> mcplink::Result<ServerBuilder> {
         )
         .tool("test_error_handling", "Fails on purpose", fail)
         .tool_with(person, |_: Value, _| "A person.")
-        .tool_with(mirrored, |args: Mirrored, _| args.value))
+        .tool_with_schema(mirrored, |args: Mirrored, _| args.value))
 }

@@ -22,8 +22,8 @@ use crate::sync::Mutex;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// Decides in which cases tokens are bound to a key (DPoP). A thief can't use a bound token without
-/// the key.
+/// The cases in which tokens are bound to a key (DPoP). A thief can't use a bound token without the
+/// key.
 ///
 /// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,8 +100,8 @@ impl OAuth {
         })
     }
 
-    /// Makes a builder for tokens of a user whose access is managed by an organisation. `provider`
-    /// is the organisation's identity provider. `client` is the registration of this client with
+    /// Makes a builder for tokens of a user whose access is managed by an organization. `provider`
+    /// is the organization's identity provider. `client` is the registration of this client with
     /// the MCP server's authorization server.
     ///
     /// Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable).
@@ -193,8 +193,8 @@ impl OAuthBuilder {
         self
     }
 
-    /// Binds tokens to this key instead of a generated one, for example a key in a hardware token.
-    /// Only asymmetric algorithms are allowed.
+    /// Sets the key that tokens are bound to, instead of a generated key. The key can be in a
+    /// hardware token, for example. Only asymmetric algorithms are allowed.
     pub fn dpop_key(mut self, signer: impl Signer + 'static) -> Self {
         if !is_asymmetric(signer.algorithm()) {
             self.refuse("tokens are bound to keys of asymmetric algorithms only (dpop_key)");
@@ -234,10 +234,10 @@ impl OAuthBuilder {
         self
     }
 
-    /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
-    /// with host and port. Defaults to no proxy. A `socks4` or `socks5` proxy gets an address that
-    /// this library resolved. Other proxies resolve names themselves, and are trusted to enforce
-    /// [`allow_private_addresses`](Self::allow_private_addresses).
+    /// Sets the URL of a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or
+    /// `socks5h://` with host and port. Defaults to no proxy. A `socks4` or `socks5` proxy gets an
+    /// address that this library resolved. Other proxies resolve names themselves, and are trusted
+    /// to enforce [`allow_private_addresses`](Self::allow_private_addresses).
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => self.proxy = Proxies::One(proxy),
@@ -246,8 +246,8 @@ impl OAuthBuilder {
         self
     }
 
-    /// Uses the proxy that the environment variables set for a URL, if they set a proxy. The
-    /// variables are described at
+    /// Sets that a request uses the proxy that the environment variables name for its URL, if they
+    /// name one. The variables are described at
     /// [`Http::proxy_from_environment`](crate::transport::http::Http::proxy_from_environment).
     pub fn proxy_from_environment(mut self) -> Self {
         self.proxy = Proxies::Environment;

@@ -67,15 +67,15 @@ impl RegisteredClient {
         }
     }
 
-    /// Authenticates the client by a secret. The secret is sent with a method that the
+    /// Sets the secret by which the client authenticates. The secret is sent with a method that the
     /// authorization server supports, preferably `client_secret_basic`.
     pub fn secret(mut self, secret: impl Into<Secret>) -> Self {
         self.proof = Proof::Secret(secret.into());
         self
     }
 
-    /// Authenticates the client by a private key (`private_key_jwt`). The key is never sent, so
-    /// this is safer than a secret.
+    /// Sets the private key by which the client authenticates (`private_key_jwt`). The key is never
+    /// sent, so this is safer than a secret.
     pub fn key(mut self, key: impl Signer + 'static) -> Self {
         self.proof = Proof::Key(Arc::new(key));
         self

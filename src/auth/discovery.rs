@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  challenge's resource_metadata,
-//!  or /.well-known/oauth-protected-resource{/path}, or …{}  ──▶ issuer
+//!  or /.well-known/oauth-protected-resource{/path},
+//!  or /.well-known/oauth-protected-resource                 ──▶ issuer
 //!        none found ──▶ as in 2025-03-26: the server itself, or default endpoints
 //!  issuer ──▶ /.well-known/oauth-authorization-server, or openid-configuration  ──▶ its metadata
 //! ```
@@ -138,7 +139,7 @@ impl FlowContext<'_> {
     }
 
     /// Selects the authorization servers to try from the `issuers` that the MCP server names.
-    /// Returns them with the preferred one first. The list is never empty.
+    /// Returns a list with the preferred server first. The list is never empty.
     fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));

@@ -1,4 +1,4 @@
-//! Enterprise-managed authorization: the organisation's identity provider issues a statement about
+//! Enterprise-managed authorization: the organization's identity provider issues a statement about
 //! the user, without a browser.
 //!
 //! ```text
@@ -50,7 +50,7 @@ impl SubjectToken {
 /// for each login.
 type SubjectHook = Box<dyn Fn() -> Result<SubjectToken> + Send + Sync>;
 
-/// The identity provider of an organisation, and the registration of this client with it.
+/// The identity provider of an organization, and the registration of this client with it.
 pub struct IdentityProvider {
     token_endpoint: String,
     client: RegisteredClient,

@@ -105,8 +105,8 @@ impl SigningKey {
         self
     }
 
-    /// Makes an RSA key sign with RSASSA-PSS (`PS256`) instead of `RS256`. Has no effect on keys of
-    /// other kinds.
+    /// Sets that an RSA key signs with RSASSA-PSS (`PS256`) instead of `RS256`. Has no effect on
+    /// keys of other kinds.
     pub fn pss(mut self) -> Self {
         if let Pair::Rsa { is_pss, .. } = &mut self.pair {
             *is_pss = true;

@@ -89,8 +89,8 @@ impl Login<'_> {
         self.scopes.iter().map(String::as_str)
     }
 
-    /// Returns the wait of the calls that need this login. When the wait is over, remove the login
-    /// from the screen.
+    /// Returns the wait of the calls that need this login. The wait is over when no call needs the
+    /// login any more. Then remove the login from the screen.
     pub fn waiting(&self) -> &CredentialWait {
         self.waiting
     }

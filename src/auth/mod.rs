@@ -4,7 +4,7 @@
 //! The [`OAuth`] discovers the authorization server when the MCP server refuses a request for the
 //! first time. The host application chooses the grant: [`OAuth::login`] for a user,
 //! [`OAuth::client_credentials`] or [`OAuth::workload`] for a machine, [`OAuth::enterprise`] for an
-//! organisation. See `docs/authorization.md`.
+//! organization. See `docs/authorization.md`.
 //!
 //! ```text
 //!  oauth                     chooses the token of a request, reacts to refusals

@@ -303,8 +303,8 @@ impl Authorizer for OAuth {
         }
     }
 
-    /// Returns the number of logins so far. If the number has changed, another user may be logged
-    /// in.
+    /// Returns a number that increases when the tokens change in another way than by a refresh. If
+    /// the number has changed, another user may be logged in.
     fn generation(&self, server: &str) -> u64 {
         self.site(server).map_or(0, |site| site.state().logins)
     }

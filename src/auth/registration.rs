@@ -111,8 +111,9 @@ impl FlowContext<'_> {
             .cloned())
     }
 
-    /// Stores whether a login with a client has not yet returned tokens. The mark is stored before
-    /// the login, so that it is known even if the process is killed during the login.
+    /// Stores whether a registration is in doubt: a login with it was started and has not yet
+    /// returned tokens. This is stored before the login, so that it is known even if the process is
+    /// killed during the login.
     pub(super) fn doubt_registration(&self, issuer: &str, client_id: &str, is_in_doubt: bool) {
         let is_other =
             |kept: &Registration| kept.client_id == client_id && kept.is_in_doubt != is_in_doubt;

@@ -328,8 +328,8 @@ impl Job {
     }
 }
 
-/// Gives an error of the authorization server the kind `Auth`, if the original kind would blame the
-/// MCP server.
+/// Changes the kind of an authorization server's error to `Auth`, if the original kind would blame
+/// the MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

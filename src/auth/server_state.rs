@@ -72,7 +72,8 @@ pub(super) struct State {
     /// change. A request carries the number of its tokens, which distinguishes them from newer
     /// tokens.
     pub(super) number: u64,
-    /// The number of logins: incremented when the tokens change in another way than by a refresh.
+    /// The number of logins and deletions: incremented when the tokens change in another way than
+    /// by a refresh.
     pub(super) logins: u64,
     /// Whether the tokens were loaded from the store.
     pub(super) was_loaded: bool,
@@ -109,8 +110,8 @@ impl State {
         self.refused = None;
     }
 
-    /// Records that the server accepted the identity of the tokens with this version number.
-    /// Returns whether the current tokens have this number.
+    /// Records that the server accepted the tokens with this version number as valid. Returns
+    /// whether the current tokens have this number.
     fn note_known(&mut self, number: u64) -> bool {
         if self.number != number {
             return false;
@@ -288,8 +289,8 @@ impl ServerState {
         state.was_loaded = true;
     }
 
-    /// Records that the server accepted the identity of the tokens with this version number. The
-    /// scopes of the tokens may still be insufficient.
+    /// Records that the server accepted the tokens with this version number as valid. The scopes of
+    /// the tokens may still be insufficient.
     pub(super) fn recognize(&self, number: u64) {
         self.state().note_known(number);
     }
@@ -363,9 +364,9 @@ impl ServerState {
     /// flow. Returns at once if the tokens are newer than `number`. A new flow ends at `ends_at` at
     /// the latest.
     ///
-    /// `work` gets the wait that cancels the flow, the holder of the store's login lock, and a
-    /// function. It calls the function with true before the user is asked, and with false
-    /// afterwards.
+    /// `work` has three arguments: the wait that cancels the flow, the holder of the store's login
+    /// lock, and a function. `work` calls this function with true before it asks the user, and with
+    /// false afterwards.
     ///
     /// # Errors
     ///

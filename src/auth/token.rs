@@ -19,8 +19,8 @@ use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The time before its expiry at which a token is renewed, in seconds. Clocks differ, and requests
-/// take time. A token is never renewed before half of its lifetime has passed.
+/// How long before its expiry a token is renewed, in seconds. Clocks differ, and requests take
+/// time. A token is never renewed before half of its lifetime has passed.
 const MARGIN: u64 = 30;
 
 /// The tokens for one MCP server, with the data that is needed to use and renew them.
@@ -162,7 +162,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// Header fields of a request that contain secrets.
+/// Header fields of a request, with values that contain secrets.
 pub(super) type Fields = Vec<(&'static str, Zeroizing<String>)>;
 
 /// A form for a token endpoint.
@@ -209,8 +209,9 @@ impl Form {
         text
     }
 
-    /// Removes secrets from a text of the server: the secret values of the form, and the secrets
-    /// `more`.
+    /// Returns a text of the server with secrets replaced by `[…]`. The secrets are the values of
+    /// the form that are not in `open`, and the texts in `more`. Texts of at most three bytes are
+    /// not replaced.
     fn redact(&self, text: &str, more: &[&str]) -> String {
         let pairs = self.pairs.iter();
         let secrets = pairs.filter(|(name, _)| !self.open.contains(name));

@@ -35,7 +35,7 @@ pub enum mcplink_rpc_code {
     MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
     /// The params of the request, or a name in the params, are invalid.
     MCPLINK_RPC_INVALID_PARAMS = -32602,
-    /// An internal error of the side that answers the request.
+    /// The peer that answers the request has an internal error.
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
     /// A resource does not exist. Newer protocol revisions use another code, so answer with
     /// mcplink_responder_not_found.
@@ -93,9 +93,9 @@ unsafe fn answer(
 /// Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
 /// message. The contents of a resource get the MIME type with which the resource was added.
 ///
-/// All functions that answer return the same codes. MCPLINK_OK: the answer is on its way.
-/// MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
-/// peer no longer waits, and nothing is sent.
+/// All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
+/// sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
+/// MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
 ///
 /// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
 /// request of this kind. In both cases the request can still be answered, and the reason is logged.
@@ -250,8 +250,9 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
 /// responder: the responder.
 /// values, count: the values, texts that end in NUL.
 /// fitting: true to remove values that do not match the typed text, and to sort the remaining
-/// values. Values that begin with the typed text come first, then values with a match at the
-/// beginning of a word.
+/// values. Values that begin with the typed text come first. Then come values with a word that
+/// begins with the text, and values that contain the text. Values that contain the letters of the
+/// text in order come last.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -262,7 +263,7 @@ pub unsafe extern "C" fn mcplink_responder_values(
     count: usize,
     fitting: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and so many texts that end in NUL.
+    // SAFETY: the header requires a responder of this library and `count` texts that end in NUL.
     unsafe {
         answer(responder, || {
             if values.is_null() && count > 0 {

@@ -1,9 +1,10 @@
-//! The enumerations of the header, as C passes them.
+//! Integer types for the enumeration parameters of the exported functions.
 //!
-//! In the header these types are the enumerations, so that compilers warn of a constant of another
-//! enumeration. In Rust they are numbers: a value that is no constant would be undefined behavior
-//! as an enumeration of Rust. The header is made without this file, which is not in the list of
-//! the build script.
+//! In the header each of these types is the C enumeration of the same name, so that compilers warn
+//! when a program passes a constant of another enumeration. In Rust each type is an integer,
+//! because C may pass any number, and a number that is no constant would be undefined behavior in a
+//! Rust enumeration. The header generator does not read this file: the build script does not list
+//! it.
 
 pub type mcplink_completion_of = i32;
 pub type mcplink_connection_state = i32;

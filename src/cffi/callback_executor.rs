@@ -14,7 +14,7 @@ use crate::transport::{Stack, Threads};
 pub(super) struct CallbackExecutor {
     owner: u64,
     queue: Arc<Queue>,
-    /// The dispatcher thread, for a queue without a pump. `None` means that the queue has a pump.
+    /// The dispatcher thread of an executor without a pump; `None` if the executor has a pump.
     dispatcher: Option<Mutex<Option<JoinHandle<()>>>>,
     threads: Threads,
 }

@@ -21,7 +21,7 @@ impl Handled for mcplink_cancel_t {
         &self.gate
     }
 
-    /// Freeing the token does not cancel the calls that use it.
+    /// Does nothing: freeing the token does not cancel the calls that use the token.
     fn close(&self) {}
 }
 
@@ -58,7 +58,7 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 }
 
 /// Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
-/// servers are notified. Calls that are made with the token later fail without being sent.
+/// servers are notified. Later calls with this token fail, and are not sent.
 ///
 /// cancel: the token.
 /// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal

@@ -1,4 +1,4 @@
-//! A debug dump of all clients and servers of the process, to find the cause of a hang.
+//! A debug dump of all servers of the process, to find the cause of a hang.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -29,8 +29,8 @@ pub(super) fn show(dumped: Weak<dyn Dumped>) {
     all.push(dumped);
 }
 
-/// Writes a debug dump: all clients and servers of the process, their requests in flight, and the
-/// threads that run handlers or wait.
+/// Writes a debug dump: all servers of the process with their connections, their requests in
+/// flight, and the threads that run handlers or wait. For clients see mcplink_client_activity.
 ///
 /// fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.

@@ -97,8 +97,8 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
     )
 }
 
-/// Borrows an object that C passes, for a getter; `None` for NULL and for an object of another
-/// kind, which is logged.
+/// Borrows an object that C passes, for a getter. Returns `None` for NULL and for an object of
+/// another kind. An object of another kind is logged.
 ///
 /// # Safety
 ///
@@ -110,8 +110,8 @@ pub(super) unsafe fn get<'a, T: Object>(object: *const T) -> Option<&'a Tagged<T
     found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
 }
 
-/// Returns a shared object that C passes, for a getter; `None` for NULL, for an object of another
-/// kind and for a stale handle, which are logged.
+/// Returns a shared object that C passes, for a getter. Returns `None` for NULL, for an object of
+/// another kind and for a stale handle. The last two are logged.
 ///
 /// # Safety
 ///
@@ -122,8 +122,8 @@ pub(super) unsafe fn find<T: Object>(object: *const T) -> Option<Arc<T>> {
     found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
 }
 
-/// Borrows an optional object that C passes; `None` for NULL only. Fails for an object of another
-/// kind.
+/// Borrows an optional object that C passes. Returns `None` for NULL. Fails for an object of
+/// another kind.
 ///
 /// # Safety
 ///
@@ -175,8 +175,8 @@ pub(super) fn own<T: Object>(value: T) -> *mut T {
     Box::into_raw(Box::new(object)).cast()
 }
 
-/// Frees an object that [`own`] made. An object of another kind, or that C does not own, is logged
-/// and not freed.
+/// Frees an object that [`own`] made. An object of another kind, and an object that C does not own,
+/// are logged and not freed.
 ///
 /// # Safety
 ///
@@ -185,7 +185,7 @@ pub(super) unsafe fn free<T: Object>(object: *mut T) {
     // SAFETY: the safety contract of this function.
     let freed = unsafe { tagged(object) }.and_then(Tagged::disown);
     match freed {
-        // SAFETY: `own` made the object, as C owned it; C gives it up.
+        // SAFETY: C owned the object, so `own` made it; C does not use it again.
         Ok(()) => value((), || {
             // SAFETY: as above.
             drop(unsafe { Box::from_raw(object.cast::<Tagged<T>>()) })
@@ -194,8 +194,8 @@ pub(super) unsafe fn free<T: Object>(object: *mut T) {
     }
 }
 
-/// Adds a reference to an object that was lent to a callback. Returns NULL for an object of another
-/// kind and for a stale handle, which are logged.
+/// Adds a reference to an object that was lent to a callback. Returns NULL for NULL, for an object
+/// of another kind and for a stale handle. The last two are logged.
 ///
 /// # Safety
 ///

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn mcplink_error_http_status(error: *const mcplink_error_t
     status.unwrap_or_default().into()
 }
 
-/// Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of the
+/// Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of the
 /// server's answer.
 ///
 /// error: the error; for NULL the function returns empty text.

@@ -24,7 +24,7 @@ impl Object for mcplink_error_t {
     const KIND: ObjectKind = ObjectKind::Error;
 }
 
-/// The error type of this layer: a status for C, and the Rust error.
+/// The error type of the C interface: a status for C, and the Rust error.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) status: mcplink_status,
@@ -42,7 +42,8 @@ impl Failure {
         }
     }
 
-    /// Makes the failure of a function that takes a `T` as the parameter `what`.
+    /// Makes the failure of a function whose parameter `what` must be a `T`. `fault` is the reason
+    /// why the argument is no `T`.
     pub(super) fn object<T: Object>(fault: Fault, what: &str) -> Self {
         let expected = T::KIND.name();
         let (kind, text) = match fault {

@@ -41,7 +41,7 @@ enum Content {
     String(ArenaText),
     Array(Box<[JsonNode]>),
     /// An object, as members in their original order. If several members have the same name, the
-    /// last one counts.
+    /// last member counts.
     Object(Box<[(ArenaText, JsonNode)]>),
 }
 
@@ -323,8 +323,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that both are NULL or can be written to, and that the text has
-    // its length.
+    // SAFETY: the header requires that `out` and `err` are NULL or can be written to, and that the
+    // text has its length.
     unsafe {
         giving(out, err, || {
             let document = Document::parse(payload(text, len, "text")?)?;
@@ -333,14 +333,15 @@ pub unsafe extern "C" fn mcplink_json_parse(
     }
 }
 
-/// Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
+/// Frees a document that the caller owns, such as a document that mcplink_json_parse or
+/// mcplink_client_stats returned. All its nodes are invalid afterwards.
 ///
-/// document: the document; may be NULL. Do not pass a node that another function returned. Since
-/// 0.1.
+/// document: the document; may be NULL. Do not pass a node of a document, such as the node that
+/// mcplink_json_get returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
-    // SAFETY: the header requires a document of this library, freed once; as such it was made.
+    // SAFETY: the header requires a node of this library; a document is freed once.
     let freed = unsafe { tagged(document) }.and_then(Tagged::disown);
     match freed {
         // SAFETY: C owned the node, so it is the root of a document that `into_raw` made.
@@ -389,8 +390,8 @@ pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) ->
 /// Returns a member of an object.
 ///
 /// object: a node or NULL.
-/// key: the name of the member. If several members have this name, the function returns the last
-/// one.
+/// key: the name of the member. If several members have this name, the function returns the value
+/// of the last member.
 /// Returns: a node of the same document; NULL when the object has no such member. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -507,7 +508,7 @@ pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut
         _ => None,
     });
     if let Some(number) = number.filter(|_| !out.is_null()) {
-        // SAFETY: the header requires that it can be written to.
+        // SAFETY: the header requires that `out` can be written to.
         unsafe { out.write(number) };
     }
     number.is_some()
@@ -540,7 +541,7 @@ pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bo
     unsafe { get(node) }.is_some_and(|node| node.is_true())
 }
 
-/// Returns a value as JSON text, without white space.
+/// Returns a value as compact JSON text: without white space outside of strings.
 ///
 /// node: a node or NULL.
 /// Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.

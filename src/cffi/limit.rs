@@ -30,8 +30,8 @@ pub enum mcplink_limit {
     /// The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
     /// thread, and further requests wait for a free thread. The client with the fewest running
     /// handlers gets the next free thread. One client may use all threads; other clients then use
-    /// the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients without a
-    /// session share these threads for their tasks.
+    /// reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
+    /// without a session share these threads for their tasks.
     MCPLINK_LIMIT_WORKERS = 907,
     /// The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
     /// The next notification is dropped.
@@ -54,9 +54,9 @@ pub enum mcplink_limit {
     /// used responses are evicted.
     MCPLINK_LIMIT_CACHED_BYTES = 913,
     /// The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
-    /// of a server may hold while other clients need some too. Default: 50. A client that is alone
-    /// may hold everything except the reserve. For connections, threads of requests and sessions
-    /// see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+    /// of a server may use while other clients need them too. Default: 50. A client that is alone
+    /// may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
+    /// connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 914,
     /// The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
     /// that use little of them. Default: 12. With 0, nothing is reserved.

@@ -30,9 +30,9 @@ pub enum mcplink_log_level {
     MCPLINK_LOG_ERROR = 1104,
     /// Critical conditions.
     MCPLINK_LOG_CRITICAL = 1105,
-    /// Action must be taken at once.
+    /// Conditions that require action at once.
     MCPLINK_LOG_ALERT = 1106,
-    /// The system is unusable.
+    /// Conditions that make the system unusable.
     MCPLINK_LOG_EMERGENCY = 1107,
 }
 
@@ -57,13 +57,13 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 }
 
 /// Receives a log record of the library, for example about a protocol error of a peer or a failed
-/// handler.
+/// handler. The callback runs on any thread, also on several at once, and must be quick.
 ///
-/// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
-/// "transport", "server", "client", "http", "auth", "handle" for a mistake of the host with an
-/// object, or "library" for a bug of this library; later versions may add more. text: usually one
-/// line. Both texts are valid until the callback returns. The callback runs on any thread, also on
-/// several at once, and must be quick.
+/// level: one of enum mcplink_log_level.
+/// target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
+/// "auth", "handle" for an argument that is no object of the expected type, or "library" for a bug
+/// of this library; later versions may add more. Valid until the callback returns.
+/// text: usually one line; valid until the callback returns.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -84,7 +84,7 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Makes a log hook; returns `None` without a callback. Then the level means nothing.
+    /// Makes a log hook. Without a callback, returns `None` and ignores the level.
     pub(super) fn new(
         level: i32,
         callback: mcplink_log_fn,
@@ -156,8 +156,8 @@ pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
     _ = catch_unwind(AssertUnwindSafe(|| tell(None, 0, &record)));
 }
 
-/// Logs that C passed something that is no `T`. For functions that can't return a failure, such as
-/// getters. NULL is not logged: getters accept it.
+/// Logs that C passed an argument that is no `T`. Functions that can't return a failure, such as
+/// getters, call this function. NULL is not logged, because getters accept NULL.
 pub(super) fn fault<T: Object>(fault: Fault) {
     if fault != Fault::Null {
         let failure = Failure::object::<T>(fault, "the argument");

@@ -1,6 +1,6 @@
 //! The C interface: the implementation of `include/mcplink.h`.
 //!
-//! This layer has no protocol logic. Each function checks what C passes, calls the Rust API, and
+//! This layer has no protocol logic. Each function checks its arguments, calls the Rust API, and
 //! wraps the result in C objects. The doc comments of exported items are written for C readers,
 //! because cbindgen copies them into the header.
 //!

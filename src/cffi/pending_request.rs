@@ -18,7 +18,7 @@ pub(super) enum Call {
     Resource(ResourceCall, &'static Ways<ResourceCall>),
     Prompt(PromptCall, &'static Ways<PromptCall>),
     Completion(CompletionCall, &'static Ways<CompletionCall>),
-    /// A request of a custom method of the host, on a server.
+    /// A request that a server received for a custom method of the host.
     Method(Responder),
     /// A request from a server to a client.
     Question(Question),

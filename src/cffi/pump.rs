@@ -42,7 +42,8 @@ impl Handled for mcplink_pump_t {
         self.queue.set_notify(None);
     }
 
-    /// Does nothing: the queued callbacks belong to other handles. When such a handle is freed, its
+    /// Removes the notify function, and wakes a thread that waits for the pump. The queued
+    /// callbacks remain, because they belong to other handles. When such a handle is freed, its
     /// callbacks are run.
     fn close(&self) {
         self.begin_close();
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn mcplink_pump_new(
     out: *mut *mut mcplink_pump_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that both are NULL or can be written to.
+    // SAFETY: the header requires that `out` and `err` are NULL or can be written to.
     unsafe {
         giving(out, err, || {
             Ok(into_raw(mcplink_pump_t {
@@ -94,8 +95,8 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
 /// pump: the pump.
 /// Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
 /// never read or close it. The descriptor stays readable until the pump is empty, so a program may
-/// dispatch in parts. Sometimes the descriptor is readable although the pump is empty. Threads:
-/// any. Blocks: no. Since 0.1.
+/// dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
+/// empty. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {

@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Event,
     /// A handler of a request from the peer. The peer waits for the answer.
     Question,
-    /// A callback that must not get lost: the end or progress of a call, or a handler.
+    /// A callback that is never dropped: the end or progress of a call, or a handler.
     Call,
 }
 
@@ -60,8 +60,8 @@ struct State {
     jobs: VecDeque<Job>,
     /// The thread that dispatches the queue at the moment.
     dispatcher: Option<ThreadId>,
-    /// The thread to which the queue belongs: the last thread that dispatched the queue. Before the
-    /// first dispatch it is the thread that made the pump.
+    /// The thread to which the queue belongs: the last thread that dispatched the queue or, before
+    /// the first dispatch, the thread that made the pump.
     home: Option<ThreadId>,
     /// The number of the handle whose job the dispatching thread runs.
     running: Option<u64>,

@@ -16,7 +16,7 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::protocol::{LogLevel, LogRecord};
 
-/// The first refusal of a settings object. It is empty while no setter was refused.
+/// The failure of the first refused setter of a settings object. Empty while no setter was refused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusal(OnceLock<Failure>);
 
@@ -29,7 +29,7 @@ impl Refusal {
         }
     }
 
-    /// Stores a refusal, unless an earlier refusal is stored.
+    /// Stores the failure of a refused setter, unless an earlier failure is stored.
     fn remember(&self, failure: &Failure) {
         _ = self.0.set(failure.clone());
     }
@@ -75,8 +75,8 @@ pub(super) trait Settings: Object {
     }
 }
 
-/// Runs a setter on an object that C passes. `setter` is the name of the C function; the error text
-/// of a refusal begins with it.
+/// Runs a setter on an object that C passes. `setter` is the name of the C function. The error text
+/// of a refusal contains this name.
 ///
 /// # Safety
 ///
@@ -101,7 +101,8 @@ pub(super) unsafe fn set<T: Settings>(
     plain(|| outcome)
 }
 
-/// Logs the failure of a setter that got no object of its kind, and returns the status.
+/// Logs the failure of a setter to which C passed NULL or an object of another kind. Returns the
+/// status of the failure.
 pub(super) fn refused(target: &str, setter: &str, failure: Failure) -> mcplink_status_t {
     let failure = failure.context(setter);
     tell(None, target, &failure);

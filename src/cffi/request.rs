@@ -70,9 +70,9 @@ impl mcplink_request_t {
         }
     }
 
-    /// Makes the request that a handler reads from the pending request `call`. Returns `None` for
-    /// requests of a server to a client, and for requests of custom methods, which are made with
-    /// [`new`](Self::new) and [`from`](Self::from).
+    /// Makes the request object for a handler, with the data of the pending request `call`. Returns
+    /// `None` for requests of a server to a client, and for requests of custom methods, which are
+    /// made with [`new`](Self::new) and [`from`](Self::from).
     pub(super) fn of(call: &Call) -> Option<Self> {
         let context = call.context()?;
         let mut request = Self::new(context.method(), context.params());
@@ -173,8 +173,8 @@ fn written(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Returns the request that C passes; `None` for NULL, for an object of another kind and for a
-/// stale handle, which are logged.
+/// Returns the request that C passes. Returns `None` for NULL, for an object of another kind and
+/// for a stale handle. The last two are logged.
 ///
 /// # Safety
 ///
@@ -213,8 +213,8 @@ pub unsafe extern "C" fn mcplink_request_args(
 ///
 /// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the params have no C
-/// representation. That is only possible for resources: other requests with these params are
-/// refused without running the handler. Threads: any. Since 0.1.
+/// representation. Only the handler of a resource can get NULL for this reason: other requests with
+/// such params are refused before the handler runs. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_params(
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request
     unsafe { find(request) }.map_or(0, |request| request.session)
 }
 
-/// Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
+/// Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
 /// the HTTP request sets the principal. Without HTTP, the principal is set when the session is
 /// made.
 ///

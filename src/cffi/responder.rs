@@ -45,7 +45,7 @@ pub struct mcplink_responder_t {
     process: Process,
     cancel: CancelToken,
     slot: Mutex<Slot>,
-    /// Values that were returned to the host. They stay valid as long as the responder.
+    /// JSON values that were returned to the host, and that stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnCancel>>,
 }
@@ -64,7 +64,7 @@ struct Slot {
     /// or sent twice.
     answer: Option<Box<dyn FnOnce(Call) + Send>>,
     /// The reason why the answer could not be delivered. A second attempt to answer returns this
-    /// reason.
+    /// reason if it is `Closed` or `Cancelled`, and otherwise `State`.
     lost: Option<ErrorKind>,
 }
 
@@ -213,7 +213,7 @@ impl mcplink_responder_t {
         closed.err().unwrap_or(failure)
     }
 
-    /// Returns a value as a JSON node that is valid as long as the responder.
+    /// Parses `json`, and returns its root node, which is valid as long as the responder.
     fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
         let mut all = self.shown.lock();
         if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {
@@ -506,8 +506,8 @@ pub unsafe extern "C" fn mcplink_responder_ask(
     answer: *mut *const mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments: text with its length, places that can be written
-    // to, a responder of this library.
+    // SAFETY: the header requires valid arguments: text with its length, pointers that can be
+    // written to, a responder of this library.
     unsafe {
         ffi(err, || {
             if !answer.is_null() {

@@ -64,7 +64,7 @@ pub enum mcplink_content_kind {
     MCPLINK_CONTENT_RESOURCE = 305,
     /// The binary contents of a resource that was read.
     MCPLINK_CONTENT_BLOB = 306,
-    /// A kind that this library does not know: see the member "type".
+    /// A content block of a kind that this library does not know: see the member "type".
     MCPLINK_CONTENT_OTHER = 307,
 }
 
@@ -74,7 +74,7 @@ use mcplink_content_kind as Kind;
 enum Model {
     /// Any JSON: the result is not checked.
     Any,
-    /// The result type of this method.
+    /// The result type of the method with this name.
     Of(&'static str),
     /// A list, with a description of each invalid entry that was left out of the list.
     List(Vec<Misfit>),
@@ -212,7 +212,7 @@ impl mcplink_result_t {
     }
 
     /// Returns the array with the content of a tool result, the contents of a resource, or the
-    /// messages of a prompt. The flag is true for messages.
+    /// messages of a prompt. The returned flag is true for the messages of a prompt.
     fn blocks(&self) -> Option<(&mcplink_json_t, bool)> {
         let is_list = |node: &&JsonNode| node.is_array();
         let plain = self.member("content").filter(is_list);
@@ -522,7 +522,7 @@ pub unsafe extern "C" fn mcplink_result_content_bytes(
         unsafe { get(result) }.and_then(|result| result.bytes(index))
     });
     if !len.is_null() {
-        // SAFETY: the header requires that it can be written to.
+        // SAFETY: the header requires that `len` can be written to.
         unsafe { len.write(bytes.map_or(0, <[u8]>::len)) };
     }
     bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())

@@ -13,7 +13,7 @@ use super::user::{UserData, mcplink_destroy_fn};
 ///
 /// level: the least severe level to report, one of enum mcplink_log_level.
 /// callback: called on any thread, also on several at once; it must be quick. NULL removes the
-/// hook, whatever level is.
+/// hook; level is then ignored.
 /// user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
 /// removed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.

@@ -17,7 +17,7 @@ pub enum mcplink_status {
     MCPLINK_TOOL_ERROR = 1,
     /// The answer has not arrived yet.
     MCPLINK_PENDING = 2,
-    /// An argument is invalid. Calling the function again with this value fails too.
+    /// An argument is invalid. A repeated call with the same argument fails too.
     MCPLINK_E_INVALID = -1,
     /// The function may not be called in the current state of the object.
     MCPLINK_E_STATE = -2,
@@ -51,8 +51,8 @@ pub enum mcplink_status {
     MCPLINK_E_FORKED = -15,
     /// A bug in this library: the library panicked.
     MCPLINK_E_PANIC = -16,
-    /// A failure of the host. The library never creates this status: a callback returns it, and the
-    /// library passes it through unchanged.
+    /// A failure of the host. Callbacks may return this status, and no function of the library
+    /// returns it.
     MCPLINK_E_USER = -17,
 }
 

@@ -1,4 +1,4 @@
-//! Functions for long-running handlers: tasks, and closing the SSE stream meanwhile.
+//! Functions for long-running handlers: tasks, and closing the SSE stream of a long call.
 
 use super::entry::{ffi, need, plain};
 use super::error::mcplink_error_t;
@@ -24,8 +24,8 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
     responder: *mut mcplink_responder_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments: a responder of this library, a place that can be
-    // written to.
+    // SAFETY: the header requires valid arguments: a responder of this library, a pointer that can
+    // be written to.
     unsafe {
         ffi(err, || {
             let responder = need(responder, "responder")?;
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
 
 /// Closes the SSE stream on which the call is answered, and makes the client reconnect for the
 /// answer. So a long call needs no open connection. Messages that are sent before the client
-/// reconnects are stored, up to mcplink_http_options_set_kept_events.
+/// reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
 ///
 /// The function does nothing if a client can't reconnect: on other transports, and in revisions
 /// other than 2025-11-25.

@@ -71,14 +71,14 @@ impl fmt::Debug for Text {
     }
 }
 
-/// An arena of texts. The texts are stored one behind the other and freed together.
+/// An arena of texts. The texts are stored one after the other and freed together.
 ///
 /// **Invariant:** the texts never exceed the capacity that was reserved at the start. Otherwise the
 /// buffer would be reallocated, and every [`ArenaText`] would dangle.
 pub(super) struct Texts(String);
 
 /// One text of a [`Texts`] arena, with a terminating NUL. The text is valid as long as the arena.
-/// The owner must keep the text and the arena together.
+/// Code that stores the text must also store the arena.
 pub(super) struct ArenaText(NonNull<str>);
 
 // SAFETY: the pointer refers to text that never changes.

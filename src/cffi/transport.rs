@@ -19,7 +19,8 @@ use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::Stream;
 
-/// The maximum number of bytes that were fed and are not read yet.
+/// The maximum number of bytes that were fed and are not read yet. If all fed bytes are read, one
+/// feed may be longer.
 const MAX_FED: usize = 16 << 20;
 
 /// A transport of the host, for example over the host's own sockets, a web view, or a serial line.
@@ -70,7 +71,8 @@ struct State {
     close: mcplink_transport_fn,
     room: mcplink_transport_fn,
     bytes: VecDeque<u8>,
-    /// True if bytes were refused since the host was last notified that there is room.
+    /// True if bytes were refused since the host was last notified that the transport accepts
+    /// bytes.
     refused: bool,
     /// `None` until the input ends. The inner value is the reason if the input failed, and `None`
     /// if the peer closed the connection normally.
@@ -149,7 +151,7 @@ impl Pipe {
         self.fed.notify_all();
     }
 
-    /// Blocks until bytes were fed, and reads them.
+    /// Blocks until bytes were fed, and reads them. Returns 0 at the end of the input.
     fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut state = self.state.lock();
         let count = loop {
@@ -255,8 +257,8 @@ impl io::Write for End {
     }
 }
 
-/// Opens the connection of a host's transport when the connection is needed. If the host has freed
-/// the transport by then, opening the connection fails.
+/// A reference to a host's transport, which makes the connection when a client or session needs it.
+/// If the host has freed the transport by then, making the connection fails.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Pipe>);
 
@@ -340,8 +342,8 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
     unsafe { changing(transport, |state| state.send = callback) }
 }
 
-/// Sets a function that is called when this side has ended the connection: nothing more is sent or
-/// read. The connection ends when the client or session that uses it is closed, after
+/// Sets a function that is called when the library has ended the connection: nothing more is sent
+/// or read. The connection ends when the client or session that uses it is closed, after
 /// mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
 ///
 /// transport: the transport.
@@ -364,8 +366,8 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
 /// mcplink_transport_feed returned MCPLINK_E_LIMIT.
 ///
 /// transport: the transport.
-/// callback: called once after each refusal, on the reader thread; it may feed bytes. NULL for no
-/// callback.
+/// callback: called once after one or more refusals, when at most 8 MiB are still queued. The
+/// callback runs on the reader thread, and may feed bytes. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -382,11 +384,11 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 ///
 /// transport: the transport.
 /// bytes, len: the bytes, which are copied.
-/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: then none of these
-/// bytes was accepted, so feed the same bytes again later, see mcplink_transport_set_room;
-/// MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads:
-/// any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
-/// 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
+/// MiB: then none of these bytes was accepted, so feed the same bytes again later, see
+/// mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
+/// connection has ended. Threads: any, before and after the connection is made; the caller must
+/// feed the bytes in order. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -396,8 +398,7 @@ pub unsafe extern "C" fn mcplink_transport_feed(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header requires a transport of this library, and that so many bytes are
-        // there.
+        // SAFETY: the header requires a transport of this library, and bytes with their length.
         let (transport, bytes) = unsafe { (enter(transport, "transport")?, fed(bytes, len)?) };
         transport.pipe.feed(bytes)?;
         Ok(mcplink_status::MCPLINK_OK)
@@ -482,7 +483,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// The user data of the callbacks in these tests. Records what the callbacks observe.
+    /// The user data of the callbacks in these tests. Records the calls of the callbacks.
     #[derive(Default)]
     struct Host {
         freed: AtomicBool,

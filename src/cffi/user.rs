@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Releases the user data of a callback. The function runs exactly once: when the callback is
-/// replaced, when its owner is freed, or at once when the callback can't be registered.
+/// replaced, when the object with which it was registered is freed, or at once when the callback
+/// can't be registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
 /// The `user` pointer of a callback, with its destructor. Every function that registers a callback
@@ -62,8 +63,8 @@ impl<F> Hook<F> {
 }
 
 thread_local! {
-    /// The handles that this thread is inside of: the thread runs one of their callbacks, or one of
-    /// their functions.
+    /// The numbers of the handles that this thread is inside: the thread runs a callback or a
+    /// function of each of these handles.
     static INSIDE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -46,7 +46,7 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 /// MCPLINK_E_UNSUPPORTED.
 ///
 /// feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
-/// on servers) or "validation"; "http" for both halves of HTTP.
+/// on servers) or "validation"; "http" for clients and servers over HTTP together.
 /// Returns: true if the build has the feature; false for NULL and unknown names. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -24,7 +24,7 @@ pub struct mcplink_writer_t {
     open: Vec<Open>,
     /// True once the JSON value is complete.
     whole: bool,
-    /// The first error of a step.
+    /// The error of the first step that failed.
     fault: Option<Error>,
 }
 
@@ -75,7 +75,7 @@ impl Writer {
                 }
             }
         }
-        // A nested value does not complete the outermost one.
+        // A nested value does not complete the outermost value.
         self.whole = self.open.is_empty();
         Ok(())
     }
@@ -184,7 +184,8 @@ pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
     unsafe { free(writer) }
 }
 
-/// Clears the text and the error, and keeps the memory for the next value.
+/// Resets a writer: clears its text and its error, and keeps the allocated memory for the next
+/// value.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK. Since 0.1.
@@ -412,8 +413,8 @@ pub unsafe extern "C" fn mcplink_writer_finish(
     out: *mut mcplink_str_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that all are NULL, or objects of this library, or can be written
-    // to.
+    // SAFETY: the header requires a writer of this library, and that `out` and `err` are NULL or
+    // can be written to.
     unsafe {
         ffi(err, || {
             if out.is_null() {

@@ -105,7 +105,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles elicitation by form (`elicitation/create`), and declares the capability.
+    /// Sets the handler for elicitation by form (`elicitation/create`), and declares the
+    /// capability.
     ///
     /// The handler decides how to show the form. The handler should show the name of the
     /// [requesting server](Requester::server_name) and a way to decline.
@@ -123,15 +124,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles elicitation by URL (`elicitation/create` with a URL), and declares the capability.
-    /// Since 2025-11-25.
+    /// Sets the handler for elicitation by URL (`elicitation/create` with a URL), and declares the
+    /// capability. Since 2025-11-25.
     ///
     /// The library neither opens nor resolves the URL. The handler must show the whole URL, with
     /// its [host name](ElicitRequestURLParams::host) and its [suspicious
-    /// parts](ElicitRequestURLParams::doubts), and ask the user before it opens the URL. The
-    /// browser must be one that neither the client nor the model can inspect. Accepting means that
-    /// the user agreed to open the URL, not that the interaction is complete. Threads and timeouts
-    /// are those of [`on_elicit`](Self::on_elicit).
+    /// parts](ElicitRequestURLParams::doubts), and ask the user before it opens the URL. The URL
+    /// must be opened in a browser that neither the client nor the model can inspect. Accepting
+    /// means that the user agreed to open the URL, not that the interaction is complete. The
+    /// handler runs on the same threads as the handler of [`on_elicit`](Self::on_elicit), and
+    /// pauses the timeout in the same way.
     ///
     /// Spec: Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
     pub fn on_elicit_url(
@@ -147,8 +149,8 @@ impl ClientBuilder {
     /// no handler.
     ///
     /// The notification exists only in 2025-11-25, and servers need not send it. A notification is
-    /// ignored if this client never received its id, or if the elicitation is already complete. A
-    /// URL may arrive in [`on_elicit_url`](Self::on_elicit_url) or in an error that
+    /// ignored if this client never received the elicitation, or if the elicitation is already
+    /// complete. A URL may arrive in [`on_elicit_url`](Self::on_elicit_url) or in an error that
     /// [requires](crate::schema::URLElicitationRequiredError) an elicitation. After such an error,
     /// this handler can repeat the call.
     pub fn on_elicitation_complete(
@@ -159,8 +161,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles sampling requests (`sampling/createMessage`), and declares the capability. Threads
-    /// and timeouts are those of [`on_elicit`](Self::on_elicit).
+    /// Sets the handler for sampling requests (`sampling/createMessage`), and declares the
+    /// capability. The handler runs on the same threads as the handler of
+    /// [`on_elicit`](Self::on_elicit), and pauses the timeout in the same way.
     ///
     /// If the tool uses and the tool results in a request do not match, the request is refused
     /// before the handler runs.
@@ -186,23 +189,24 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether sampling requests may contain tools for the model, and declares the capability.
-    /// Defaults to no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
+    /// Sets whether sampling requests may contain tools for the model. If so, the client declares
+    /// this capability. Defaults to no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
     pub fn sampling_tools(mut self, allowed: bool) -> Self {
         self.inputs.sampling_tools = allowed;
         self
     }
 
     /// Sets whether the handler of [`on_sample`](Self::on_sample) adds the requested context
-    /// (`includeContext`), and declares the capability. Defaults to no. Since 2025-11-25;
-    /// deprecated by the protocol.
+    /// (`includeContext`). If so, the client declares this capability. Defaults to no. Since
+    /// 2025-11-25; deprecated by the protocol.
     pub fn sampling_context(mut self, honoured: bool) -> Self {
         self.inputs.sampling_context = honoured;
         self
     }
 
-    /// Handles requests for roots (`roots/list`): the files and directories that the server may
-    /// work in. Declares the capability. Threads are those of [`on_elicit`](Self::on_elicit).
+    /// Sets the handler for requests for roots (`roots/list`), and declares the capability. Roots
+    /// are the files and directories that the server may work in. The handler runs on the same
+    /// threads as the handler of [`on_elicit`](Self::on_elicit).
     ///
     /// The handler runs for each request, so that it can return the roots that the user currently
     /// shares. After a change, [`Client::roots_changed`] notifies a legacy server. If
@@ -220,8 +224,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets capabilities in addition to those of the registered handlers. Defaults to no additional
-    /// capabilities. Each capability that is declared here needs its handler: see
+    /// Sets capabilities that the client declares in addition to those of its handlers. Defaults to
+    /// no additional capabilities. Each capability that is declared here needs its handler: see
     /// [`on_request`](Self::on_request).
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
@@ -242,8 +246,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Accepts tasks: a server may answer a tool call with a task. [`Client::call_tool`] polls the
-    /// task until its result is available. Declares the extension `io.modelcontextprotocol/tasks`.
+    /// Allows servers to answer a tool call with a task. [`Client::call_tool`] then polls the task
+    /// until its result is available. Declares the extension `io.modelcontextprotocol/tasks`.
     /// Defaults to no.
     ///
     /// Since 2026-07-28. In 2025-11-25 a client decides for each call: see
@@ -265,11 +269,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the known era of the server, from [`Client::era`] of an earlier connection. By default
-    /// the client detects the era.
+    /// Sets the era of the server, as [`Client::era`] returned it for an earlier connection. By
+    /// default the client detects the era.
     ///
-    /// A known era saves the probe. The era is only a hint: if the server names other revisions, or
-    /// refuses over HTTP, the client uses the era that the server supports.
+    /// With this setting the client sends no probe (`server/discover`). The era is only a hint: if
+    /// the server names other revisions, or refuses over HTTP, the client uses the era that the
+    /// server supports.
     pub fn era(mut self, era: Era) -> Self {
         self.era = Some(era);
         self
@@ -282,13 +287,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits how long a server may take to answer the probe after reading it. A server that does
+    /// Limits how long a server may take to answer the probe after it has read the probe. The probe
+    /// is the `server/discover` request with which the client detects the era. A server that does
     /// not answer in time is treated as a legacy server. Defaults to 5 s.
     ///
-    /// The probe may use at most half of the remaining connect time, with two exceptions. A child
+    /// The probe may use at most half of the remaining connect time, with three exceptions. A child
     /// process that has read nothing is still starting, and may use all of the connect time. An
-    /// HTTP server may also use all of the connect time. If the transport cannot report whether the
-    /// probe was read, the timeout starts when the probe is sent.
+    /// HTTP server may also use all of the connect time. If no legacy revision is allowed, only
+    /// this timeout limits the probe. If the transport cannot report whether the probe was read,
+    /// the timeout starts when the probe is sent.
     ///
     /// A discovery result that arrives later, during initialization, still counts. If the client
     /// concluded the era only from a missing answer, the era is not [remembered](Self::era_memory).
@@ -298,7 +305,8 @@ impl ClientBuilder {
     }
 
     /// Limits the total time of connecting. This includes every message and every start of the
-    /// server. Defaults to 60 s. After this time connecting fails with [`ErrorKind::Timeout`].
+    /// server, but not the time that a user takes for a login. Defaults to 60 s. After this time
+    /// connecting fails with [`ErrorKind::Timeout`].
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -421,11 +429,11 @@ impl ClientBuilder {
     ///
     /// A schema is known after [`list_tools`](Client::list_tools) or
     /// [`tool_pages`](Client::tool_pages) has returned it. The schema becomes unknown when the
-    /// server announces that its tools have changed, or when the server is lost. If the output
-    /// schema of a tool is unusable, a call of the tool fails before it is sent. A result that does
-    /// not match the schema, or lacks structured content, fails with [`ErrorKind::Protocol`].
-    /// [`Error::result`] returns the failed result. Results that report a tool error are not
-    /// checked.
+    /// server announces that its tools have changed, or when the connection to the server ends. If
+    /// the output schema of a tool is unusable, a call of the tool fails before it is sent. A
+    /// result that does not match the schema, or lacks structured content, fails with
+    /// [`ErrorKind::Protocol`]. [`Error::result`] returns the failed result. Results that report a
+    /// tool error are not checked.
     ///
     /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
@@ -440,15 +448,17 @@ impl ClientBuilder {
         self
     }
 
-    /// Restarts a lost server and negotiates again. Defaults to no restart. Requires a transport
-    /// that can create [another](Transport::again) transport with the same settings, such as a
-    /// child process.
+    /// Sets the policy by which the client restarts the server and negotiates again, when the
+    /// connection ends unexpectedly, for example because the child process crashed. Defaults to no
+    /// restart. Requires a transport that can create [another](Transport::again) transport with the
+    /// same settings, such as a child process.
     ///
-    /// Calls in flight when the server is lost fail with [`ErrorKind::Closed`]. [`Error::was_sent`]
-    /// shows whether such a call may have had an effect. Calls that were not sent wait for the new
-    /// server, within their deadline. [Subscriptions](super::Subscription) are renewed and receive
+    /// Calls that are in flight when the connection ends fail with [`ErrorKind::Closed`].
+    /// [`Error::was_sent`] shows whether such a call may have had an effect. Calls that were not
+    /// sent wait for the restarted server, within their deadline.
+    /// [Subscriptions](super::Subscription) are renewed and receive
     /// [`Event::EverythingChanged`](super::Event::EverythingChanged). [`Client::capabilities`] and
-    /// similar methods then return the new server's values.
+    /// similar methods then return the values of the restarted server.
     ///
     /// Spec: Transports, stdio, "Unexpected Termination" (2026-07-28).
     pub fn restart(mut self, restart: Restart) -> Self {
@@ -459,11 +469,11 @@ impl ClientBuilder {
     /// Sets a hook for connection events. Defaults to no hook; the events are also logged.
     ///
     /// With [`restart`](Self::restart) the hook runs on the restarting thread, which waits until
-    /// the hook returns. Events are reported one at a time and in order. Without restarts, a lost
-    /// server is reported as [`ConnectionEvent::GivenUp`], on a thread of the connection. A close
-    /// by the client itself is not reported.
+    /// the hook returns. Events are reported one at a time and in order. Without restarts, the
+    /// unexpected end of the connection is reported as [`ConnectionEvent::GivenUp`], on a thread of
+    /// the connection. A close by the client itself is not reported.
     ///
-    /// If the hook calls the server while the server is lost, the call fails at once.
+    /// If the hook calls the server while the server is not connected, the call fails at once.
     pub fn on_connection_event(
         mut self,
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
@@ -472,9 +482,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Pings a silent server. If the server does not answer, the connection is closed, or the
-    /// server is [restarted](Self::restart). Defaults to no pings: the end of a child process, or
-    /// of a socket, is detected without pings.
+    /// Sets that the client pings a silent server. If the server does not answer, the connection is
+    /// closed, or the server is [restarted](Self::restart). Defaults to no pings: the end of a
+    /// child process, or of a socket, is detected without pings.
     ///
     /// Since 2026-07-28 there is no `ping`. A modern server gets `server/discover`, which every
     /// modern server supports. The setting requires a transport whose receiver can wait with a time
@@ -511,9 +521,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Cancels connecting when `token` is cancelled, from any thread. [`connect`](Self::connect)
-    /// then fails with [`ErrorKind::Cancelled`], in the worst case after a second or two. By
-    /// default connecting cannot be cancelled.
+    /// Sets the token with which any thread can cancel connecting. When the token is cancelled,
+    /// [`connect`](Self::connect) fails with [`ErrorKind::Cancelled`], in the worst case after a
+    /// second or two. By default connecting cannot be cancelled.
     ///
     /// A started server is ended before `connect` returns. There is one exception: some steps, for
     /// example a DNS lookup or a TCP connect, cannot be interrupted. Then `connect` returns first,

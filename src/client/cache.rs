@@ -11,10 +11,13 @@
 //! connections have the same server if address, revision and description are equal. If a server is
 //! replaced by another server, the responses of the replaced server are not used.
 //!
-//! **Invariant:** a fetch is noted before its request is sent. The fetch stays noted until its
-//! response is cached or the fetch is given up. A change removes the affected entries *and* fetches
-//! under one lock. Changes are processed on the reading thread, before any later message. So a
-//! response that was created before a change is never cached after the change was reported.
+//! A *fetch* is a request in flight whose response may be cached.
+//!
+//! **Invariant:** a fetch is noted in the store before its request is sent. The fetch stays noted
+//! until its response is cached or the fetch is given up. A change removes the affected entries
+//! *and* fetches under one lock. Changes are processed on the reading thread, before any later
+//! message. So a response that was created before a change is never cached after the change was
+//! reported.
 //!
 //! **Lock order:** the store's lock before a client's `scope`, so that no fetch is noted for a
 //! server that was lost. No message is sent and no user code runs under either lock.
@@ -119,14 +122,14 @@ pub(super) struct ClientCache {
     cache: ResponseCache,
     /// The number of this client among the clients that share the cache.
     number: u64,
-    /// The server of the connection and the principal. `None` if there is no connection; the cache
-    /// is then unused.
+    /// The server of the client's connection, and the client's principal. `None` if there is no
+    /// connection; the cache is then unused.
     scope: Mutex<Option<KeyScope>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-/// The server of the connection, and the principal of the requests, as parts of cache keys.
+/// The server and the principal of a connection, as parts of cache keys.
 #[derive(Clone)]
 struct KeyScope {
     server: Arc<str>,
@@ -148,7 +151,7 @@ impl KeyScope {
     }
 }
 
-/// The result of a lookup.
+/// The result of a lookup in the cache.
 pub(super) enum Looked {
     /// The response is cached. The value is the result as JSON text.
     Found(Arc<String>),
@@ -236,14 +239,14 @@ impl ClientCache {
         });
     }
 
-    /// Removes all cached responses of the server. Responses to requests in flight will not be
-    /// cached either, because everything may have changed.
+    /// Removes all cached responses of the client's server, because everything may have changed.
+    /// Responses to requests in flight will not be cached either.
     pub(super) fn empty(&self) {
         self.changed(None);
     }
 
-    /// Removes the cached responses of a lost server. The cache is unused until the client knows
-    /// the next server.
+    /// Removes the cached responses of the client's server, because the connection ended. The cache
+    /// is unused until the client knows the next server.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
         if let Some(scope) = self.scope.lock().take() {
@@ -263,8 +266,8 @@ impl ClientCache {
         }
     }
 
-    /// Looks up the cached response to a request. If there is no fresh response, notes a fetch for
-    /// the request.
+    /// Looks up the cached response to a request. If there is no fresh response, records in the
+    /// store that the request is about to be sent, so that its response may be cached.
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
         // The authorizer may be host code, so it runs before any lock is taken.
@@ -328,8 +331,8 @@ pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) ->
     text
 }
 
-/// A fetch: a request in flight whose response may be cached. Dropping the fetch gives the fetch
-/// up: its response will not be cached.
+/// A fetch: a request in flight whose response may be cached. If the fetch is dropped, its response
+/// will not be cached.
 pub(super) struct Fetch {
     store: Arc<Mutex<Store>>,
     /// The number of this request in the store, and the key under which its response is cached if
@@ -361,7 +364,7 @@ impl Fetch {
 pub(super) enum Fetched {
     /// The response is from the cache.
     Cached(Arc<String>),
-    /// The response is from the server. If there is a fetch, the response may be cached.
+    /// The response is from the server. The fetch is `None` if the response must not be cached.
     New(RawResult, Option<Fetch>),
 }
 

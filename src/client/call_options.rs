@@ -25,7 +25,7 @@ use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 #[derive(Default)]
 #[must_use]
 pub struct CallOptions<'a> {
-    /// The options of each request of the call.
+    /// The options that apply to each request of the call.
     pub(super) request: RequestOptions<'a>,
     /// The members of `_meta` that were set with [`meta`](Self::meta).
     pub(super) meta: JsonObject,
@@ -58,21 +58,21 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Waits without a timeout. The call still returns when it is cancelled or the connection
-    /// closes.
+    /// Removes both timeouts of the call. The call still returns when it is cancelled or the
+    /// connection closes.
     pub fn no_timeout(mut self) -> Self {
         self.request = self.request.no_timeout();
         self
     }
 
-    /// Ends the call when the token is cancelled.
+    /// Sets the token with which any thread can cancel the call.
     pub fn cancel_with(mut self, token: &CancelToken) -> Self {
         self.request = self.request.cancel_with(token);
         self
     }
 
-    /// Runs `callback` for each progress message of the call. The callback runs on the calling
-    /// thread, in the order of arrival, before the call returns.
+    /// Sets a callback for the progress messages of the call. The callback runs once for each
+    /// message, on the calling thread, in the order of arrival, before the call returns.
     pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'a) -> Self {
         self.request = self.request.on_progress(callback);
         self
@@ -87,8 +87,8 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Requests log messages of at least this level while the call runs. By default no log messages
-    /// are requested.
+    /// Sets the minimum level of the log messages that the server sends while the call runs. By
+    /// default no log messages are requested.
     ///
     /// Servers of revisions before 2026-07-28 do not receive this option. For them use
     /// [`Client::set_log_level`](super::Client::set_log_level).
@@ -98,8 +98,8 @@ impl<'a> CallOptions<'a> {
         self.meta(meta_key::LOG_LEVEL, level.as_str())
     }
 
-    /// Sends a trace context with the call. A `_meta` member that the trace context lacks stays
-    /// unchanged.
+    /// Sets the trace context that is sent with the call. A `_meta` member that the trace context
+    /// lacks stays unchanged.
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to peers of earlier
     /// revisions too.
@@ -110,8 +110,8 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Sends the request even if a fresh response is cached. The new response replaces the cached
-    /// one. By default the cache is used: see [`ResponseCache`](super::ResponseCache).
+    /// Sets that the request is sent even if a fresh response is cached. The new response replaces
+    /// the cached one. By default the cache is used: see [`ResponseCache`](super::ResponseCache).
     ///
     /// For a list, the option applies to every page. So no page of the list is older than the call.
     pub fn bypass_cache(mut self) -> Self {
@@ -119,7 +119,8 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Returns a copy of these options for one request, if the call needs several requests.
+    /// Returns a copy of these options for one of several requests of the call. Each request then
+    /// has the full timeout.
     pub(super) fn for_one(&mut self) -> CallOptions<'_> {
         self.after(Duration::ZERO, Duration::ZERO)
     }

@@ -623,7 +623,8 @@ impl Client {
         self.request_with_first(method, &params, &mut options, FirstRequest::Unsent)
     }
 
-    /// Sends a request of any method as [`request`](Self::request) does, unless it was sent before.
+    /// Sends a request of any method, unless `first` says that the request was already sent. Then
+    /// waits for the result, as [`request`](Self::request) does.
     pub(super) fn request_with_first(
         &self,
         method: &str,
@@ -758,8 +759,8 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 
-    /// Returns an error if the server lacks the capability that a method needs, which means that
-    /// `has` is false. If the host lets the client assume capabilities, there is no error.
+    /// Returns an error if `has` is false: the server did not declare the capability that a method
+    /// needs. Returns no error if the host lets the client assume capabilities.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has || self.0.link.settings().assumes_capabilities {
             return Ok(());

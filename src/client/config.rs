@@ -108,7 +108,7 @@ impl Config {
         Self::read_in(path, folder)
     }
 
-    /// Reads a configuration file with another workspace folder.
+    /// Reads a configuration file, and sets the workspace folder.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Config {
         self.servers.iter().find(|server| server.name == name)
     }
 
-    /// Returns the values that the user has to enter. Each server names the
+    /// Returns the descriptions of the values that the user has to enter. Each server names the
     /// [inputs](ServerConfig::inputs) that it needs.
     pub fn inputs(&self) -> &[ConfigInput] {
         &self.inputs
@@ -178,7 +178,8 @@ impl Config {
         self
     }
 
-    /// Returns the parts of the file that are not applied, such as unknown members.
+    /// Returns warnings about the members of the file that are not applied, such as unknown
+    /// members.
     pub fn warnings(&self) -> &[ConfigWarning] {
         &self.warnings
     }
@@ -199,12 +200,12 @@ impl ServerConfig {
         &self.name
     }
 
-    /// Whether the file disables the server. A disabled server can be connected to all the same.
+    /// Whether the file disables the server. The client can still connect to a disabled server.
     pub fn is_disabled(&self) -> bool {
         self.is_disabled
     }
 
-    /// Returns the program and its arguments as they stand in the file; `None` for a server with a
+    /// Returns the program and its arguments as written in the file; `None` for a server with a
     /// URL. The arguments may contain secrets.
     pub fn command(&self) -> Option<(&str, &[String])> {
         match &self.endpoint {
@@ -213,7 +214,7 @@ impl ServerConfig {
         }
     }
 
-    /// Returns the URL as it stands in the file; `None` for a server with a command. The query may
+    /// Returns the URL as written in the file; `None` for a server with a command. The query may
     /// contain secrets.
     pub fn url(&self) -> Option<&str> {
         match &self.endpoint {
@@ -263,7 +264,8 @@ impl ServerConfig {
     ///
     /// [`ErrorKind::Invalid`] when a variable has no value, when a member has a wrong value, or if
     /// the server has neither a command nor a URL. [`ErrorKind::Io`] when the `envFile` can't be
-    /// read. [`ErrorKind::Unsupported`] for a URL in a build without the feature `http-client`.
+    /// read, and [`ErrorKind::Limit`] when the `envFile` is larger than 16 MiB.
+    /// [`ErrorKind::Unsupported`] for a URL in a build without the feature `http-client`.
     pub fn transport(&self) -> Result<Box<dyn Transport>> {
         match &self.endpoint {
             Endpoint::Command(_) => Ok(Box::new(self.child()?)),
@@ -278,8 +280,8 @@ impl ServerConfig {
         }
     }
 
-    /// Returns the child process of a server with a command. It may be changed before it is
-    /// connected to: for example, [`Child::env`] takes precedence over the file.
+    /// Returns the transport of a server with a command. The caller may change the returned
+    /// [`Child`] before connecting: for example, [`Child::env`] takes precedence over the file.
     ///
     /// The working directory is `cwd`. Without `cwd`, it is the workspace folder for the file of a
     /// project (`.mcp.json`, or a file in a folder such as `.vscode`), otherwise the working
@@ -321,8 +323,8 @@ impl ServerConfig {
         Ok(child)
     }
 
-    /// Returns the HTTP transport of a server with a URL. It may be changed before it is connected
-    /// to, for example to log in.
+    /// Returns the HTTP transport of a server with a URL. The caller may change the returned
+    /// [`Http`] before connecting, for example to log in.
     ///
     /// # Errors
     ///
@@ -336,8 +338,8 @@ impl ServerConfig {
         Ok(headers.fold(http, |http, (name, value)| http.header(name, value)))
     }
 
-    /// Returns the URL and the header fields with their variables replaced. Both may contain
-    /// secrets.
+    /// Returns the URL of the server and the header fields of its requests, with variables
+    /// replaced. Both may contain secrets.
     ///
     /// # Errors
     ///

@@ -632,9 +632,9 @@ impl<'a> Opening<'a> {
         error.context(format_args!("connecting to '{}' failed", peer.name()))
     }
 
-    /// Adds the earlier errors to `error`, the latest first. If the server sent an unparsable
-    /// discovery result and then refused, the error of that result comes first, because it explains
-    /// the refusal.
+    /// Returns an error whose text describes `error` and then the earlier errors, the latest first.
+    /// If an earlier answer could not be parsed, and `error` is a refusal, the parse error comes
+    /// first, because it explains the refusal.
     fn with_earlier(&mut self, error: Error) -> Error {
         let mut earlier = std::mem::take(&mut self.earlier);
         let misread = earlier

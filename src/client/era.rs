@@ -23,9 +23,9 @@ use crate::sync::Mutex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Era {
-    /// Up to 2025-11-25: `initialize` opens the connection.
+    /// The era up to 2025-11-25: `initialize` opens the connection.
     Legacy,
-    /// Since 2026-07-28: every request is self-contained.
+    /// The era since 2026-07-28: every request is self-contained.
     Modern,
 }
 

@@ -121,8 +121,8 @@ impl Handshake {
     ///
     /// # Errors
     ///
-    /// `Timeout` when the server has read nothing until the connect deadline; `Cancelled` when the
-    /// connect operation was cancelled.
+    /// `Timeout` when the server has not read the probe by the connect deadline; `Cancelled` when
+    /// the connect operation was cancelled.
     pub(super) fn probe_answer(
         &mut self,
         patience: impl Fn(Duration) -> Duration,

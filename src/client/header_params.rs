@@ -20,16 +20,18 @@ use crate::sync::Mutex;
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
 use crate::transport::message::{Field, RequestKind};
 
-/// The maximum number of remembered tools. When another tool would exceed the limit, all tools are
-/// forgotten, and remembering starts again.
+/// The maximum number of tools whose parameters are remembered. When another tool would exceed the
+/// limit, all tools are forgotten first.
 const MAX_TOOLS: usize = 100_000;
 
-/// For each listed tool, the parameters that header fields repeat. The key is the name of the tool.
+/// The parameters that are repeated in header fields, for each listed tool. The key is the name of
+/// the tool. Tools without such parameters are not stored.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors(Mutex<HashMap<String, Vec<Mirrored>>>);
 
 impl Mirrors {
-    /// Remembers a tool. If the tool cannot be used over HTTP, returns the reason as an error.
+    /// Remembers which parameters of a tool are repeated in header fields. If the tool cannot be
+    /// used over HTTP, returns the reason as an error.
     fn learn(&self, tool: &Tool) -> Result<(), String> {
         let mirrored = Mirrored::in_schema(tool.input_schema.as_str());
         let mut tools = self.0.lock();
@@ -100,7 +102,8 @@ pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
 }
 
 impl ClientConnection {
-    /// Returns the session mode and the header fields of a request.
+    /// Returns how a request is sent: in the session, or stateless with header fields that describe
+    /// the request.
     pub(super) fn request_kind(&self, method: &str, params: &str) -> Result<RequestKind> {
         if !self.is_stateless() {
             return Ok(RequestKind::InSession);

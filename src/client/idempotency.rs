@@ -1,5 +1,6 @@
-//! Retry safety: which requests are idempotent. These are requests that only read, and calls of
-//! tools that declare themselves idempotent or read-only.
+//! Retry safety: which requests are idempotent. These are requests that only read, requests that
+//! set a value (`logging/setLevel`), and calls of tools that declare themselves idempotent or
+//! read-only.
 //!
 //! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26). The annotations are hints,
 //! and only the host can decide to trust them.
@@ -29,8 +30,8 @@ const READING: [&str; 13] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether a request is idempotent. For a call of a tool, the tool list that was received on
-/// connection `number` decides.
+/// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
+/// idempotent or read-only on the connection `number`.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {
@@ -42,8 +43,8 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
                 .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
 }
 
-/// The tools that the server listed as idempotent. The number identifies the connection on which
-/// the tool was listed.
+/// The tools that the server listed as idempotent. The key of an entry is the name of the tool, and
+/// the value is the number of the connection on which the tool was listed.
 #[derive(Debug, Default)]
 pub(super) struct HarmlessTools(Mutex<HashMap<String, u64>>);
 
@@ -60,7 +61,7 @@ impl HarmlessTools {
         }
     }
 
-    /// Forgets all tools, because the server's list of tools has changed.
+    /// Forgets all idempotent tools, because the server's list of tools has changed.
     pub(super) fn forget(&self) {
         self.0.lock().clear();
     }

@@ -1,5 +1,5 @@
-//! Misfits: entries of a server's results that were left out because they are invalid. Each kind of
-//! misfit is logged once.
+//! The log of misfits: parts of a server's results that were dropped because they are invalid. Each
+//! kind of misfit is logged once.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -10,9 +10,10 @@ use crate::protocol::{LogLevel, Peer};
 use crate::schema::{Misfit, tree};
 use crate::sync::Mutex;
 
-/// The maximum number of misfits of one result that are logged. Further misfits are only counted.
+/// The maximum number of dropped parts of one result that are logged one by one. The log only
+/// counts further parts.
 const MAX_LINES: usize = 8;
-/// The maximum number of different kinds of misfits that are logged. Further kinds are not logged.
+/// The maximum number of kinds of misfits that are logged. Misfits of further kinds are not logged.
 const MAX_KINDS: usize = 1024;
 
 /// The kinds of misfits that were logged, as hashes. A misfit is a member of a server's result that
@@ -24,7 +25,8 @@ pub(super) struct ReportedMisfits {
 }
 
 impl ReportedMisfits {
-    /// Logs those misfits of a result whose kinds were not logged before.
+    /// Logs the parts of a result that were dropped as invalid, unless a part of the same kind was
+    /// logged before.
     pub(super) fn tell(&self, peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
         if misfits.is_empty() {
             return;
@@ -45,15 +47,15 @@ impl ReportedMisfits {
     }
 }
 
-/// Returns the steps of a path without the list indexes. So the same fault in another entry counts
-/// as the same kind of misfit.
+/// Returns the steps of a path without the list indexes. So the kind of a misfit does not change
+/// when the list entry gets another index.
 fn kind_of(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|step| !step.bytes().all(|byte| byte.is_ascii_digit()))
         .collect()
 }
 
-/// Logs the misfits of a result.
+/// Logs the parts of a result that were dropped as invalid.
 pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
     if misfits.is_empty() {
         return;
@@ -75,7 +77,8 @@ pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
     });
 }
 
-/// Parses the result of an opening request, such as `initialize`, and logs its misfits.
+/// Parses the result of an opening request, such as `initialize`, and logs the parts that were
+/// dropped as invalid.
 pub(super) fn read<R: DeserializeOwned>(
     peer: &Peer,
     method: &str,

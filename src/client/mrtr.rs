@@ -38,7 +38,7 @@ pub(super) struct Answer {
     pub(super) asked: bool,
 }
 
-/// The first request of a call, which may have been started before.
+/// The state of the first request of a call: not sent, sent, or answered.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is moved few times; a box would cost each started call an allocation"
@@ -185,7 +185,7 @@ impl Client {
             .finish(&mut options.request)
     }
 
-    /// Starts a request with the usual `_meta`.
+    /// Sends a request with the `_meta` members of the library, without waiting for its result.
     pub(super) fn start_once(
         &self,
         generation: &ClientConnection,

@@ -1,9 +1,9 @@
 //! The output schemas of a server's tools, remembered from `tools/list`, and the validation of
 //! results.
 //!
-//! A schema is compiled when its tool is called for the first time. When the server reports a
-//! change or is lost, all schemas are forgotten. To have the schemas again, the client must list
-//! the tools again.
+//! A schema is compiled when its tool is called for the first time. All schemas are forgotten when
+//! the server reports a change of its tools, and when the connection to the server ends. To get the
+//! schemas again, the client must list the tools again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -28,7 +28,7 @@ pub(super) struct ResultCheck {
     /// The value of `Known::age` when the call began. If `Known::age` differs after the call, the
     /// tools may have changed.
     pub(super) age: u64,
-    /// When the call began. The next field is the timeout of the call.
+    /// The start of the call. The timeout of the call counts from this time.
     pub(super) began: Instant,
     pub(super) timeout: Option<Duration>,
 }
@@ -67,8 +67,8 @@ struct Known {
     /// The names of the tools that can only be called as tasks.
     tasks: HashSet<String>,
     bytes: usize,
-    /// The generation of the known tools. The number increases when the server reports a change,
-    /// and when the server is lost.
+    /// The generation of the known tools. The number increases when the server reports a change of
+    /// its tools, and when the connection to the server ends.
     age: u64,
 }
 

@@ -390,7 +390,8 @@ impl Course {
         }
     }
 
-    /// Returns the cursor of the next request; `None` when the list has ended.
+    /// Returns the cursor of the next request: `Some(None)` for the first page, and `None` when the
+    /// list has ended.
     fn ask(&mut self) -> Option<Option<String>> {
         match std::mem::replace(&mut self.next, NextPage::End) {
             NextPage::First => Some(None),

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! No thread belongs to a *sent* call. If the first response to a *watched* call is its result, the
-//! thread that reads the response ends the call. Otherwise a thread of the client goes on with the
-//! call: it is a multi round-trip request, becomes a task, or is retried on the next connection.
-//! Calls over HTTP are watched from the start, and each of them has a thread.
+//! thread that reads the response ends the call. Otherwise the call is a multi round-trip request,
+//! becomes a task, or is retried on the next connection, and a thread of the client continues the
+//! call. Calls over HTTP are watched from the start, and each of them has a thread.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -85,16 +85,17 @@ pub struct PendingCall<T> {
     state: State<T>,
 }
 
-/// Ends a call: sends the request unless it was sent, waits for the outcome, and decodes it.
+/// A function that completes a call: sends the first request if it was not sent yet, waits for the
+/// outcome of the call, and decodes the result.
 type Finish<T> =
     Box<dyn FnOnce(&Client, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send>;
 
 enum State<T> {
-    /// The request was sent, and no thread waits for its outcome.
+    /// A call whose request was sent, while no thread waits for its outcome.
     Sent(Box<Sent<T>>),
     Watched(Box<Watched<T>>),
     Ended(Result<T>),
-    /// The result was taken. The receiver of events has no sender.
+    /// A call whose result was taken. No further event arrives on the channel.
     Taken(Receiver<CallEvent>),
 }
 
@@ -105,7 +106,7 @@ struct Sent<T> {
     rest: Rest<T>,
 }
 
-/// The part of a call that is the same on every way.
+/// The request and the options of a call, and the function that completes the call.
 struct Rest<T> {
     method: Box<str>,
     params: String,
@@ -131,9 +132,10 @@ struct Watched<T> {
     events: Receiver<CallEvent>,
     cancel: CancelToken,
     id: Option<i64>,
-    /// The first request, if no thread waits for it.
+    /// The first request, whose outcome goes to a callback. `None` if a thread of the client runs
+    /// the call.
     _first: Option<WatchedCall>,
-    /// Cancels the call when the caller's token is cancelled.
+    /// The callback that cancels the call when the caller's token is cancelled.
     _on_cancel: Option<OnCancel>,
 }
 
@@ -143,14 +145,16 @@ struct Shared<T> {
     state: Mutex<SharedState<T>>,
     ended: Condvar,
     events: Sender<CallEvent>,
-    /// The other end of `events`, which removes the oldest progress when too much waits.
+    /// The receiving end of `events`. It is used to remove the oldest progress when the channel is
+    /// full.
     oldest: Receiver<CallEvent>,
     max_events: usize,
 }
 
 enum SharedState<T> {
     Waiting(Option<Rest<T>>),
-    /// The result is the response of the first request. The thread that takes it decodes it.
+    /// The response to the first request, which is the result of the call. The thread that takes
+    /// the result decodes the response.
     Answered(Arc<ClientConnection>, Result<RawResult>, Rest<T>),
     Ended(Result<T>),
     Taken,
@@ -169,8 +173,8 @@ impl<T> Shared<T> {
         (Arc::new(shared), receiver)
     }
 
-    /// Sends progress. If too many events wait, the oldest event gives way. Returns whether an
-    /// event gave way.
+    /// Sends a progress event. If the channel is full, removes the oldest event first. Returns
+    /// whether an event was removed.
     fn report(&self, progress: Progress) -> bool {
         let is_full = self.events.len() >= self.max_events;
         let merged = is_full && self.oldest.try_recv().is_ok();
@@ -293,8 +297,8 @@ impl<T: Send + 'static> PendingCall<T> {
         }
     }
 
-    /// Returns the id of the call's first request. Returns `None` if a thread of the client sends
-    /// the request, as over HTTP, and after the result was taken.
+    /// Returns the id of the call's first request. Returns `None` if a thread of the client runs
+    /// the call, as over HTTP. The id may also be `None` after the call has ended.
     pub fn id(&self) -> Option<i64> {
         match &self.state {
             State::Sent(sent) => Some(sent.call.id()),
@@ -303,15 +307,15 @@ impl<T: Send + 'static> PendingCall<T> {
         }
     }
 
-    /// Returns the channel of the call's events: each progress, then [`CallEvent::Done`].
+    /// Returns the channel of the call's events: each progress event, then [`CallEvent::Done`].
     ///
     /// With `crossbeam_channel::select!` or `Select` a thread can wait at once for the events of
     /// several calls, for timers and for other channels. From the first use of this method, the
     /// threads of the connection read for this call, and its time limits are enforced although no
     /// thread waits for it.
     ///
-    /// If more than [`max_call_events`](crate::transport::Limits::max_call_events) events wait,
-    /// older progress gives way to newer progress.
+    /// The channel stores at most [`max_call_events`](crate::transport::Limits::max_call_events)
+    /// progress events. At the limit, the oldest event is removed for each new event.
     pub fn events(&mut self) -> &Receiver<CallEvent> {
         if matches!(self.state, State::Sent(_) | State::Ended(_)) {
             let state = std::mem::replace(&mut self.state, taken());
@@ -381,8 +385,8 @@ fn own_token(options: &mut OwnedCallOptions) -> (CancelToken, Option<OnCancel>) 
     (own, on_cancel)
 }
 
-/// Handles the outcome of a watched call's first request, on the thread that found it. Does not
-/// block.
+/// Handles the outcome of a watched call's first request, on the thread that received the response
+/// or detected the failure. Does not block.
 fn end_first<T: Send + 'static>(
     client: &Client,
     generation: Arc<ClientConnection>,
@@ -520,7 +524,8 @@ impl Client {
         )
     }
 
-    /// Starts a call. `is_task` is whether `finish` adds the request for a task to the params.
+    /// Starts a call. `is_task` says whether `finish` will add the request for a task to the
+    /// params.
     fn start<T: Send + 'static>(
         &self,
         method: &str,
@@ -572,7 +577,7 @@ impl Client {
         self.0.link.settings().limits.max_call_events
     }
 
-    /// Goes on with a call on a thread of the client.
+    /// Runs the rest of a call on a thread of the client.
     fn continue_on_thread<T: Send + 'static>(
         &self,
         mut rest: Rest<T>,

@@ -1,16 +1,16 @@
-//! The restart policy for a lost server: back-off and number of attempts.
+//! The restart policy of a client: back-off and number of attempts.
 
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// The restart policy for a lost server, such as a crashed child process. See
-/// [`ClientBuilder::restart`](super::ClientBuilder::restart).
+/// The restart policy for a server whose connection ended unexpectedly, for example because the
+/// child process crashed. See [`ClientBuilder::restart`](super::ClientBuilder::restart).
 ///
 /// The delays use exponential back-off with jitter. The first delay is
-/// [`first_delay`](Self::first_delay), and each further delay is twice as long. Each delay is
-/// shortened at random by up to one half, so that several clients of one server do not reconnect at
-/// the same time.
+/// [`first_delay`](Self::first_delay), and each further delay is twice as long, up to
+/// [`max_delay`](Self::max_delay). Each delay is shortened at random by up to one half, so that
+/// several clients of one server do not reconnect at the same time.
 ///
 /// # Examples
 ///
@@ -70,11 +70,10 @@ impl Restart {
     }
 
     /// Limits the number of consecutive attempts to restart the server. After the last attempt the
-    /// client gives the server up. Defaults to 10. With 0 the client gives a lost server up at
-    /// once.
+    /// client gives the server up. Defaults to 10. With 0 the client makes no attempt.
     ///
-    /// If a restarted server is lost before its uptime reaches [`reset_after`](Self::reset_after),
-    /// the counting of attempts continues.
+    /// If the connection to a restarted server ends before the uptime reaches
+    /// [`reset_after`](Self::reset_after), the counting of attempts continues.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
@@ -87,8 +86,8 @@ impl Restart {
     }
 
     /// Sets whether idempotent calls are retried automatically on the restarted server, although
-    /// the lost server may have executed them. Defaults to no, because a retry relies on the
-    /// server's own claims.
+    /// the server may have executed the calls before its connection ended. Defaults to no, because
+    /// a retry relies on the server's own claims.
     ///
     /// The setting applies to reading and listing, and to tools that declare themselves read-only
     /// or idempotent ([`ToolAnnotations`]) in a list that this client has read. Calls that were not
@@ -111,8 +110,8 @@ impl Restart {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// The server was lost, or a restart failed. The server will be restarted after a delay. Calls
-    /// that were in flight have failed.
+    /// The connection to the server ended unexpectedly, or a restart failed. The server will be
+    /// restarted after a delay. Calls that were in flight have failed.
     #[non_exhaustive]
     Lost {
         /// The error that ended the connection or the attempt.
@@ -129,7 +128,7 @@ pub enum ConnectionEvent {
         /// The number of the successful attempt.
         attempt: u32,
     },
-    /// The client has given the server up and will not restart it again. Further calls fail.
+    /// The client has given the server up: no restart follows, and further calls fail.
     #[non_exhaustive]
     GivenUp {
         /// The error that ended the last connection or attempt.
@@ -173,7 +172,7 @@ impl Attempts {
         Self { settings, made: 0 }
     }
 
-    /// Records how long the server was up before it was lost.
+    /// Records how long the server was up before its connection ended.
     pub(super) fn was_up(&mut self, uptime: Duration) {
         if uptime >= self.settings.reset_after {
             self.made = 0;

@@ -2,15 +2,17 @@
 //!
 //! A server that does not know a session answers with 404, or refuses the request in a response
 //! that does not contain the request's id. In both cases the server has not processed the request.
-//! After a 404 the client opens a new session at once. After another refusal the client first sends
-//! a `ping`, and opens a new session if the `ping` is refused too. Then the client sends the
-//! request again. One caller recovers the session for all waiting callers.
+//! After a 404 without the request's id the client opens a new session at once. After another such
+//! refusal the client first sends a `ping`, and opens a new session if the `ping` is refused too.
+//! Then the client sends the request again. One caller recovers the session for all waiting
+//! callers.
 //!
 //! ```text
-//!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more
-//!           ├─ a 4xx that names no request ─▶ ping ──╯ refused alike
-//!           │                                  ╰─ answered, or silence ──╮
-//!           ╰─ anything else, also 401, 403, 407, 429 ───────────────────┴▶ the refusal stands
+//!  refused ─┬─ 404 that names no request ────────────▶ initialize ──▶ once more
+//!           ├─ another 404, or another 4xx
+//!           │  that names no request ──────────▶ ping ──╯ refused alike
+//!           │                                     ╰─ answered, or silence ──╮
+//!           ╰─ anything else, also 401, 403, 407, 429 ──────────────────────┴▶ the refusal stands
 //! ```
 //!
 //! Spec: Transports, "Session Management" (2025-03-26 to 2025-11-25).
@@ -48,7 +50,7 @@ struct RecoveryLock {
 struct RecoveryState {
     /// Whether a caller holds the recovery lock.
     is_held: bool,
-    /// When the server last proved that it knows the session.
+    /// The last time at which the server proved that it knows the session.
     last_proved: Option<Instant>,
 }
 
@@ -78,8 +80,8 @@ impl Loss {
 enum Proof {
     Known,
     Lost,
-    /// The check failed. Either there was no answer, or the answer does not show whether the server
-    /// knows the session.
+    /// No proof: either there was no answer, or the answer does not show whether the server knows
+    /// the session.
     Neither,
 }
 

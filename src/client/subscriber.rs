@@ -60,7 +60,7 @@ impl State {
 pub(super) enum Phase {
     Opening,
     Open,
-    /// The connection was lost. The subscription waits for the next connection.
+    /// The connection ended unexpectedly. The subscription waits for the next connection.
     Waiting,
     /// The subscription has ended. The end will be reported after the earlier events.
     Ending,
@@ -156,9 +156,9 @@ impl Subscriber {
         false
     }
 
-    /// Whether the subscription covers an event. `listens` says whether the subscription has an
-    /// open request. If so, every event of the subscription has the id of this request. `named`
-    /// says whether `event` has that id.
+    /// Whether the subscription covers an event. `listens` is true if the subscription has an open
+    /// `subscriptions/listen` request, whose id is in every event of the subscription. `named` is
+    /// true if `event` has the id of this request.
     pub(super) fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
         let filter = &self.filter;
         let uris = filter.resource_subscriptions.as_deref();
@@ -211,8 +211,8 @@ impl Subscriber {
         self.changed.notify_all();
     }
 
-    /// Handles the end of the open request or of the connection. Runs on the thread that detected
-    /// the end.
+    /// Handles the end of the request that keeps the subscription open, or the end of the
+    /// connection. Runs on the thread that detected the end.
     pub(super) fn end(
         self: &Arc<Self>,
         all: &Arc<Subscriptions>,

@@ -52,7 +52,7 @@ pub(super) struct Subscriptions {
     // order in which the counts changed. Otherwise a late unsubscribe could end a newer
     // subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether the client will reconnect after a lost connection.
+    /// Whether the client will reconnect after the connection has ended unexpectedly.
     lasting: AtomicBool,
 }
 
@@ -258,7 +258,7 @@ impl Subscriptions {
         }
     }
 
-    /// Records that the client will not reconnect after a lost connection.
+    /// Records that the client will not reconnect when the connection ends.
     pub(super) fn stop_lasting(&self) {
         self.lasting.store(false, Ordering::SeqCst);
     }
@@ -434,7 +434,8 @@ impl Subscriptions {
         }
     }
 
-    /// Unsubscribes from those of the resources that no other subscription of the connection uses.
+    /// Unsubscribes from the resources in `uris`, except those that another subscription of the
+    /// connection uses.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
         for uri in uris {

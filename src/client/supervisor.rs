@@ -65,8 +65,8 @@ const MAX_DESCRIPTIONS: usize = 64;
 pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
 
 thread_local! {
-    /// The address of the supervisor whose server this thread restarts; 0 on other threads. A
-    /// restarting thread must not wait for a restart of the same server.
+    /// On a restarting thread, the address of its supervisor; on other threads, 0. A restarting
+    /// thread must not wait for the restart that it performs itself.
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -110,7 +110,8 @@ pub(super) struct Supervisor {
     // A waiter checks the phase under this lock. Every change that a waiter waits for is made under
     // this lock and notifies `changed` afterwards. So no wakeup is lost.
     state: Mutex<State>,
-    /// Is notified when the phase changes, and when the restarting thread ends.
+    /// Wakes all waiters of this supervisor: when the phase changes, when the restarting thread or
+    /// the thread of a call ends, and when a waiting call is cancelled.
     changed: Condvar,
 }
 
@@ -122,11 +123,11 @@ struct RestartPlan {
 
 struct State {
     phase: Phase,
-    /// The current connection; while the server is lost, the last connection.
+    /// The current connection; while the server is not connected, the last connection.
     generation: Option<Arc<ClientConnection>>,
     connection: Option<Connection>,
     since: Instant,
-    /// Whether the host was notified of the loss of the server. Used only without restarts.
+    /// Whether the host was notified that the connection ended. Used only without restarts.
     is_end_reported: bool,
     /// The connection that is being opened. A close of the client ends this connection.
     opening: Option<Connection>,
@@ -138,7 +139,7 @@ struct State {
 
 enum Phase {
     Up,
-    /// The server was lost for this reason. Another attempt will follow.
+    /// The connection to the server ended with this error. Another attempt to connect will follow.
     Down(Error),
     /// The client is over, for this reason. Calls fail with this reason unless their connection
     /// stores a more precise reason.
@@ -212,13 +213,14 @@ impl Supervisor {
         self.descriptions.current()
     }
 
-    /// Returns the current connection. While the server is lost, returns the last connection.
+    /// Returns the current connection. While the server is not connected, returns the last
+    /// connection.
     pub(super) fn generation(&self) -> Arc<ClientConnection> {
         let state = self.state.lock();
         Arc::clone(state.last())
     }
 
-    /// Returns the supervisor with the connection of this number, if it is the current connection.
+    /// Returns this supervisor and the current connection, if that connection has this number.
     fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
         let generation = self.state.lock().generation.clone();
         let generation = generation.filter(|generation| generation.number == number)?;
@@ -238,7 +240,8 @@ impl Supervisor {
         }
     }
 
-    /// Whether idempotent calls that a lost server may have executed are retried.
+    /// Whether idempotent calls are retried after a restart, although the server may have executed
+    /// the calls before.
     pub(super) fn resends(&self) -> bool {
         self.again.as_ref().is_some_and(|again| again.resends)
     }
@@ -293,8 +296,8 @@ impl Supervisor {
     }
 
     /// Sends a request. If the request was not sent because the connection was lost, sends the
-    /// request on the next connection. If the lost server may have received the request, a retry
-    /// needs two conditions: the request is idempotent, and the host allows retries.
+    /// request on the next connection. If the server may have received the request, a retry needs
+    /// two conditions: the request is idempotent, and the host allows retries.
     ///
     /// The wait for a server counts towards the time limits of the call. If the request was already
     /// sent, `first` is the connection on which it was sent.
@@ -358,7 +361,7 @@ impl Supervisor {
         generation.filter(|generation| !generation.peer.is_closed())
     }
 
-    /// Whether a call failed because its server was lost, and a new connection may follow.
+    /// Whether a call failed because its connection ended, and a new connection may follow.
     fn is_loss(&self, error: &Error, generation: &ClientConnection) -> bool {
         self.may_retry(error) && generation.peer.is_closed()
     }

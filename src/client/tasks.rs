@@ -1,7 +1,7 @@
 //! Tasks: calls whose results are fetched later.
 //!
-//! In 2025-11-25 the client requests a task with each call. Since 2026-07-28 the server decides
-//! whether a call becomes a task, for clients that declare the extension
+//! In 2025-11-25 the client decides for each call whether to request a task. Since 2026-07-28 the
+//! server decides whether a call becomes a task, for clients that declare the extension
 //! `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides the difference. The handle polls the
 //! task, lets the client's handlers answer input requests, and fetches the result.
 //!
@@ -76,7 +76,7 @@ pub struct TaskHandle {
     id: String,
     /// The name of the tool that was called, if known.
     tool: Option<String>,
-    /// When this client created or looked up the task.
+    /// The time at which this client created or looked up the task.
     since: Instant,
     poll: Option<Duration>,
 }
@@ -301,8 +301,8 @@ impl TaskHandle {
     ///
     /// # Errors
     ///
-    /// As other calls; [`ErrorKind::Peer`] when the server does not know the task or has removed
-    /// it.
+    /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the server does not know the task or has
+    /// removed the task.
     pub fn status(&self) -> Result<TaskStatus> {
         Ok(self.look(&mut CallOptions::new())?.status)
     }

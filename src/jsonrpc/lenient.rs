@@ -1,4 +1,4 @@
-//! Lenient reading: accepts deviations from the specification whose meaning is unambiguous.
+//! Lenient reading: a deviation from the specification is accepted if its meaning is unambiguous.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Malformed, Message, Parsed};
 
-    /// Reads a response leniently, and returns its result or its error text. Checks that strict
+    /// Reads a response leniently, and returns its result or its error object. Checks that strict
     /// reading refuses the response.
     fn odd_response(text: &str) -> Result<String, RpcError> {
         assert!(strictly(text).is_err(), "{text}");

@@ -26,7 +26,7 @@ const SPARE_BYTES: usize = 4 * 1024;
 #[derive(Debug)]
 pub struct LineBuffer {
     /// The memory of the buffer. `start..end` is input, the rest is free space. All bytes are
-    /// initialised.
+    /// initialized.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -46,7 +46,7 @@ pub struct LineBuffer {
 struct Dropping {
     scanner: PartialScanner,
     bytes: usize,
-    /// Whether the allocator had no memory for the line.
+    /// Whether a line is dropped because the allocator had no memory for it.
     no_memory: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum Line {
 /// the parts of the message that are known.
 #[derive(Clone, Debug)]
 pub struct TooLong {
-    /// The length of the line, in bytes.
+    /// The length of the dropped line, in bytes.
     pub bytes: usize,
     /// The id of the message, if the id could be read.
     pub id: Option<RequestId>,
@@ -102,8 +102,8 @@ impl LineBuffer {
         }
     }
 
-    /// Sets the maximum length of a line, newline excluded. It applies to all lines that were not
-    /// returned yet.
+    /// Sets the maximum length of a line, newline excluded. The new maximum applies to all lines
+    /// that were not returned yet.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
     }
@@ -116,8 +116,8 @@ impl LineBuffer {
     ///
     /// # Errors
     ///
-    /// When there is no memory for free space, and the buffer is empty or has a complete line. A
-    /// complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
+    /// Fails when there is no memory for free space, and the buffer is empty or has a complete
+    /// line. A complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
     pub fn room(&mut self) -> Result<&mut [u8], TryReserveError> {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
@@ -374,8 +374,8 @@ mod tests {
             .collect()
     }
 
-    /// Checks that an input gives these lines. Passes the input in two pieces, for each position of
-    /// the cut, and byte by byte.
+    /// Checks that a buffer splits `input` into the expected lines. Passes the input in two pieces,
+    /// for each position of the cut, and byte by byte.
     fn check(max: usize, input: &str, expected: &[&str]) {
         let bytes = input.as_bytes();
         for cut in 0..=bytes.len() {
@@ -427,8 +427,8 @@ mod tests {
         check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
     }
 
-    /// `has_line` is false if all complete lines are blank. If it were true, a caller would hold
-    /// back its writes until `next_line` returns a line, which may never arrive.
+    /// `has_line` is false if all complete lines are blank. If `has_line` were true, a caller would
+    /// hold back its writes until `next_line` returns a line, which may never arrive.
     #[test]
     fn a_blank_line_is_none() {
         let mut buffer = LineBuffer::new(100);

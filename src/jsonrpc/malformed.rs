@@ -13,7 +13,7 @@ pub struct Malformed {
     pub id: Option<RequestId>,
     /// The kind of message that the malformed message seems to be.
     pub form: Form,
-    /// The beginning of the text, if the text is not a message at all.
+    /// The beginning of the received text, if the text is not JSON at all.
     pub excerpt: Option<Box<str>>,
 }
 
@@ -47,7 +47,8 @@ impl Malformed {
         }
     }
 
-    /// Represents a message of a batch that was not read because the system has no memory for it.
+    /// Returns the error for a member of a batch that was not read because the system has no memory
+    /// for the member.
     pub(super) fn no_memory(text: &str) -> Self {
         let message = format!(
             "the system has no memory for a message of {} bytes",
@@ -69,8 +70,8 @@ impl Malformed {
         }
     }
 
-    /// Whether the system had no memory to read the message. For malformed messages, an internal
-    /// error has only this cause.
+    /// Whether the message was not read because the system had no memory. All malformed messages
+    /// whose error is an internal error have this cause.
     pub(crate) fn is_no_memory(&self) -> bool {
         self.error.code == ErrorCode::INTERNAL_ERROR
     }

@@ -10,7 +10,7 @@
 #[cfg(target_arch = "x86_64")]
 const LARGE: usize = 4 << 10;
 
-/// Returns the index of the first `byte` in the text.
+/// Returns the index of the first occurrence of `byte` in a text.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
@@ -22,7 +22,7 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     memchr::memchr(byte, text)
 }
 
-/// Returns the index of the first byte of the text that is one of the two given bytes.
+/// Returns the index of the first byte in a text that is equal to either of two given bytes.
 #[inline]
 pub(super) fn find_either(bytes: [u8; 2], text: &[u8]) -> Option<usize> {
     let [a, b] = bytes;

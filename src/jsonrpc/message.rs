@@ -1,4 +1,4 @@
-//! JSON-RPC messages: each is read in one pass, with `params` and `result` kept as raw JSON text.
+//! JSON-RPC messages. Each message is read in one pass; `params` and `result` stay raw JSON text.
 
 use std::fmt;
 use std::ops::Range;
@@ -72,15 +72,15 @@ struct Call {
     text: String,
     method: Method,
     params: Option<Range<usize>>,
-    /// The ranges of the members of `params` in the text.
+    /// The ranges, in the message text, of the members of `params`.
     member_ranges: MemberRanges,
 }
 
 #[derive(Debug)]
 enum Method {
     Span(Range<usize>),
-    /// The decoded method name. It is used if the name was written with escapes, or if the scanner
-    /// did not accept the message.
+    /// The decoded method name, for a name that was written with escapes, or for a message that the
+    /// scanner did not accept.
     Decoded(Box<str>),
 }
 
@@ -225,7 +225,7 @@ impl Message {
         }
     }
 
-    /// Makes the message from its members.
+    /// Makes a message from its text and the ranges of its members.
     fn of(text: String, mut envelope: MessageMembers, reading: Reading) -> Result<Self, Malformed> {
         if reading == Reading::Lenient {
             envelope.forgive(&text);

@@ -1,4 +1,4 @@
-//! The members of a message, determined in the same pass that validates the JSON of the message.
+//! The ranges of a message's members in its text. One pass finds them and validates the JSON.
 //!
 //! Every message is scanned here, so the scanner is hand-written and several times faster than a
 //! general parser. The scanner accepts only messages in the usual form. All other messages are
@@ -166,7 +166,7 @@ impl Name {
 }
 
 /// Reads the params of a notification whose method is `method`, without parsing the whole message.
-/// Passes each member of `params` to `member`: the key, which has no escapes, and the value.
+/// Calls `member` for each member of `params`, with the key, which has no escapes, and the value.
 ///
 /// Returns `Some` only for a text in the usual form, with the method before the params. If the
 /// function returns `None`, discard the members: the text may be a notification in another form,
@@ -300,8 +300,8 @@ impl Scan<'_> {
         Some((start..end, self.token(colon, b':')?))
     }
 
-    /// Returns the message member that a key names, if there is one, and the index after the key's
-    /// colon.
+    /// Scans a key and its colon. Returns the message member with the name of the key (`None` if
+    /// there is no such member), and the index after the colon.
     #[inline]
     fn name(self, start: usize) -> Option<(Option<Name>, usize)> {
         const JSONRPC: u64 = u64::from_le_bytes(*b"jsonrpc\"");
@@ -330,7 +330,7 @@ impl Scan<'_> {
         (self.get(at)? == expected).then_some(at + 1)
     }
 
-    /// Scans a value that begins at `at` and is nested at most `room` deep.
+    /// Scans a value that begins at `at` and is nested at most `room` levels deep.
     #[inline(always)]
     fn value(self, at: usize, room: usize) -> Option<usize> {
         match self.get(at)? {

@@ -11,7 +11,7 @@ const MAX_ID_BYTES: usize = 1024;
 /// The maximum length of a stored key, in bytes. All keys of JSON-RPC messages are shorter.
 const MAX_KEY_BYTES: usize = 8;
 
-/// The partial scanner, with the members of a message that it has seen.
+/// A scanner that extracts the id and the kind of a message from bytes that may not be valid JSON.
 #[derive(Debug, Default)]
 pub(crate) struct PartialScanner {
     depth: usize,
@@ -26,7 +26,7 @@ pub(crate) struct PartialScanner {
     has_outcome: bool,
 }
 
-/// The position in the outermost object: the part to which the next byte belongs.
+/// The part of the outermost object to which the next byte belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Position {
     #[default]

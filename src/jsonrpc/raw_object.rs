@@ -183,7 +183,7 @@ struct Beside<'a, const N: usize> {
     members: RawObject<'a>,
     aside: [&'static str; N],
     found: [Option<&'a str>; N],
-    /// The JSON text of the value that belongs to the key read last.
+    /// The JSON text of the value that belongs to the last key that was read.
     value: &'a str,
 }
 

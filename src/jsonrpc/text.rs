@@ -36,8 +36,8 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     into.push(b'"');
 }
 
-/// Returns the index, from `at` on, of the first byte that needs an escape: a quote, a backslash or
-/// a control character. If no byte needs an escape, returns the length.
+/// Returns the index of the first byte at or after `at` that needs an escape: a quote, a backslash
+/// or a control character. If no byte needs an escape, returns the length.
 #[inline]
 pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;

@@ -9,7 +9,7 @@ use crate::error::RpcError;
 ///
 /// # Errors
 ///
-/// If `params` can't be written as JSON.
+/// Fails if `params` can't be written as JSON.
 pub fn write_request(
     id: &RequestId,
     method: &str,
@@ -34,7 +34,7 @@ pub fn write_request(
 ///
 /// # Errors
 ///
-/// If `params` can't be written as JSON.
+/// Fails if `params` can't be written as JSON.
 pub fn write_notification(
     method: &str,
     params: &impl Serialize,
@@ -56,7 +56,7 @@ pub fn write_notification(
 ///
 /// # Errors
 ///
-/// If `result` can't be written as JSON.
+/// Fails if `result` can't be written as JSON.
 pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let buffer = Vec::with_capacity(256);
     write_result_with(buffer, id, |buffer| serde_json::to_writer(buffer, result))

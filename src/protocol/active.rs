@@ -1,8 +1,8 @@
 //! The table of active items. An item is an unanswered request of the peer or a running handler.
 //!
-//! [`Activity`](super::Activity) shows the items, and slow handlers are found with the table. The
-//! reading thread checks the table periodically, so no timer thread is needed. A slow handler is
-//! also reported when it returns.
+//! [`Activity`](super::Activity) shows the items. The reading thread checks the table periodically
+//! for slow handlers, so no timer thread is needed. A slow handler is also reported when it
+//! returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +17,11 @@ use crate::sync::Mutex;
 /// The maximum time until the next check for slow handlers.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// If an empty table has more slots than this, it frees their memory.
+/// The maximum number of slots whose memory an empty table keeps. A larger table is freed when it
+/// becomes empty.
 const KEPT: usize = 64;
 
-/// The table of active requests of a connection.
+/// The table of active items of a connection.
 #[derive(Debug)]
 pub(crate) struct ActiveRequests {
     state: Mutex<State>,
@@ -28,7 +29,7 @@ pub(crate) struct ActiveRequests {
     // Stored under the lock with `Release`, so that `is_empty` needs no lock. A stale value only
     // delays a check.
     count: AtomicUsize,
-    /// A handler that has run for this long counts as slow.
+    /// The run time after which a handler counts as slow.
     long: Duration,
     handlers: Arc<Handlers>,
 }
@@ -57,8 +58,7 @@ struct Place {
 struct Item {
     what: What,
     since: Instant,
-    /// For a request, whether the answer is pending. For a notification, whether the end of its
-    /// handler is pending.
+    /// Whether a request is still unanswered, or a notification's handler has not returned yet.
     open: bool,
     run: Option<Run>,
 }
@@ -107,7 +107,7 @@ impl ActiveRequests {
     }
 
     /// Adds an item, and records that its handler runs on this thread. If another thread has to run
-    /// the handler, the caller calls [`wait`](Self::wait) next.
+    /// the handler, the caller must call [`wait`](Self::wait) next.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }
@@ -138,24 +138,26 @@ impl ActiveRequests {
         key
     }
 
-    /// Records that the item with this key was answered or needs no answer.
+    /// Records that the request with this key was answered, or that the notification with this key
+    /// was handled or discarded.
     pub(crate) fn leave(&self, key: u64) {
         self.change(key, |item| item.open = false);
     }
 
-    /// Records that the item's handler waits for another thread.
+    /// Records that the handler of the item with this key is not running, because another thread
+    /// has to run it.
     pub(crate) fn wait(&self, key: u64) {
         self.change(key, |item| item.run = None);
     }
 
-    /// Records that the item's handler begins to run on this thread.
+    /// Records that the handler of the item with this key begins to run on this thread.
     pub(crate) fn begin_run(&self, key: u64, now: Instant) {
         let run = Run::here(now);
         self.change(key, |item| item.run = Some(run));
     }
 
-    /// Records that the item's handler has returned. If the handler was slow, returns a description
-    /// of the handler.
+    /// Records that the handler of the item with this key has returned. If the handler was slow,
+    /// returns a description of the handler.
     pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<SlowHandler> {
         let mut late = None;
         self.change(key, |item| {

@@ -68,8 +68,8 @@ pub struct OpenRequest {
     pub age: Duration,
     /// The thread that runs the handler of the request.
     ///
-    /// `None` while the request waits for a thread, for an answer of the peer, or for the owner of
-    /// its [`Responder`](super::Responder).
+    /// `None` while no thread runs the handler. The request then waits for a thread, for an answer
+    /// of the peer, or for an answer from code that stored its [`Responder`](super::Responder).
     pub running: Option<Running>,
 }
 

@@ -22,8 +22,8 @@ use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome, NextCheck};
 use crate::transport::message::RequestKind;
 
-/// How long a calling thread that waits for its answer reads for all callers. After this time a
-/// thread of the connection reads.
+/// The maximum time for which a calling thread reads messages for all callers while it waits for
+/// its own answer. After this time a thread of the connection reads.
 const STINT: Duration = Duration::from_millis(10);
 
 /// A call in flight. If the call is dropped without an outcome, it is given up and the peer is
@@ -34,16 +34,16 @@ pub(crate) struct Call {
     pub(super) waiter: Waiter,
     /// The request, until it is sent. On an exchange transport the waiting thread sends it.
     unsent: Option<SessionMessage>,
-    /// The start of the call. The first timeout check uses it as the current time, if the caller
-    /// waits at once.
+    /// The start of the call. If the caller waits at once, the first timeout check uses this time
+    /// instead of reading the clock.
     began: Option<Instant>,
     pub(super) deadline: Deadline,
     /// The total time that users had spent on the peer's input requests when the call began.
     pub(super) user_time: Duration,
     pub(super) may_cancel: bool,
-    /// Whether callbacks get the outcome, so that this value no longer stands for the call.
+    /// Whether callbacks get the outcome. If so, dropping this value does not give up the call.
     pub(super) is_watched: bool,
-    /// The reason of the cancellation. The reason is sent to the peer.
+    /// The reason for a cancellation of the call, which is sent to the peer.
     reason: Cow<'static, str>,
 }
 
@@ -55,19 +55,19 @@ struct WaitState {
     has_flushed: bool,
 }
 
-/// When the request of a call is written.
+/// The time at which the request of a call is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendTime {
     Now,
-    /// Together with later requests. The next thread that waits for a call writes the request, or a
-    /// thread of the connection about a millisecond later.
+    /// The request is written together with later requests: by the next thread that waits for a
+    /// call, or by a thread of the connection after about a millisecond.
     Soon,
 }
 
 /// Starts a call: sends its request. On an exchange transport, the function that waits for the
 /// outcome sends the request.
 ///
-/// Blocks only while the outgoing queue has no room, and within the time limits of the call.
+/// Blocks only while the outgoing queue has no room, and at most until the deadline of the call.
 pub(super) fn start(
     core: &Arc<Core>,
     method: &str,
@@ -154,7 +154,8 @@ impl Call {
         self.waiter.id
     }
 
-    /// Blocks until the call has an outcome or is over, and returns the result of the call.
+    /// Blocks until the call has an outcome, is cancelled or times out. Returns the result of the
+    /// call.
     ///
     /// `options` are the options with which the call was started.
     pub(crate) fn finish(mut self, options: &mut RequestOptions<'_>) -> Result<RawResult> {
@@ -168,8 +169,9 @@ impl Call {
         judge(&self.core, &self.method, outcome?)
     }
 
-    /// Blocks until the call has an outcome or is over, at most until `until`. Returns `None` at
-    /// that time, and on an exchange transport, whose exchange cannot be interrupted.
+    /// Waits as [`finish`](Self::finish) does, but at most until the time `until`. Returns `None`
+    /// if the call has not ended by then. On an exchange transport always returns `None` at once,
+    /// because the wait for an exchange cannot be interrupted.
     pub(crate) fn finish_until(
         &mut self,
         until: Instant,
@@ -233,7 +235,7 @@ impl Call {
         self.give_up();
     }
 
-    /// Withdraws this thread from those that may take the reading role.
+    /// Unregisters this thread as a candidate for the reading role.
     fn stand_down(&self) {
         let Waiter {
             id,
@@ -259,7 +261,8 @@ impl Call {
         Ok(outcome.expect("without a time, the wait ends with the call"))
     }
 
-    /// Blocks until the outcome arrives. Returns `None` at `until`, if the call is not over before.
+    /// Blocks until the outcome arrives. Fails if the call is cancelled or times out. Returns
+    /// `None` if neither has happened by `until`.
     fn wait_until(
         &mut self,
         until: Option<Instant>,
@@ -372,7 +375,7 @@ impl Call {
         None
     }
 
-    /// Returns the error that ends the call if the call is cancelled or past its deadline.
+    /// Returns an error if the call is cancelled or past its deadline. The error ends the call.
     fn over(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }
@@ -468,7 +471,8 @@ impl Call {
         }
     }
 
-    /// Returns the error for the caller when the exchange ended without an outcome.
+    /// Returns the error that a caller gets when the exchange of its request ended without an
+    /// outcome.
     fn not_carried(&mut self, error: Error, options: &RequestOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();
@@ -616,7 +620,8 @@ pub(crate) struct StartedCall {
 }
 
 impl StartedCall {
-    /// Sets the exchange handle. A cancellation of the request then also ends the exchange.
+    /// Sets the cancel handle of the request's exchange. A cancellation of the request then also
+    /// ends the exchange.
     pub(super) fn carried_by(mut self, cancel_handle: Option<Arc<CancelHandle>>) -> Self {
         self.cancel_handle = cancel_handle;
         self

@@ -1,7 +1,7 @@
 //! The channel of a call: everything that arrives for the call, in the order of arrival.
 //!
 //! The table of calls sends, and the caller receives. Both hold the whole channel in an [`Arc`], so
-//! no end of it is ever disconnected.
+//! the channel is never disconnected.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Failed(Error),
     /// The call was ended on this side: it was cancelled, or its time is over.
     Over(Error),
-    /// The peer announced that it will not answer. Only callbacks get this outcome.
+    /// The peer announced that it will not answer the request. Only callbacks get this outcome.
     Withdrawn,
 }
 
@@ -63,11 +63,11 @@ pub(crate) enum CallMessage {
     Progress(Progress),
     /// The outcome of the call. It is sent at most once, after all progress.
     Outcome(Outcome),
-    /// The caller has to check its token and its deadline, or may take the reading role.
+    /// A wakeup. The caller then checks its token and its deadline, and may take the reading role.
     Wake,
 }
 
-/// The channel of one call at a time.
+/// A channel for the messages of one call. The next call of the thread can reuse the channel.
 #[derive(Debug)]
 pub(crate) struct CallChannel {
     channel: imp::Channel<CallMessage>,
@@ -77,7 +77,7 @@ pub(crate) struct CallChannel {
 }
 
 impl CallChannel {
-    /// Returns an empty channel: an idle one of this thread, or a new one.
+    /// Returns an empty channel: an idle channel of this thread, or a new channel.
     pub(crate) fn take() -> Arc<Self> {
         let idle = IDLE.try_with(|idle| idle.borrow_mut().pop());
         idle.ok().flatten().unwrap_or_else(Self::new)
@@ -110,8 +110,8 @@ impl CallChannel {
         self.channel.send(message);
     }
 
-    /// Sends progress, in a channel in which at most `max` messages may wait. If the channel is
-    /// full, the oldest message gives way. Returns whether a message gave way.
+    /// Sends progress. At most `max` messages wait in the channel: if the channel is full, the
+    /// oldest message is discarded. Returns whether a message was discarded.
     ///
     /// Only one thread at a time may call this function, or more than `max` messages may wait.
     pub(crate) fn send_progress(&self, progress: Progress, max: usize) -> bool {

@@ -140,12 +140,12 @@ pub(super) struct Engine {
     /// false, no call needs the lock of `user_waits`.
     people_are_asked: AtomicBool,
     threads: Started,
-    /// Ends calls for which no thread waits, when their time is over.
+    /// The deadline thread. It ends calls for which no thread waits, when their time is over.
     pub(super) deadlines: Deadlines,
 }
 
 impl Engine {
-    /// Refuses new messages for this reason, and ends the deadline thread.
+    /// Refuses new messages with the error `reason`, and ends the deadline thread.
     pub(super) fn release(&self, reason: &Error) {
         self.outbox.close(reason);
         self.deadlines.stop();
@@ -169,7 +169,7 @@ pub(crate) struct Settings {
     pub(crate) asks: bool,
     /// Whether several clients share the connection.
     pub(crate) is_shared: bool,
-    /// A handler that has run for this long counts as slow.
+    /// The run time after which a handler counts as slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     /// Whether this side refuses messages that deviate from the exact wording of the specification.
@@ -195,11 +195,12 @@ struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     InOrder,
-    /// The peer gets only a moment, because no session was established.
+    /// The peer gets only a moment to end, because no session was established.
     AtOnce,
 }
 
-/// Records when users answer input requests of the peer, because calls do not time out meanwhile.
+/// The times in which users answer input requests of the peer. Calls do not time out during these
+/// times.
 #[derive(Debug, Default)]
 struct UserWaits {
     asked: usize,
@@ -234,15 +235,17 @@ impl Drop for PersonAsked {
 /// callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadTurn {
-    /// An outcome or progress arrived for the caller itself.
+    /// An outcome or progress arrived for the call of the reading caller itself.
     Found,
-    /// No message arrived for a while. The worker pool continues to read.
+    /// The time of the read turn is over, and nothing arrived for the call of the reading caller
+    /// itself. The worker pool continues to read.
     Quiet,
     /// The connection has ended.
     Ended,
 }
 
-/// The role of the current thread. The first number is the address of the connection's [`Core`].
+/// The role of the current thread in a connection. The first number of a variant is the address of
+/// the connection's [`Core`].
 #[derive(Clone, Copy, PartialEq)]
 enum ThreadRole {
     /// The thread neither reads nor runs an inline handler.
@@ -444,8 +447,8 @@ impl Core {
         PersonAsked(Arc::clone(self))
     }
 
-    /// Returns when a user was last busy with an input request of the peer; `None` if a user never
-    /// was.
+    /// Returns the last time at which a user was busy with an input request of the peer. Returns
+    /// `None` if no user was ever asked.
     pub(super) fn user_seen(&self, now: Instant) -> Option<Instant> {
         let user_waits = self.engine().user_waits.lock();
         if user_waits.asked > 0 {

@@ -12,11 +12,11 @@ pub(crate) struct Deadline {
     cap: Option<Duration>,
     /// When the peer last gave a sign of life, such as progress.
     seen: Instant,
-    /// The time that does not count towards the cap.
+    /// The total time that does not count towards the cap.
     held: Duration,
 }
 
-/// The bound that ended the wait: the timeout or the cap.
+/// The bound that ended the wait of a call: the timeout or the cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     Timeout,
@@ -44,8 +44,8 @@ impl Deadline {
         self.seen = self.seen.max(seen);
     }
 
-    /// Returns when the wait ends; `None` if the wait never ends. A limit too large for an
-    /// `Instant` is ignored.
+    /// Returns the time at which the timeout or the cap ends the wait of the call; `None` if
+    /// neither is set. A limit too large for an `Instant` is ignored.
     pub(crate) fn at(&self) -> Option<Instant> {
         let timeout = self
             .timeout

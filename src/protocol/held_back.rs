@@ -28,7 +28,8 @@ pub(super) struct HeldBack {
     // Incremented under the lock. All accesses are `SeqCst`, as the module's invariant needs a
     // total order with the counters of active requests.
     count: AtomicUsize,
-    /// Is notified when the queued requests have fewer bytes than before.
+    /// The condition variable that is notified when the queued requests have fewer bytes than
+    /// before.
     fewer: Condvar,
 }
 

@@ -51,8 +51,8 @@ struct State {
 /// An observer that is notified when a long-lived request is cancelled. A watcher costs less memory
 /// than a cancel token.
 pub(crate) trait Watcher: Send + Sync {
-    /// Called when the peer has cancelled the request or the connection is closed. The call happens
-    /// in order with notification handlers.
+    /// Notifies the watcher that the peer has cancelled the request, or that the connection is
+    /// closed. The call happens in order with notification handlers.
     fn cancelled(&self);
 }
 

@@ -80,7 +80,8 @@ impl std::fmt::Display for KeepAlive {
     }
 }
 
-/// A function that serializes the params of a ping with this request id.
+/// A function that serializes the params of a ping. The arguments are the request id and the
+/// buffer.
 pub(crate) type PingParams = Arc<dyn Fn(i64, &mut Vec<u8>) -> serde_json::Result<()> + Send + Sync>;
 
 /// The keep-alive state of one connection.
@@ -101,13 +102,14 @@ struct State {
 /// The next keep-alive action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// No action is due for this time.
+    /// The time for which no action is due.
     Wait(Duration),
     /// A ping has to be sent.
     Ping,
-    /// This many consecutive pings have failed. The number is below the limit.
+    /// The number of consecutive pings that have failed. The number is below the limit.
     Failed(u32),
-    /// This many consecutive pings have failed. The limit is reached: the peer counts as dead.
+    /// The number of consecutive pings that have failed. The number has reached the limit, so the
+    /// peer counts as dead.
     Dead(u32),
 }
 

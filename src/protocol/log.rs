@@ -38,8 +38,8 @@ pub struct LogRecord<'a> {
     pub level: LogLevel,
     /// The part of the library that created the record.
     ///
-    /// The parts are `protocol` (connections), `transport`, `server`, `client`, and `http` (HTTP
-    /// servers). More parts may be added later.
+    /// The parts are `protocol` (connections), `transport`, `server`, `client`, `http` (HTTP
+    /// servers), and `auth` (logins of a C client). More parts may be added later.
     pub target: &'a str,
     /// The text of the record: one line, unless it quotes a multi-line text of the peer or a
     /// handler.

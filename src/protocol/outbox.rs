@@ -30,14 +30,14 @@ use crate::transport::{Sender, SessionMessage};
 /// The maximum number of batches that a thread writes in a row. Then another thread continues the
 /// writing.
 const ROUNDS: usize = 16;
-/// While more input is available, queued answers are held back. When this many answers are queued,
-/// they are held back for [`PATIENCE`] at most.
+/// The number of queued answers at which the time limit [`PATIENCE`] begins. Fewer answers are held
+/// back as long as more input is available.
 const TOGETHER: usize = 16;
-/// When this many answers are queued, they are written at once. [`TOGETHER_BYTES`] is the same
-/// limit in bytes.
+/// The number of queued answers at which all of them are written at once. [`TOGETHER_BYTES`] is the
+/// corresponding limit in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// How long answers are still held back after [`TOGETHER`] answers were queued.
+/// How long answers may still be held back after [`TOGETHER`] answers were queued.
 const PATIENCE: Duration = Duration::from_micros(50);
 /// The maximum capacity, in messages, of a queue buffer that is reused. A larger buffer is freed.
 const SPARE: usize = 8;
@@ -50,8 +50,9 @@ thread_local! {
 /// A source of messages that are created just before they are written. Several changes before the
 /// write are merged into one message.
 pub(crate) trait Source: Send + Sync {
-    /// Queues messages until they have `enough` bytes or the queue is full. Returns whether the
-    /// source has more messages. The function neither blocks nor runs user code.
+    /// Queues messages of the source until these messages have `enough` bytes or the queue is full.
+    /// Returns whether the source has more messages. The function neither blocks nor runs user
+    /// code.
     fn pull(&self, enough: usize) -> bool;
 }
 
@@ -60,10 +61,10 @@ pub(crate) struct Outbox {
     // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's lock
     // before this lock.
     state: Mutex<State>,
-    /// The source of merged messages. The field is set when the source has its first message.
+    /// The source of merged messages; empty until the source has its first message.
     source: OnceLock<Box<dyn Source>>,
-    /// Is notified when the queue became shorter, a thread stopped writing, or the outbox was
-    /// closed.
+    /// The condition variable that is notified when the queue became shorter, a thread stopped
+    /// writing, or the outbox was closed.
     changed: Condvar,
     /// Whether the reading thread guarantees to flush the queue before it blocks.
     // Order: a sending thread queues its message, then loads the flag. The reading thread clears
@@ -75,8 +76,9 @@ pub(crate) struct Outbox {
     /// each answer, mostly without the lock.
     // Stored under the lock.
     fill: AtomicUsize,
-    /// The number of queued messages that may wait for later messages. No thread has to write them
-    /// before it blocks, except a thread that waits for their answers.
+    /// The number of queued messages whose write may be delayed, so that they are written together
+    /// with later messages. No thread has to write them before it blocks, except a thread that
+    /// waits for their answers.
     // Stored under the lock.
     soon: AtomicUsize,
     max_bytes: usize,
@@ -98,7 +100,7 @@ struct State {
     writer: Option<(Thread, Instant)>,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
-    /// When [`TOGETHER`] answers were held back for the first time since the last write.
+    /// When the queue first had [`TOGETHER`] answers since the last write.
     held_since: Option<Instant>,
     /// Whether the sender holds the rest of a message whose write was interrupted by a deadline.
     cut: bool,
@@ -175,8 +177,8 @@ impl Outbox {
         self.push_up_to(message, self.max_bytes)
     }
 
-    /// Queues a message as [`try_push`](Self::try_push) does. The message may wait for later
-    /// messages.
+    /// Queues a message as [`try_push`](Self::try_push) does. The write of the message may be
+    /// delayed, so that it is written together with later messages.
     pub(crate) fn try_push_soon(&self, message: &mut Option<SessionMessage>) -> Result<()> {
         let mut state = self.state.lock();
         self.push_locked(&mut state, message, self.max_bytes)?;
@@ -211,7 +213,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Records that the source has messages to pull. `make` creates the source on the first call.
+    /// Records that the source of merged messages has messages to pull. If there is no source yet,
+    /// `make` creates it.
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
         self.state.lock().pulls = true;
@@ -344,8 +347,8 @@ impl Outbox {
         bytes_of(batch)
     }
 
-    /// Lets the source queue its messages, before the current thread writes. The messages go
-    /// through the queue to keep their order.
+    /// Lets the source of merged messages queue its messages, before the current thread writes. The
+    /// messages go through the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !std::mem::take(&mut state.pulls) {
             return state;
@@ -358,14 +361,15 @@ impl Outbox {
         state
     }
 
-    /// Whether the source has messages and the peer has read nothing for the duration `span`.
+    /// Whether the source of merged messages has messages, and the peer has read nothing for the
+    /// duration `span`.
     pub(crate) fn is_unread_for(&self, span: Duration) -> bool {
         let state = self.state.lock();
         let is_long = |since: Instant| since.elapsed() >= span;
         state.pulls && state.unread_since.is_some_and(is_long)
     }
 
-    /// Whether no message is queued, being written, or waiting in the source.
+    /// Whether no message is queued, being written, or waiting in the source of merged messages.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         state.bytes == 0 && !state.pulls
@@ -374,9 +378,9 @@ impl Outbox {
     /// Whether the reading thread has to flush the queue now. If another thread is writing, no
     /// flush is due.
     ///
-    /// If `more_input` is false, the reading thread blocks for input next, so any queued message
-    /// must be written, except messages that may wait. If `more_input` is true, a flush is due only
-    /// if enough answers are queued. So several answers are written together.
+    /// If `more_input` is false, the reading thread blocks for input next. So any queued message
+    /// must be written, except messages whose write may be delayed. If `more_input` is true, a
+    /// flush is due only if enough answers are queued. So several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
@@ -388,7 +392,7 @@ impl Outbox {
         waits && (!more_input || state.is_enough())
     }
 
-    /// Whether messages that may wait are queued.
+    /// Whether messages are queued whose write may be delayed.
     pub(crate) fn has_soon(&self) -> bool {
         self.soon.load(Ordering::Acquire) > 0
     }
@@ -453,8 +457,8 @@ impl State {
         self.cut || self.pulls || !self.queue.is_empty()
     }
 
-    /// Returns the fill level of the queue. The level is at least [`TOGETHER`] when this number of
-    /// messages, or [`TOGETHER_BYTES`] bytes, are queued.
+    /// Returns a measure of how full the queue is. The measure is at least [`TOGETHER`] if the
+    /// queue has that many messages, or if [`TOGETHER_BYTES`] bytes are not yet written.
     fn fill(&self) -> usize {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
@@ -489,8 +493,8 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    /// Closes the state and returns the discarded parts. The caller drops the parts outside of the
-    /// lock.
+    /// Closes the outbox. Returns the queued messages and the sender, which the caller drops
+    /// outside of the lock.
     #[must_use]
     fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {

@@ -30,8 +30,8 @@ use crate::sync::Mutex;
 /// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
-/// A caller that waits for its outcome. While the caller has the reading role, it stores progress
-/// of its own call in the waiter.
+/// The state of a caller that waits for the outcome of its call. While the caller has the reading
+/// role, the caller stores the progress of that call here.
 ///
 /// No other thread reads during that time. So progress in the waiter is older than any progress
 /// that is sent to the channel later.
@@ -95,7 +95,8 @@ impl Waiter {
         }
     }
 
-    /// Records that the table has no entry for this call any more, and will send no outcome.
+    /// Records that the table of calls has no entry for this call any more, and will send no
+    /// outcome.
     pub(crate) fn gave_up(&mut self) {
         self.is_over = true;
     }
@@ -125,7 +126,7 @@ pub(crate) enum OnEnd {
 }
 
 /// The callback that gets the progress of a call without a waiting caller. It runs under the lock
-/// of the table of calls, so it must not block. It returns whether older progress gave way.
+/// of the table of calls, so it must not block. It returns whether older progress was discarded.
 pub(crate) type OnProgress = Box<dyn Fn(Progress) -> bool + Send>;
 
 /// The recipient of the outcome of a call: a caller or a callback.
@@ -153,7 +154,7 @@ struct Asked {
     owed: Completion,
 }
 
-/// The description of a call, as the activity shows it.
+/// The description of a call, as [`Activity`](super::Activity) shows it.
 #[derive(Debug)]
 pub(crate) struct CallInfo {
     pub(crate) method: Arc<str>,
@@ -201,7 +202,8 @@ struct Table {
     closed: Option<Error>,
 }
 
-/// Defers outcomes: the guard's drop sends all of them, so that the callers wake together.
+/// A guard that defers outcomes. Dropping the guard sends all of them, so that the callers wake
+/// together.
 // `complete` removes a call from the table and records its outcome, both under the table's lock.
 // Only the guard's drop sends that outcome: a thread that blocked before dropping it would leave
 // the callers asleep.
@@ -251,8 +253,8 @@ impl Calls {
         })
     }
 
-    /// Starts to defer outcomes. Only one thread may do this at a time. It must not block until it
-    /// drops the guard.
+    /// Starts to defer outcomes. Only one thread at a time may defer outcomes. The thread must not
+    /// block until it drops the guard.
     pub(crate) fn gather(&self) -> OutcomeBatch<'_> {
         self.table.lock().gathered.get_or_insert_default();
         OutcomeBatch(self)
@@ -356,9 +358,11 @@ impl Calls {
         }
     }
 
-    /// Lets callbacks instead of the waiting caller get the progress and the outcome of a call. The
-    /// progress that has already arrived is delivered first. Returns the callbacks if the outcome
-    /// was decided before: it is in the waiter's channel, or about to arrive there.
+    /// Passes the progress and the outcome of a call to callbacks, instead of to the waiting
+    /// caller. Progress that has already arrived is delivered first.
+    ///
+    /// Returns the callbacks if the outcome is already decided. The outcome is then in the waiter's
+    /// channel, or about to arrive there.
     pub(crate) fn watch(
         &self,
         waiter: &mut Waiter,

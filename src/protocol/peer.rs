@@ -31,7 +31,7 @@ impl Peer {
         &self.0
     }
 
-    /// Returns the name of the peer in error texts.
+    /// Returns the peer's name, as error texts show it.
     pub fn name(&self) -> String {
         self.0.peer()
     }
@@ -160,8 +160,8 @@ impl Peer {
         self.0.send_notification_until(text, deadline)
     }
 
-    /// Whether this side can send requests to the peer outside of a call of the peer. Over modern
-    /// HTTP this is impossible, because each request of the client is independent.
+    /// Whether this side can send requests that belong to no request of the peer. Over modern HTTP
+    /// this is impossible, because each request of the client is independent.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.0.settings.asks
     }

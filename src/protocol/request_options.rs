@@ -52,21 +52,21 @@ impl<'a> RequestOptions<'a> {
         self
     }
 
-    /// Waits without a timeout. The request still ends when it is cancelled or the connection
-    /// closes.
+    /// Removes the timeout and the maximum timeout. The request still ends when it is cancelled or
+    /// the connection closes.
     pub fn no_timeout(mut self) -> Self {
         (self.timeout, self.max_timeout) = (None, None);
         self
     }
 
-    /// Ends the request when the token is cancelled.
+    /// Sets a token that ends the request when the token is cancelled.
     pub fn cancel_with(mut self, token: &CancelToken) -> Self {
         self.cancel = Some(token.clone());
         self
     }
 
-    /// Runs `callback` for each progress message of the request. The callback runs on the calling
-    /// thread, in the order of arrival, before the request returns.
+    /// Sets a callback that runs for each progress message of the request. The callback runs on the
+    /// calling thread, in the order of arrival, before the request returns.
     pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'a) -> Self {
         self.on_progress = Some(Box::new(callback));
         self
@@ -77,7 +77,7 @@ impl<'a> RequestOptions<'a> {
         self.timeout
     }
 
-    /// Waits for the duration `span`, or until the call is cancelled. Returns whether it is
+    /// Waits for the duration `span`, or until the call is cancelled. Returns whether the call is
     /// cancelled.
     pub(crate) fn pause(&self, span: Duration) -> bool {
         self.cancel_token().wait(span)

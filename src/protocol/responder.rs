@@ -51,7 +51,8 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Creates the responder of a request. The caller has already counted the request as active.
+    /// Creates the responder of a request. Before the call, the caller must count the request as
+    /// active.
     pub(super) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
@@ -151,8 +152,8 @@ impl Responder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Makes the peer disconnect, and fetch the answer after the time `retry`. Only some transports
-    /// support this.
+    /// Makes the peer disconnect, and reconnect after the time `retry` to get the answer. Only some
+    /// transports support this.
     pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
         match &self.exchange.origin.sink {
             Some(sink) => self

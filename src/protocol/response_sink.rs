@@ -25,9 +25,9 @@ pub(crate) enum Answer {
     Refused(ErrorCode),
 }
 
-/// A response sink, which receives the messages that answer one message of the peer. Without a sink
-/// these messages are sent on the connection's stream. An example of a sink is the response to an
-/// HTTP request.
+/// The destination of the messages that answer one message of the peer. Without a sink these
+/// messages are sent on the connection's stream. An example of a sink is the response to an HTTP
+/// request.
 ///
 /// The exchange ensures that there is one response and that no message follows the response. If the
 /// client has disconnected, the functions of the sink return

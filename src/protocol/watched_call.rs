@@ -18,15 +18,15 @@ use crate::transport::clock::about_now;
 use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
 
-/// A call whose progress and outcome go to callbacks. Dropping it before the outcome has arrived
-/// cancels the call: the peer is notified, and the callbacks are dropped.
+/// A call whose progress and outcome go to callbacks. Dropping this value before the outcome has
+/// arrived cancels the call: the peer is notified, and the callbacks are dropped.
 pub(crate) struct WatchedCall {
     core: Arc<Core>,
     id: i64,
     may_cancel: bool,
-    /// Keeps the call registered with the deadline thread.
+    /// The registration of the call with the deadline thread.
     _deadline: Option<Watched>,
-    /// Ends the call when its token is cancelled.
+    /// The registration of the callback that ends the call when its token is cancelled.
     _on_cancel: Option<OnCancel>,
 }
 
@@ -39,7 +39,7 @@ impl Drop for WatchedCall {
     }
 }
 
-/// Ends a watched call whose token was cancelled or whose time is over.
+/// The handle that ends a watched call when its token is cancelled or its time is over.
 struct Ending {
     core: Arc<Core>,
     id: i64,
@@ -75,8 +75,9 @@ impl Ending {
 }
 
 impl Call {
-    /// Lets callbacks get the progress and the outcome of the call. No thread has to wait for the
-    /// call any more. The deadline thread of the connection ends the call when its time is over.
+    /// Passes the progress and the outcome of the call to callbacks from now on. No thread has to
+    /// wait for the call any more. The deadline thread of the connection ends the call when its
+    /// time is over.
     ///
     /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.
     /// Neither callback may block or run user code. `options` are the options with which the call

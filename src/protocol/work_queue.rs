@@ -44,8 +44,8 @@ impl<J> SharedQueue<J> {
 impl<J> WorkQueue<J> {
     /// Creates the queue of a connection that clients share.
     ///
-    /// Beyond `max_workers` there are `reserve` permits for clients that hold few. A client that
-    /// uses the reserve may hold at most `part` permits.
+    /// Beyond `max_workers` there are `reserve` permits for clients that hold few permits. A client
+    /// that uses the reserve may hold at most `part` permits.
     pub(super) fn shared(max_workers: usize, part: usize, reserve: usize) -> Self {
         Self::Shared(Box::new(SharedQueue {
             waiting: FairQueue::new(),

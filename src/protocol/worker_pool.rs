@@ -42,8 +42,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// The watchdog's tick. A handler may run on the reading thread for one to two ticks before another
 /// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
-/// The number of ticks without a change after which the watchdog sleeps. A calling thread must wake
-/// a sleeping watchdog, so the watchdog does not sleep earlier.
+/// The number of ticks without a change after which the watchdog sleeps. A calling thread needs a
+/// system call to wake a sleeping watchdog, so the watchdog does not sleep earlier.
 const ALERT: u32 = 1000;
 /// How long a pool thread stays idle before it exits.
 const IDLE: Duration = Duration::from_secs(5);
@@ -92,7 +92,7 @@ pub(crate) enum PoolTask<R> {
     Leave,
 }
 
-/// Whether the caller has to start a pool thread. The pool already counts the new thread.
+/// Whether the caller has to start a pool thread. The pool already counts that thread.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spawn {
@@ -106,12 +106,12 @@ pub(crate) struct WorkerPool<R> {
     // calls `call_for_worker` or wakes the watchdog under this lock, unless the same thread calls
     // `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
-    /// Is notified when there is work for idle threads.
+    /// The condition variable that is notified when there is work for idle threads.
     work: Condvar,
-    /// Is notified when there is work for the watchdog, or when the receiver is parked while the
-    /// watchdog sleeps.
+    /// The condition variable that is notified when there is work for the watchdog, or when the
+    /// receiver is parked while the watchdog sleeps.
     watch: Condvar,
-    /// Is notified when a thread has exited or a handler has returned.
+    /// The condition variable that is notified when a thread has exited or a handler has returned.
     quieter: Condvar,
     max_workers: usize,
 }
@@ -120,11 +120,12 @@ struct State<R> {
     // The parked receiver: no thread reads. `None` while a thread reads, and after reading has
     // ended.
     receiver: Option<R>,
-    /// The number of times the receiver was parked. This number identifies a parking.
+    /// The number of times that the receiver was parked. After each parking, the new value
+    /// identifies that parking.
     parks: u64,
     /// Whether a pool thread should take the parked receiver and read immediately.
     hand_over: bool,
-    /// The callers that wait at their channels and could take the reading role.
+    /// The callers that wait on their channels and could take the reading role.
     standby: BTreeMap<i64, Arc<CallChannel>>,
     queued: WorkQueue<Work>,
     serial: VecDeque<Serial>,
@@ -140,8 +141,8 @@ struct State<R> {
     handlers: usize,
     slow_streak: u32,
     threads: usize,
-    /// Whether a started thread has not begun to run. The new thread chooses its task later, so one
-    /// starting thread at a time is enough.
+    /// Whether a thread was requested that has not begun to run. The new thread chooses its task
+    /// later, so one starting thread at a time is enough.
     starting: bool,
     idle: usize,
     watchdog: Watchdog,
@@ -410,8 +411,8 @@ impl<R> WorkerPool<R> {
         Ok((state.parks, spawn))
     }
 
-    /// Whether the receiver has stayed parked since the parking with this number. If so, no thread
-    /// reads.
+    /// Whether the receiver is still parked since the parking with the number `park`. If so, no
+    /// thread reads.
     pub(crate) fn is_parked(&self, park: u64) -> bool {
         let state = self.state.lock();
         state.receiver.is_some() && state.parks == park
@@ -604,7 +605,7 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Records that a counted thread could not be started.
+    /// Removes a thread from the count of threads, because the thread could not be started.
     pub(crate) fn thread_failed(&self) {
         self.state.lock().starting = false;
         self.thread_left();
@@ -750,7 +751,7 @@ mod tests {
         assert!(!channels[0].is_empty());
     }
 
-    /// A request that may wait is written although no thread waits for its answer.
+    /// A request whose write may be delayed is written although no thread waits for its answer.
     #[test]
     fn a_flush_that_may_wait_comes_after_a_tick() {
         let pool = WorkerPool::<u32>::new(4);

@@ -143,8 +143,8 @@ impl RootsCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// Present if the client honours `includeContext`. Since 2025-11-25; older clients are assumed
-    /// to honour `includeContext`.
+    /// Present if the client honors `includeContext`. Since 2025-11-25; older clients are assumed
+    /// to honor `includeContext`.
     pub context: Option<JsonObject>,
     /// Present if the client allows the model to call tools. Since 2025-11-25.
     pub tools: Option<JsonObject>,
@@ -165,7 +165,7 @@ impl SamplingCapability {
         self
     }
 
-    /// Declares that the client honours `includeContext`. Since 2025-11-25.
+    /// Declares that the client honors `includeContext`. Since 2025-11-25.
     pub fn with_context(mut self) -> Self {
         self.context.get_or_insert_default();
         self

@@ -48,9 +48,9 @@ pub type ResourceReference = ResourceTemplateReference;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CompletionReference {
-    /// The argument of a prompt is completed.
+    /// The reference to a prompt whose argument is completed.
     Prompt(PromptReference),
-    /// The argument of a resource template is completed.
+    /// The reference to a resource template whose argument is completed.
     Resource(ResourceTemplateReference),
 }
 

@@ -22,10 +22,11 @@ literal!(UrlMode = "url");
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitRequestParams {
-    /// The user fills in a form that the client shows (form mode).
+    /// The params of an elicitation by form: the user fills in a form that the client shows (form
+    /// mode).
     Form(ElicitRequestFormParams),
-    /// The user visits a web page of the server, which the client opens (URL mode). Since
-    /// 2025-11-25.
+    /// The params of an elicitation by URL: the user visits a web page of the server, which the
+    /// client opens (URL mode). Since 2025-11-25.
     Url(ElicitRequestURLParams),
 }
 
@@ -199,9 +200,10 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// Removes members that the revision does not know, with two exceptions. URL mode requests and
-/// fields with multiple choice stay, although revisions before 2025-11-25 lack them. The caller has
-/// to check the client's capability for URL mode, and the form with [`ElicitSchema::check`].
+/// Adapts the params to a revision. Removes members that the revision does not know, with two
+/// exceptions. URL mode requests and fields with multiple choice stay, although revisions before
+/// 2025-11-25 lack them. The caller has to check the client's capability for URL mode, and the form
+/// with [`ElicitSchema::check`].
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         let (task, meta) = match self {

@@ -12,8 +12,8 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IconLimits {
-    /// The maximum size of an icon in bytes. Defaults to 1 MiB. Stop fetching when more bytes
-    /// arrive.
+    /// The maximum length of an icon's image file, in bytes. Defaults to 1 MiB. A host that fetches
+    /// the file should stop when it has received more bytes.
     pub max_bytes: usize,
     /// The maximum width and height of an icon in pixels. Defaults to 1 024.
     pub max_side: u32,

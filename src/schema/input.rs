@@ -61,8 +61,8 @@ impl InputRequest {
     }
 }
 
-/// Removes members that the revision does not know. The caller has to set the `elicitation_id` that
-/// a URL mode elicitation needs in 2025-11-25.
+/// Adapts the input request to a revision. Removes members that the revision does not know. The
+/// caller has to set the `elicitation_id` that a URL mode elicitation needs in 2025-11-25.
 impl FitTo for InputRequest {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         match self {

@@ -28,18 +28,27 @@ pub type Extra = JsonObject;
 ///
 /// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since
 /// 2026-07-28).
-#[derive(Clone, Serialize)]
-#[serde(transparent)]
-pub struct JsonSchema(Box<RawValue>);
+#[derive(Clone)]
+pub struct JsonSchema {
+    raw: Box<RawValue>,
+    /// Whether the schema stands for a schema that was not set yet.
+    is_placeholder: bool,
+}
+
+impl Serialize for JsonSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.raw.serialize(serializer)
+    }
+}
 
 impl<'de> Deserialize<'de> for JsonSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         match raw.get().as_bytes().first() {
-            Some(b'{' | b't' | b'f') => Ok(Self(raw)),
+            Some(b'{' | b't' | b'f') => Ok(Self::of(raw)),
             // Peers written in PHP send an empty array for an empty object.
             Some(b'[') if is_empty_array(raw.get()) && !misfit::is_strict() => {
-                Ok(Self(verbatim("{}")))
+                Ok(Self::of(verbatim("{}")))
             }
             _ => Err(de::Error::custom("a JSON Schema is an object or a boolean")),
         }
@@ -49,6 +58,26 @@ impl<'de> Deserialize<'de> for JsonSchema {
 required!(JsonSchema);
 
 impl JsonSchema {
+    fn of(raw: Box<RawValue>) -> Self {
+        Self {
+            raw,
+            is_placeholder: false,
+        }
+    }
+
+    /// Returns a schema that accepts any object and stands for a schema that was not set yet.
+    pub(super) fn placeholder() -> Self {
+        Self {
+            is_placeholder: true,
+            ..Self::any_object()
+        }
+    }
+
+    /// Whether the schema stands for a schema that was not set yet.
+    pub(crate) fn is_placeholder(&self) -> bool {
+        self.is_placeholder
+    }
+
     /// Parses a schema from its JSON text.
     ///
     /// # Errors
@@ -57,7 +86,7 @@ impl JsonSchema {
     pub fn parse(text: &str) -> Result<Self> {
         let raw = RawValue::from_string(text.to_owned()).map_err(|error| not_json(&error))?;
         match raw.get().as_bytes().first() {
-            Some(b'{' | b't' | b'f') => Ok(Self(raw)),
+            Some(b'{' | b't' | b'f') => Ok(Self::of(raw)),
             _ => Err(Error::new(
                 ErrorKind::Invalid,
                 "a JSON Schema is an object or a boolean",
@@ -78,12 +107,12 @@ impl JsonSchema {
 
     /// Returns the schema `{"type":"object","properties":{}}`, which accepts any object.
     pub fn any_object() -> Self {
-        Self(verbatim(r#"{"type":"object","properties":{}}"#))
+        Self::of(verbatim(r#"{"type":"object","properties":{}}"#))
     }
 
     /// Returns the schema as JSON text.
     pub fn as_str(&self) -> &str {
-        self.0.get()
+        self.raw.get()
     }
 
     /// Deserializes the schema as a type, for example [`serde_json::Value`].
@@ -92,7 +121,7 @@ impl JsonSchema {
     ///
     /// [`ErrorKind::Invalid`] when the schema does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        read_raw("schema", &self.0)
+        read_raw("schema", &self.raw)
     }
 
     /// Adds `"properties": {}` to an object schema without properties. The meaning of the schema
@@ -106,7 +135,7 @@ impl JsonSchema {
         let open = text[..text.len() - 1].trim_ascii_end();
         let comma = if open.ends_with('{') { "" } else { "," };
         let whole = format!("{open}{comma}\"properties\":{{}}}}");
-        Self(RawValue::from_string(whole).expect("an object takes one member more"))
+        Self::of(RawValue::from_string(whole).expect("an object takes one member more"))
     }
 
     /// Replaces empty arrays by empty objects where keywords such as `properties` need an object.

@@ -25,9 +25,9 @@ open_enum! {
         Error = "error",
         /// A critical condition.
         Critical = "critical",
-        /// Action must be taken at once.
+        /// A condition that requires action at once.
         Alert = "alert",
-        /// The system is unusable.
+        /// A condition that makes the system unusable.
         Emergency = "emergency",
     }
 }

@@ -102,7 +102,8 @@ macro_rules! setters {
 /// member.
 macro_rules! cache_hint {
     () => {
-        /// Allows caching of the result, as `hint` describes. Since 2026-07-28.
+        /// Sets the time for which the result may be cached, and whether users may share it. Since
+        /// 2026-07-28.
         pub fn cached(mut self, hint: $crate::schema::CacheHint) -> Self {
             self.ttl_ms = hint.ttl_ms;
             self.cache_scope = hint.cache_scope;

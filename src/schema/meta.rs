@@ -92,7 +92,7 @@ impl RequestMetaObject {
         progress_token: ProgressToken,
         /// Sets the name and version of the client.
         client_info: Implementation,
-        /// Requests log messages of this level and of more severe levels.
+        /// Sets the minimum severity of the log messages that the request asks for.
         log_level: LoggingLevel,
     }
 
@@ -121,8 +121,9 @@ impl RequestMetaObject {
     }
 }
 
-/// For legacy peers, removes the revision, the log level, and the client's capabilities, name and
-/// version. A legacy peer receives them in `initialize` and `logging/setLevel`.
+/// Adapts the `_meta` to a revision. For legacy peers, removes the revision, the log level, and the
+/// client's capabilities, name and version. A legacy peer receives them in `initialize` and
+/// `logging/setLevel`.
 impl FitTo for RequestMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -191,8 +192,9 @@ impl ResultMetaObject {
     }
 }
 
-/// For legacy peers, removes the subscription id, and the server's name and version. A legacy peer
-/// receives the name and version in the result of `initialize`.
+/// Adapts the `_meta` to a revision. For legacy peers, removes the subscription id, and the
+/// server's name and version. A legacy peer receives the name and version in the result of
+/// `initialize`.
 impl FitTo for ResultMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {

@@ -75,7 +75,7 @@ pub const NOTIFICATIONS_RESOURCES_LIST_CHANGED: &str = "notifications/resources/
 pub const NOTIFICATIONS_RESOURCES_UPDATED: &str = "notifications/resources/updated";
 /// Notifies that the list of roots changed. Up to 2025-11-25.
 pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
-/// Acknowledges a subscription, and names the changes that the server will notify. Since
+/// Acknowledges a subscription, and names the changes that the server will report. Since
 /// 2026-07-28.
 pub const NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED: &str =
     "notifications/subscriptions/acknowledged";

@@ -35,8 +35,9 @@ const MAX_NAME_CHARS: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The index of the list entry that has the dropped part, in the list that the peer sent. The
-    /// first entry has the index 0. Absent if the dropped part is outside of lists.
+    /// The index of the list entry that contains the dropped part, or that was dropped itself.
+    /// Counted from 0 in the list that the peer sent. Absent if the dropped part is outside of
+    /// lists.
     pub index: Option<usize>,
     /// The `name` of the list entry, or its `uri` or `uriTemplate` if it has no name. Absent if it
     /// has none of the three.
@@ -49,10 +50,10 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// The maximum number of misfits that are stored for one result.
+    /// The maximum number of dropped parts that are stored for one result.
     pub(crate) const MAX_KEPT: usize = 1000;
 
-    /// Makes the misfit for a result that could not be read at all.
+    /// Makes the description of a result that could not be read at all.
     #[cfg(feature = "cffi")]
     pub(crate) fn of_all(error: &serde_json::Error) -> Self {
         Self {
@@ -74,7 +75,8 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The misfits of a result. This type is used for a field that is not part of the message.
+/// The parts of a result that were dropped as invalid. This type is used for a field of the
+/// result's struct that is not part of the message.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Misfits(Option<Box<[Misfit]>>);
 
@@ -83,8 +85,8 @@ impl Misfits {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Returns the members that did not match the specification and were dropped, of the object
-    /// that this thread has read last.
+    /// Returns the parts that were dropped as invalid from the object that this thread has read
+    /// last.
     pub(super) fn of_last_object() -> Self {
         if !drops() {
             return Self::default();
@@ -105,11 +107,12 @@ impl fmt::Debug for Misfits {
 enum ReadingMode {
     /// The usual mode: the `Deserialize` of each type decides which deviations are accepted.
     Plain,
-    /// Values are read as in `Plain`, but deviations from the specification are errors.
+    /// The strict mode: as `Plain`, but deviations from the specification are errors.
     Strict,
-    /// Each member is read by itself. An empty array is accepted for an empty object.
+    /// The mode for raw objects: each member is read separately, and an empty array is accepted for
+    /// an empty object.
     RawObject,
-    /// Values are read as in `RawObject`, and invalid parts are dropped where possible.
+    /// The most lenient mode: as `RawObject`, but invalid parts are dropped where possible.
     Entries,
 }
 
@@ -118,7 +121,7 @@ thread_local! {
     static READ: RefCell<Read> = const { RefCell::new(Read::new()) };
 }
 
-/// The state of the text that is being read.
+/// The position in the text that is being read, and the misfits that were found so far.
 struct Read {
     path: Vec<Step>,
     misfits: Vec<Misfit>,
@@ -182,12 +185,12 @@ fn reading<T>(mode: ReadingMode, read: impl FnOnce() -> T) -> T {
     read()
 }
 
-/// Reads an invalid text again, in the mode in which each member is read by itself.
+/// Reads an invalid text again, in the mode in which each member is read separately.
 pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     in_members(|| read_part(text))
 }
 
-/// Runs `read` in the lenient mode in which each member is read by itself. An empty array is
+/// Runs `read` in the lenient mode in which each member is read separately. An empty array is
 /// accepted for an empty object.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
     check_thread_locals()?;
@@ -210,7 +213,7 @@ pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json
     reading(ReadingMode::Strict, || serde_json::from_str(text))
 }
 
-/// Whether the current mode reads each member and each list entry by itself.
+/// Whether the current mode reads each member and each list entry separately.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
     matches!(
@@ -229,7 +232,8 @@ pub(super) fn drops() -> bool {
     READING_MODE.get() == ReadingMode::Entries
 }
 
-/// Reads a part of a text by itself. Accepts an empty array where an empty object is expected.
+/// Deserializes the text of one member or list entry. Accepts an empty array where an empty object
+/// is expected.
 fn read_part<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     or_empty_object(text, |text| serde_json::from_str(text))
 }
@@ -259,9 +263,10 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read. The path contains the step to this part while the `Part` exists.
+/// A member or list entry that is being read. While a `Part` exists, the path of this thread
+/// contains the step to this member or entry.
 struct Part {
-    /// The number of misfits that were recorded before this part.
+    /// The number of misfits that were recorded before this member or entry was read.
     before: usize,
 }
 
@@ -274,8 +279,8 @@ impl Part {
         Self { before }
     }
 
-    /// Records that the part is dropped. Removes the records of other dropped parts inside this
-    /// part.
+    /// Records that the member or entry is dropped. Removes the misfits that were recorded inside
+    /// it.
     fn leave_out(self, error: &serde_json::Error) {
         let reason = without_position(error);
         READ.with_borrow_mut(|read| {
@@ -294,7 +299,8 @@ impl Drop for Part {
     }
 }
 
-/// Reads a member by itself into `slot`. If the member is dropped, it counts as absent.
+/// Reads a member separately from the rest of its object, into `slot`. A dropped member counts as
+/// absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     slot: &mut Option<T>,
     name: &'static str,
@@ -313,7 +319,8 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads a list. If the current mode reads each part by itself, each entry is read by itself.
+/// Reads a list. If the current mode reads members and entries separately, each entry of the list
+/// is read separately.
 pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,

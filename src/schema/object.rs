@@ -37,7 +37,7 @@ macro_rules! members {
     };
 }
 
-/// Implements `Deserialize` for `members!`.
+/// Implements `Deserialize` for a struct, as a part of the macro `members!`.
 macro_rules! readable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -90,8 +90,10 @@ macro_rules! readable {
     };
 }
 
-/// Reads an object. A type without a field for unknown members uses `deserialize_struct`. If such a
-/// type is flattened into another type, serde passes only the known members to it.
+/// Expands to the call that deserializes an object into a struct. The call is `deserialize_map` if
+/// the struct has a field for unknown members, otherwise `deserialize_struct`. With
+/// `deserialize_struct`, a struct that is flattened into another struct gets only its known members
+/// from serde.
 macro_rules! object {
     ($deserializer:ident, $name:ident [$($wire:expr),*]) => {
         $deserializer.deserialize_struct(stringify!($name), &[$($wire),*], Members)
@@ -101,7 +103,7 @@ macro_rules! object {
     };
 }
 
-/// Implements `Serialize` for `members!`.
+/// Implements `Serialize` for a struct, as a part of the macro `members!`.
 macro_rules! writable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -123,7 +125,8 @@ macro_rules! writable {
     };
 }
 
-/// Reads a member that has no field: ignores or stores the member.
+/// Expands to the call that reads a member without a field. The member is ignored, or stored in the
+/// field for unknown members.
 macro_rules! unnamed {
     ($members:ident) => {
         $crate::schema::object::ignore(&mut $members)
@@ -153,14 +156,14 @@ macro_rules! form {
     };
 }
 
-/// A type that the value of a member can have.
+/// A type of the struct fields that are read from and written to members of JSON objects.
 pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
     /// Returns the value for an absent member. Returns `None` if the member is required.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Whether the object is written without the member, if the member has this value.
+    /// Whether a member with this value is omitted when its object is written.
     fn is_absent(&self) -> bool {
         false
     }
@@ -212,7 +215,8 @@ impl Member for Extra {
     }
 }
 
-/// Implements [`Member`] for types that make a member required.
+/// Implements [`Member`] for the listed types, without a value for an absent member. So a member of
+/// such a type is required.
 macro_rules! required {
     ($($type:ty),+ $(,)?) => {
         $(impl $crate::schema::object::Member for $type {})+
@@ -240,7 +244,7 @@ pub(super) trait Form<T: Member> {
         value.is_absent()
     }
 
-    /// Whether the rest of the object is valid without the member, if the member is invalid.
+    /// Whether an invalid member may be dropped, so that the rest of its object is used.
     fn is_dispensable() -> bool {
         Self::absent().is_some()
     }
@@ -379,8 +383,8 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
     tree::add(extra, name.into_owned(), members)
 }
 
-/// Returns the value of a member that was read. If the member is absent, returns the value that
-/// stands for an absent member.
+/// Returns the value in `slot`, into which a member was read. If the slot is empty, returns the
+/// value for an absent member, or an error if the member is required.
 pub(super) fn known<F: Form<T>, T: Member, E: Error>(
     slot: Option<T>,
     name: &'static str,

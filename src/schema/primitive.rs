@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use super::json::{Extra, JsonSchema, Number, Whole};
 use crate::error::{Excerpt, Result};
 
-/// The schema of a form: the form's fields, in their order. [`of`](Self::of) makes this type from a
-/// JSON Schema, and [`to_schema`](Self::to_schema) makes the JSON Schema.
+/// The schema of a form: the form's fields, in display order. [`of`](Self::of) makes this type from
+/// a JSON Schema, and [`to_schema`](Self::to_schema) makes the JSON Schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {
-    /// The fields of the form by name, in their order.
+    /// The names and schemas of the form's fields, in display order.
     pub properties: Vec<(String, PrimitiveSchemaDefinition)>,
     /// The names of the fields that the user has to fill in.
     pub required: Vec<String>,

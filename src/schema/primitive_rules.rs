@@ -30,9 +30,9 @@ impl ElicitSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), with the problem. The problem is a field
-    /// that is an object or a list of objects, an unknown format, a required field that does not
-    /// exist, or a multiple choice before 2025-11-25.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a field is an object or a list of
+    /// objects, a format is unknown, a required field does not exist, or a field is a multiple
+    /// choice before 2025-11-25.
     pub fn check(schema: &JsonSchema, revision: ProtocolVersion) -> Result<()> {
         let invalid = |text: String| {
             Err(Error::new(

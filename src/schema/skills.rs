@@ -1,7 +1,7 @@
 //! The extension `io.modelcontextprotocol/skills`: skills as folders of resources.
 //!
-//! The types only carry what a peer sent. [`skills`](crate::skills) has the rules that an entry has
-//! to obey.
+//! The types contain the data as the peer sent it. [`skills`](crate::skills) checks the rules that
+//! an entry has to obey.
 //!
 //! Spec: Extensions, "Skills" (2026-07-28; also used with older revisions).
 
@@ -66,8 +66,8 @@ impl ServerCapabilities {
 
 /// The entry of a skill: its front matter and the list of its files.
 ///
-/// An entry is what the server says. [`SkillEntry`](crate::skills::SkillEntry) is an entry that
-/// obeys the rules of the extension.
+/// The entry contains the data as the server sent it, which may violate the rules of the extension.
+/// [`SkillEntry`](crate::skills::SkillEntry) is a checked entry.
 ///
 /// Spec: Extensions, Skills, "Skill Entries".
 #[derive(Clone, Debug, PartialEq)]
@@ -135,15 +135,15 @@ impl FitTo for Skill {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SkillResources {
-    /// The manifest: all files of the skill, with `SKILL.md`.
+    /// The manifest: all files of the skill, including `SKILL.md`.
     Manifest(Vec<SkillResource>),
-    /// The server makes the files when they are read, so their digests are unknown.
+    /// Files that the server makes when they are read, so that their digests are unknown.
     Dynamic,
 }
 
 required!(SkillResources);
 
-/// The text that stands for the files of a dynamic skill.
+/// The value of `resources` for a dynamic skill.
 const DYNAMIC: &str = "dynamic";
 
 impl From<Vec<SkillResource>> for SkillResources {
@@ -206,7 +206,7 @@ pub struct SkillResource {
     /// The digest of the raw bytes of the file: `sha256:` and 64 lower-case hexadecimal digits. See
     /// [`Digest`](crate::skills::Digest).
     pub digest: String,
-    /// The number of the raw bytes of the file.
+    /// The size of the file in bytes.
     pub size: u64,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -303,7 +303,7 @@ pub struct GetSkillRequestParams {
 members!(GetSkillRequestParams { uri, meta = "_meta" });
 
 impl GetSkillRequestParams {
-    /// Makes params that get the skill with this `SKILL.md`.
+    /// Makes params that get the skill whose `SKILL.md` has this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),

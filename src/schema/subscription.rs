@@ -7,19 +7,20 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
 use crate::jsonrpc::RequestId;
 
-/// The filter of a subscription: the changes that the server notifies. Since 2026-07-28.
+/// The filter of a subscription: the changes that the server reports to the client. Since
+/// 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// Whether changes of the list of tools are notified.
+    /// Whether changes of the list of tools are reported.
     pub tools_list_changed: Option<bool>,
-    /// Whether changes of the list of prompts are notified.
+    /// Whether changes of the list of prompts are reported.
     pub prompts_list_changed: Option<bool>,
-    /// Whether changes of the list of resources are notified.
+    /// Whether changes of the list of resources are reported.
     pub resources_list_changed: Option<bool>,
-    /// The URIs of the resources whose changes are notified.
+    /// The URIs of the resources whose changes are reported.
     pub resource_subscriptions: Option<Vec<String>>,
-    /// The ids of the tasks whose status is notified. Needs the extension
+    /// The ids of the tasks whose status is reported. Needs the extension
     /// [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
     pub task_ids: Option<Vec<String>>,
     /// Members that this library doesn't know.
@@ -37,15 +38,15 @@ members!(SubscriptionFilter {
 
 impl SubscriptionFilter {
     setters! {
-        /// Sets whether changes of the list of tools are notified.
+        /// Sets whether changes of the list of tools are reported.
         tools_list_changed: bool,
-        /// Sets whether changes of the list of prompts are notified.
+        /// Sets whether changes of the list of prompts are reported.
         prompts_list_changed: bool,
-        /// Sets whether changes of the list of resources are notified.
+        /// Sets whether changes of the list of resources are reported.
         resources_list_changed: bool,
-        /// Sets the URIs of the resources whose changes are notified.
+        /// Sets the URIs of the resources whose changes are reported.
         resource_subscriptions: Vec<String>,
-        /// Sets the ids of the tasks whose status is notified.
+        /// Sets the ids of the tasks whose status is reported.
         task_ids: Vec<String>,
     }
 
@@ -68,7 +69,7 @@ impl SubscriptionFilter {
 pub struct SubscriptionsListenRequestParams {
     /// The filter: the changes that the client subscribes to.
     pub notifications: SubscriptionFilter,
-    /// Metadata of the request (`_meta`). Each request needs it; a client of this library adds it.
+    /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -102,7 +103,7 @@ pub struct SubscriptionsAcknowledgedNotificationParams {
 members!(SubscriptionsAcknowledgedNotificationParams { notifications, meta = "_meta" });
 
 impl SubscriptionsAcknowledgedNotificationParams {
-    /// Makes params with the changes that are notified on the stream of the request `id`.
+    /// Makes params with the changes that are reported on the stream of the request `id`.
     pub fn new(id: RequestId, notifications: SubscriptionFilter) -> Self {
         Self {
             notifications,

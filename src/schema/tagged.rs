@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 /// A union type whose variants are distinguished by the member `type`.
 pub(super) trait Tagged: Sized {
-    /// The type of the values of `type`.
+    /// The Rust type of the values that the JSON member `type` can have.
     type Kind: for<'a> From<&'a str> + for<'de> Deserialize<'de>;
 
     /// The description of the union in error texts.

@@ -96,7 +96,7 @@ pub struct UpdateTaskRequestParams {
     pub task_id: String,
     /// The answers to the task's input requests, each under the key of its request.
     pub input_responses: InputResponses,
-    /// Metadata of the request (`_meta`). Each request needs it; a client of this library adds it.
+    /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
     pub meta: Option<RequestMetaObject>,
 }
 

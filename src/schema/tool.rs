@@ -50,7 +50,7 @@ pub struct Tool {
     /// The schema of the tool's structured result. Since 2025-06-18. Up to 2025-11-25 it has to be
     /// the schema of an object; in later revisions any schema is allowed.
     pub output_schema: Option<JsonSchema>,
-    /// Hints about the behaviour of the tool. Since 2025-03-26.
+    /// Hints about the behavior of the tool. Since 2025-03-26.
     pub annotations: Option<ToolAnnotations>,
     /// The way in which calls of the tool are executed. 2025-11-25 only.
     pub execution: Option<ToolExecution>,
@@ -76,14 +76,17 @@ members!(Tool {
 });
 
 impl Tool {
-    /// Makes a tool with this name. The schema of its arguments accepts any object until another
-    /// schema is set.
+    /// Makes a tool with this name.
+    ///
+    /// Until [`input_schema`](Self::input_schema) is called, the tool has only a placeholder for
+    /// the schema of its arguments. The placeholder accepts any object. A server replaces it with
+    /// the schema that it derives from the handler's types, or refuses the tool.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             title: None,
             description: None,
-            input_schema: JsonSchema::any_object(),
+            input_schema: JsonSchema::placeholder(),
             output_schema: None,
             annotations: None,
             execution: None,
@@ -108,7 +111,8 @@ impl Tool {
         description: String,
         /// Sets the schema of the tool's structured result. Since 2025-06-18.
         output_schema: JsonSchema,
-        /// Sets hints about the behaviour of the tool. Since 2025-03-26.
+        /// Sets hints about the behavior of the tool. Since 2025-03-26. For one hint,
+        /// [`read_only`](Self::read_only) and the like are shorter.
         annotations: ToolAnnotations,
         /// Sets the way in which calls of the tool are executed. 2025-11-25 only.
         execution: ToolExecution,
@@ -116,6 +120,32 @@ impl Tool {
         icons: Vec<Icon>,
         /// Sets the metadata of the tool (`_meta`). Since 2025-06-18.
         meta: MetaObject,
+    }
+
+    /// Declares that the tool does not modify its environment. Since 2025-03-26.
+    pub fn read_only(self) -> Self {
+        self.hint(|hints| hints.read_only_hint = Some(true))
+    }
+
+    /// Declares that the tool may make destructive changes. Since 2025-03-26.
+    pub fn destructive(self) -> Self {
+        self.hint(|hints| hints.destructive_hint = Some(true))
+    }
+
+    /// Declares that a repeated call of the tool has no further effect. Since 2025-03-26.
+    pub fn idempotent(self) -> Self {
+        self.hint(|hints| hints.idempotent_hint = Some(true))
+    }
+
+    /// Declares whether the tool interacts with external entities, for example the web. Since
+    /// 2025-03-26.
+    pub fn open_world(self, open_world: bool) -> Self {
+        self.hint(|hints| hints.open_world_hint = Some(open_world))
+    }
+
+    fn hint(mut self, set: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        set(self.annotations.get_or_insert_default());
+        self
     }
 
     /// Returns the display name: the title, else the title in the annotations, else the name.
@@ -148,7 +178,7 @@ impl FitTo for Tool {
     }
 }
 
-/// Hints about the behaviour of a tool. The hints come from the server and may be wrong.
+/// Hints about the behavior of a tool. The hints come from the server and may be wrong.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
@@ -306,7 +336,8 @@ impl CallToolRequestParams {
         /// Sets the `requestState`, copied unchanged from the server's previous result. Since
         /// 2026-07-28.
         request_state: String,
-        /// Requests that the call is executed as a task. 2025-11-25 only.
+        /// Sets that the call is executed as a task, and the parameters of the task. 2025-11-25
+        /// only.
         task: TaskMetadata,
         /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,

@@ -20,8 +20,8 @@ use super::misfit::{self, Misfit};
 /// `FOR_EACH` bytes for each byte of the text.
 const ALWAYS: usize = 64 << 20;
 const FOR_EACH: usize = 4;
-/// The memory of trees is counted only for texts longer than this number of bytes. The trees of
-/// shorter texts can't exceed the limit.
+/// The maximum length of a text whose trees are not counted, in bytes. The trees of such a text
+/// can't exceed the limit.
 const HARMLESS: usize = 512 << 10;
 
 /// The approximate memory of one value in a tree, including the overhead of the allocator.
@@ -69,8 +69,8 @@ where
     misfit::read_optional(deserializer)
 }
 
-/// Deserializes a text from a peer. Drops invalid parts if the rest is valid without them, and
-/// returns the dropped parts as misfits.
+/// Deserializes a text from a peer. Drops invalid members and list entries if the rest is valid
+/// without them. Returns descriptions of the dropped members and entries.
 pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
@@ -86,10 +86,10 @@ pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
 
 /// The reason why a text could not be read.
 enum Unread {
-    /// A part of the text does not have the expected type, or a string is invalid. A string is
-    /// invalid, for example, if it has half of a surrogate pair.
+    /// The error for a text with a part that does not have the expected type, or with an invalid
+    /// string. A string is invalid, for example, if it has half of a surrogate pair.
     Misfit(serde_json::Error),
-    /// The trees of the text exceed the limit.
+    /// The error for a text whose JSON trees would take more memory than the limit.
     TooLarge(serde_json::Error),
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json
     bounded(text.len(), || misfit::read_strictly(text))
 }
 
-/// Runs `read` with the memory limit for a text of length `len`.
+/// Runs `read` with the memory limit for the JSON trees of a text of `len` bytes.
 pub(crate) fn bounded<T>(len: usize, read: impl FnOnce() -> T) -> T {
     struct Outer(usize);
 

@@ -9,8 +9,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Url<'a> {
     pub(crate) scheme: &'a str,
-    /// The user information, before an `@`. It is a risk: the text can be made to look like the
-    /// host name.
+    /// The user information, before an `@`. An attacker can make this text look like the host name.
     pub(crate) user: Option<&'a str>,
     /// The host name or address in the URL, without the port. Empty if the URL has neither.
     pub(crate) host: &'a str,
@@ -60,7 +59,8 @@ impl<'a> Url<'a> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whether the host name of the URL is the name or a loopback address of this machine.
+    /// Whether the host of the URL is `localhost`, a name that ends in `.localhost`, or a loopback
+    /// address.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback_host(self.host)
     }

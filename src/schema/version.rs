@@ -19,8 +19,8 @@ use crate::error::{Error, ErrorKind, Excerpt};
 pub enum ProtocolVersion {
     /// Revision 2024-11-05, the first revision.
     V2024_11_05,
-    /// Revision 2025-03-26: adds audio, tool annotations and completions. Only this revision has
-    /// batches.
+    /// Revision 2025-03-26: adds audio, tool annotations and the capability `completions`. Only
+    /// this revision has batches.
     V2025_03_26,
     /// Revision 2025-06-18: adds elicitation, structured output, resource links and titles.
     V2025_06_18,

@@ -34,7 +34,7 @@ use crate::schema::{
 const MAX_STATE_BYTES: usize = 64 << 10;
 
 /// A call whose handler may make input requests: its target, its arguments, and the function that
-/// runs the handler again.
+/// runs the handler.
 pub(super) struct InputRequester {
     /// The target of the call: the name of a tool or prompt, or the URI of a resource.
     pub(super) target: TextSpan,
@@ -51,14 +51,14 @@ pub(super) enum TextSpan {
     Written(Box<str>),
 }
 
-/// Runs the handler of a call again, from the handler's start.
+/// The function that runs the handler of a call from its start: for the first time, and again each
+/// time answers have come.
 pub(super) trait Rerun: Send + Sync {
     fn run(self: Arc<Self>, context: Context);
 }
 
 impl TextSpan {
-    /// Returns the range of `text` in the params of the request. `text` must be borrowed from these
-    /// params.
+    /// Creates the span of `text`. `text` must be borrowed from the params of the request.
     pub(super) fn of(request: &Request, text: &str) -> Self {
         let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
         Self::Within(start..start + text.len())
@@ -167,8 +167,9 @@ impl InputRequester {
         Ok(state)
     }
 
-    /// Returns the data that a state is bound to: the server, principal, method, target and
-    /// arguments. The arguments are parsed first, so that white space does not matter.
+    /// Returns the data that the sealed state of this call is bound to: the server, principal,
+    /// method, target and arguments. The arguments are parsed first, so that white space does not
+    /// matter.
     fn binding(&self, context: &Context) -> Vec<u8> {
         let text = self.arguments(context.request());
         let arguments = tree::read(text).map(|Tree(value)| value).map_err(|_| text);
@@ -261,7 +262,9 @@ impl Context {
     /// - the revision is older than 2026-07-28,
     /// - the client did not declare the extension `io.modelcontextprotocol/tasks`,
     /// - the server has no [`tasks`](super::ServerBuilder::tasks),
-    /// - the call is a task already.
+    /// - the call is a task already, or is not a tool call,
+    /// - an earlier attempt to make this call a task failed, because the server had no slot for a
+    ///   task.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! The builder of a server.
 
 mod scopes;
+mod tools;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,12 +12,10 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::call::ToolCall;
 use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
-use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
 use super::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
@@ -30,7 +29,7 @@ use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, KeepAlive, LogRecord, Responder};
+use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
@@ -102,6 +101,7 @@ impl ServerBuilder {
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
             connections: Default::default(),
+            shutdown: CancelToken::new(),
         };
         Self {
             inner,
@@ -173,8 +173,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sends pings to legacy clients that were silent for a while, and closes the connection of a
-    /// client that does not answer.
+    /// Sets when legacy clients that are silent get pings, and when the connection of a client that
+    /// does not answer is closed.
     ///
     /// By default no pings are sent. Modern clients never get pings, since no server may send
     /// requests to them. The transport must support timeouts
@@ -221,8 +221,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes each sealed state usable only once: `store` remembers the states that clients
-    /// presented (since 2026-07-28). Defaults to no store.
+    /// Sets the store that makes each sealed state usable only once: it remembers the states that
+    /// clients have presented (since 2026-07-28). Defaults to no store.
     ///
     /// Without a store, a client that sends its answers twice makes the handler run twice, with its
     /// side effects. The repetition helps a client whose connection broke, and is harmless for most
@@ -340,83 +340,15 @@ impl ServerBuilder {
     /// Sets the hook for incidents with clients, for hosts that count them, raise alarms or block
     /// clients. By default there is no hook.
     ///
-    /// An incident is a failed handler, or a refused request: a request that is malformed, too
-    /// long, one too many or not allowed. The hook may be called on any thread, and on several
+    /// An incident is a failed handler or a refused request. A refused request is malformed, too
+    /// long, above a limit, or not allowed. The hook may be called on any thread, and on several
     /// threads at once. It should be quick.
     ///
-    /// A program can distinguish the few kinds of incidents without parsing text. Most incidents
-    /// also appear in the [log](Self::on_log).
+    /// [`ServerEvent::kind`] distinguishes the kinds of incidents, so a program need not parse the
+    /// text. Most incidents also appear in the [log](Self::on_log).
     pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
         self.inner.on_event = Some(Arc::new(hook));
         self
-    }
-
-    /// Adds a tool whose handler takes its arguments as `A`. The JSON Schemas of `A` and of a
-    /// [`Json`](super::Json) result are derived from their types. The handler of a tool without
-    /// arguments takes `()`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcplink::server::Server;
-    /// use schemars::JsonSchema;
-    /// use serde::Deserialize;
-    ///
-    /// #[derive(Deserialize, JsonSchema)]
-    /// struct Greeting {
-    ///     /// Who is greeted.
-    ///     name: String,
-    /// }
-    ///
-    /// let server = Server::builder("hello", "1.0")
-    ///     .tool("greet", "Greets someone", |args: Greeting, _| format!("Hello, {}!", args.name))
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    #[cfg(feature = "schemars")]
-    pub fn tool<A, R>(
-        self,
-        name: &str,
-        description: &str,
-        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
-    ) -> Self
-    where
-        A: DeserializeOwned + schemars::JsonSchema,
-        R: ToolOutput,
-    {
-        match output::schema_of_arguments::<A>() {
-            Ok(schema) => {
-                let mut tool = Tool::new(name)
-                    .description(description)
-                    .input_schema(schema);
-                tool.output_schema = R::output_schema();
-                self.tool_with(tool, handler)
-            }
-            Err(error) => self.noting(Err(error)),
-        }
-    }
-
-    /// Adds a tool with a given description and schema. See [`Server::add_tool`].
-    pub fn tool_with<A, R>(
-        self,
-        tool: Tool,
-        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
-    ) -> Self
-    where
-        A: DeserializeOwned,
-        R: ToolOutput,
-    {
-        self.with_tool(tool, output::answering(handler))
-    }
-
-    /// Adds a tool whose handler may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_tool`].
-    pub fn deferred_tool(
-        self,
-        tool: Tool,
-        handler: impl Fn(ToolCall) + Send + Sync + 'static,
-    ) -> Self {
-        self.with_tool(tool, Arc::new(handler))
     }
 
     /// Adds a resource: data to read, with a URI of its own.
@@ -732,7 +664,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a step that needs all settings.
+    /// Adds a step that [`build`](Self::build) runs when all settings are known and the tools are
+    /// added.
     pub(super) fn finishing(
         mut self,
         step: impl FnOnce(&mut Inner) -> Result<()> + Send + Sync + 'static,
@@ -741,7 +674,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Records the error of `done`, unless an earlier error is recorded already.
+    /// Records the error if `done` is an error, unless an earlier error is recorded already.
     fn noting(mut self, done: Result<()>) -> Self {
         if let Err(error) = done {
             self.fault.get_or_insert(error);

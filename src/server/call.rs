@@ -212,7 +212,7 @@ impl ToolCall {
         {
             self.context().peer().core().log_as("server", LogLevel::Warning, || {
                 format!(
-                    "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::offers",
+                    "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::declare_capability",
                     self.name()
                 )
             });

@@ -18,7 +18,7 @@ use crate::sync::Mutex;
 
 /// A type of items in a catalogue: tools, prompts, resources or resource templates.
 pub(super) trait Listed: Clone {
-    /// The result type of the method that lists these items.
+    /// The result type of the method that lists items of this type.
     type Page: FitTo + Serialize;
 
     /// The name of this type of item in messages, such as "tool".
@@ -109,10 +109,10 @@ impl<T, H> Entry<T, H> {
 /// All registered items of one kind, in the order of registration.
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
-    /// The function that serves requests for the items. It is set when the first item is added, or
-    /// when the server declares the capability. Since every request reads the function, reading it
-    /// takes no lock. The function is reachable only through this pointer. So a program without
-    /// such items is linked without the function.
+    /// The function that serves requests for the items of the catalogue. It is set when the first
+    /// item is added, or when the server declares the capability. Since every request reads the
+    /// function, reading it takes no lock. The function is reachable only through this pointer. So
+    /// a program without such items is linked without the function.
     serve: OnceLock<Serve>,
 }
 
@@ -220,8 +220,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         alike.first().cloned()
     }
 
-    /// Returns the function that serves requests for the items. Returns `None` if their capability
-    /// is not declared.
+    /// Returns the function that serves requests for the items of this catalogue. Returns `None` if
+    /// the server does not declare the capability for these items.
     pub(super) fn serve(&self) -> Option<Serve> {
         self.serve.get().copied()
     }

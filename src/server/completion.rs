@@ -255,7 +255,7 @@ fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()
     context.conclude(answer)
 }
 
-/// Returns a completion handler that runs `handler` and answers the call before it returns.
+/// Returns a completion handler that runs `handler` and answers the call with the return value.
 pub(super) fn completing<R: CompletionOutput>(
     handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
 ) -> CompletionHandler {

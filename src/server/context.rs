@@ -65,8 +65,8 @@ struct Call {
 }
 
 impl Context {
-    /// Creates a context. If the memory budget is used up by large requests, refuses the request
-    /// and returns `None`.
+    /// Creates a context. If the request is large and the memory budget has no space for it,
+    /// refuses the request and returns `None`.
     pub(super) fn new(
         link: Arc<Conversation>,
         request: Request,
@@ -103,7 +103,8 @@ impl Context {
         })))
     }
 
-    /// Reserves memory for a call that no thread works on. Fails when the memory budget is used up.
+    /// Reserves memory for this call in the memory budget, unless the call has a reservation. Fails
+    /// when the budget is used up.
     pub(super) fn hold(&mut self) -> Result<(), RpcError> {
         if self.0.hold.is_some() {
             return Ok(());
@@ -170,8 +171,8 @@ impl Context {
         self.0.task.as_ref()
     }
 
-    /// Returns the `_meta` entry that links a message to the call's task. Returns `None` unless the
-    /// task is one of the legacy era.
+    /// Returns the `_meta` entry that links a message to the call's task. Returns `None` if the
+    /// call is not a task, or if the task belongs to the modern era.
     fn related_task(&self) -> Option<(String, Value)> {
         let task = self.0.task.as_ref().filter(|task| !task.is_modern())?;
         let related = json!({ "taskId": task.id() });
@@ -297,8 +298,8 @@ impl Context {
         self.0.responder.is_cancelled()
     }
 
-    /// Returns an error if the call is answered, cancelled or closed, because no message of such a
-    /// call can be sent any more.
+    /// Returns an error if no message of the call can be sent any more, because the call was
+    /// answered or cancelled, or its connection has closed.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.0.responder.check_open()

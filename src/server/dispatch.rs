@@ -269,7 +269,7 @@ pub(super) struct Conversation {
     #[cfg(feature = "http-server")]
     session_stream: OnceLock<Weak<dyn SessionStream>>,
     pub(super) waiting: PendingInputs,
-    /// Reports the begin and end of the session to the host. `None` without a session hook.
+    /// The tracker of the session, which reports to the host. `None` without a session hook.
     attendance: Option<Arc<Attendance>>,
 }
 
@@ -293,7 +293,7 @@ impl Conversation {
         Self::with(server, None, true, SessionState::default(), attendance)
     }
 
-    /// Creates the conversation with all HTTP clients that have no session.
+    /// Creates a conversation with all HTTP clients that have no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
         Self::with(server, None, true, SessionState::default(), None)
@@ -499,7 +499,7 @@ impl Conversation {
         })
     }
 
-    /// Returns the description of a request for the guards.
+    /// Returns the [`GuardedRequest`] that describes a request to the guards.
     pub(super) fn access<'a>(
         &'a self,
         request: &'a Request,
@@ -633,8 +633,8 @@ impl Conversation {
         responder.identity().or(self.principal.as_ref())
     }
 
-    /// Checks that the server declares the capability of the method, as `has` tells. If not,
-    /// returns the error "method not found".
+    /// Returns the error "method not found" if `has` is false. `has` tells whether the server
+    /// declares the capability of the request's method.
     pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
         if has {
             return Ok(());

@@ -56,17 +56,18 @@ pub struct HandlerError(pub(super) Failure);
 #[derive(Debug)]
 pub(super) enum Failure {
     NotFound,
-    /// The request needs all these scopes, and at least one of them was not granted.
+    /// The scopes that the request needs. At least one of them was not granted.
     Scopes(BTreeSet<String>),
     Protocol(RpcError),
     /// A text that the handler wrote for the client.
     Message(String),
-    /// The text of an error that is not of this library. Only the clients of a tool get the text.
+    /// The text of an error from outside this library. The client gets the text only if the handler
+    /// of a tool returned the error.
     Foreign(String),
-    /// A failure of the server. The text is for the host only.
+    /// The text of a failure of the server. The text is for the host only.
     Inner(String),
-    /// The handler of a tool returned a value that can't be written as JSON. `respond` returns this
-    /// error to the handler.
+    /// The reason why the return value of a tool handler can't be written as JSON. `respond`
+    /// returns this error to the handler.
     Unwritable(Error),
 }
 
@@ -135,8 +136,8 @@ pub(super) fn resource_not_found(uri: &str) -> RpcError {
         .unwrap_or(error)
 }
 
-/// Changes an error into its form in the client's revision. The modern era has no special error
-/// code for missing resources.
+/// Returns an error in the form that the client's revision defines. The modern era has no special
+/// error code for missing resources.
 pub(super) fn for_revision(mut error: RpcError, revision: ProtocolVersion) -> RpcError {
     if revision.is_modern() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
         error.code = ErrorCode::INVALID_PARAMS;

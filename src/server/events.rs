@@ -93,8 +93,8 @@ pub struct ServerEvent {
     /// The method of the request that the incident is about. `None` if there is no request, or if
     /// the request could not be parsed.
     pub method: Option<String>,
-    /// A human-readable description of the incident. The description is one line, unless it
-    /// contains a longer text of the client or of a handler.
+    /// A human-readable description of the incident. The description is one line, unless it quotes
+    /// a longer text from the client or from a handler.
     pub text: String,
 }
 
@@ -117,7 +117,8 @@ impl ServerEvent {
     }
 }
 
-/// Tracks when the session of a connection begins and ends, and reports both to the host.
+/// The tracker of a connection's session. It reports the begin and the end of the session to the
+/// host.
 pub(super) struct Attendance {
     hook: SessionHook,
     state: Mutex<State>,

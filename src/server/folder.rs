@@ -84,7 +84,7 @@ impl Folder {
         format!("file:///{path}")
     }
 
-    /// Returns the path of the file in the folder that a URI names.
+    /// Returns the path of the file that a URI names. The file must be in the folder.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Folder {
         }
     }
 
-    /// Reads the requested file: as text if the file is UTF-8, otherwise as bytes.
+    /// Reads the requested file: as text if the file is UTF-8 without NUL, otherwise as bytes.
     ///
     /// # Errors
     ///

@@ -108,14 +108,14 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     Ok(())
 }
 
-/// Collects the answers to input requests that were sent together.
+/// A collector of the answers to input requests that were sent together.
 struct AnswerCollector(Mutex<Option<Gathered>>);
 
 struct Gathered {
     context: Context,
     answers: Vec<Gained>,
     left: usize,
-    /// Keeps the callback for the client's cancellation registered.
+    /// The registration of the callback that runs when the client cancels the call.
     guard: Option<OnCancel>,
     _permit: PendingInputs,
 }

@@ -13,8 +13,8 @@
 //! **Threads.** Handlers run on the worker threads of the connection that the call came from, up to
 //! [`max_workers`](crate::transport::Limits::max_workers) at once. A handler may keep its call
 //! ([`ToolCall`], [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and return; the pending
-//! call then occupies no worker. New connections never wait for a handler, and neither do requests
-//! for lists.
+//! call then occupies no worker. New connections never wait for a handler. Requests for lists wait
+//! for a worker only if the server has guards, since guards are code of the host.
 
 mod ask_error;
 mod asking;
@@ -27,6 +27,7 @@ mod dispatch;
 mod error_map;
 mod events;
 mod folder;
+mod forms;
 mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
@@ -77,6 +78,7 @@ pub use self::error_map::HandlerError;
 use self::events::{EventHook, SessionHook};
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
+pub use self::forms::Elicited;
 use self::guard::Guards;
 pub use self::guard::{Guard, GuardedRequest, GuardedResult, Primitive};
 use self::memory_budget::MemoryBudget;
@@ -174,23 +176,46 @@ struct Inner {
     embeds_undeclared: AtomicBool,
     /// The number of connections that were opened. A new connection gets this value as its number.
     connections: AtomicU64,
+    /// Is cancelled when the host shuts the server down.
+    shutdown: CancelToken,
     latest_terms: LatestContext,
 }
 
 impl Server {
-    /// Adds a tool whose handler takes its arguments as `A` and returns its result.
+    /// Adds a tool while the server runs. The JSON Schemas of `A` and of a [`Json`] result are
+    /// derived from their types, unless `tool` has schemas.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`add_tool_with_schema`](Self::add_tool_with_schema).
+    #[cfg(feature = "schemars")]
+    pub fn add_tool<A, R>(
+        &self,
+        tool: Tool,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()>
+    where
+        A: DeserializeOwned + schemars::JsonSchema,
+        R: ToolOutput,
+    {
+        let tool = output::with_schemas::<A, R>(tool)?;
+        self.add(tool, output::answering(handler))
+    }
+
+    /// Adds a tool whose schemas are given. The handler takes the arguments of a call as `A`, and
+    /// returns the result.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] in these cases:
     ///
     /// - Another tool has the name, or the name is not a valid tool name.
-    /// - The input schema does not describe an object.
+    /// - The tool has no input schema, or the input schema does not describe an object.
     /// - The tool may run as a task, but the server has no [`tasks`](ServerBuilder::tasks).
     ///
     /// With a [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`]
     /// for both schemas.
-    pub fn add_tool<A, R>(
+    pub fn add_tool_with_schema<A, R>(
         &self,
         tool: Tool,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
@@ -212,7 +237,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The errors of [`add_tool`](Self::add_tool).
+    /// The errors of [`add_tool_with_schema`](Self::add_tool_with_schema).
     pub fn add_deferred_tool(
         &self,
         tool: Tool,
@@ -457,7 +482,7 @@ impl Server {
     }
 
     /// Ends all `subscriptions/listen` streams with their result, so that clients know that the end
-    /// is intended. Connections and calls go on.
+    /// is intended. Connections and calls continue.
     pub fn end_subscriptions(&self) {
         self.0.hub.end_streams();
     }
@@ -562,19 +587,47 @@ impl Server {
 
     /// Serves a client and blocks until the connection has ended.
     ///
-    /// When the client closes its side, active calls may finish within [`ServerBuilder::drain`].
+    /// When the client closes its side, or the host calls [`ShutdownHandle::shutdown`], active
+    /// calls may finish within [`ServerBuilder::drain`].
     ///
     /// # Errors
     ///
-    /// An error when the transport can't be opened or fails. If the client closes the connection,
-    /// the function returns `Ok`.
+    /// An error when the transport can't be opened or fails. If the client closes the connection or
+    /// the server is shut down, the function returns `Ok`.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
-        let error = self.open(transport)?.wait();
+        let connection = self.open(transport)?;
+        let (core, server) = (Arc::clone(connection.peer().core()), Arc::clone(&self.0));
+        let _shutdown = self.0.shutdown.on_trigger(move || {
+            server.hub.end_streams();
+            core.end(&Error::new(ErrorKind::Closed, "the server is shut down"));
+        });
+        let error = connection.wait();
         if error.kind() == ErrorKind::Closed {
             Ok(())
         } else {
             Err(error)
         }
+    }
+
+    /// Returns a handle that ends [`serve`](Self::serve) and [`serve_stdio`](Self::serve_stdio)
+    /// from another thread, for example when a signal arrives.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use mcplink::server::Server;
+    ///
+    /// let server = Server::builder("clock", "1.0").build()?;
+    /// let shutdown = server.shutdown_handle();
+    /// std::thread::spawn(move || {
+    ///     // Wait for a signal here.
+    ///     shutdown.shutdown();
+    /// });
+    /// server.serve_stdio()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        ShutdownHandle(self.0.shutdown.clone())
     }
 
     /// Serves the parent process over the standard streams. Blocks until the parent process closes
@@ -586,6 +639,24 @@ impl Server {
     /// in use already.
     pub fn serve_stdio(&self) -> Result<()> {
         self.serve(Stdio::new())
+    }
+}
+
+/// A handle that ends [`Server::serve`] and [`Server::serve_stdio`], from any thread. See
+/// [`Server::shutdown_handle`].
+#[derive(Clone, Debug)]
+pub struct ShutdownHandle(CancelToken);
+
+impl ShutdownHandle {
+    /// Shuts the server down. The server reads no more messages, ends subscriptions with their
+    /// result, and lets active calls finish within [`ServerBuilder::drain`]. Then the functions
+    /// that serve return `Ok`, and a later call of these functions returns at once.
+    ///
+    /// This function does not block. Further calls have no effect. Connections that the host has
+    /// [opened](Server::open) itself and HTTP servers are not ended: close them with
+    /// [`Connection::close`] and `HttpServer::close`.
+    pub fn shutdown(&self) {
+        self.0.cancel();
     }
 }
 

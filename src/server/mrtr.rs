@@ -26,7 +26,7 @@ use super::input_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::json::from_bytes;
 use crate::schema::{
-    ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
+    ElicitRequestParams, ElicitSchema, InputRequest, InputRequests, InputResponse, InputResponses,
 };
 
 /// The maximum number of round trips for input requests in one call. A call that needs more round
@@ -45,7 +45,7 @@ pub(super) struct MrtrState {
 
 /// A function that sends the input requests of a handler. Only the functions that make input
 /// requests store this pointer. So a program whose handlers make no input requests is linked
-/// without the code.
+/// without the code for sending them.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
@@ -100,8 +100,15 @@ impl Answer {
         let ElicitRequestParams::Form(form) = &request.params else {
             return true;
         };
-        let answer = response.elicit_result();
-        answer.is_ok_and(|answer| !answer.is_accepted() || form.check_answer(&answer).is_ok())
+        let Ok(answer) = response.elicit_result() else {
+            return false;
+        };
+        // Some clients leave out the content of a form without required fields.
+        let needs_none = || {
+            let fields = ElicitSchema::of(&form.requested_schema);
+            answer.content.is_none() && fields.is_ok_and(|fields| fields.required.is_empty())
+        };
+        !answer.is_accepted() || form.check_answer(&answer).is_ok() || needs_none()
     }
 }
 
@@ -116,7 +123,7 @@ impl MrtrState {
         self.notes.get_or_insert_default()
     }
 
-    /// Returns whether this run of the handler made an input request without an answer.
+    /// Returns whether this run of the handler made an input request that has no answer yet.
     fn has_asked(&self) -> bool {
         let notes = self.notes.as_ref();
         notes.is_some_and(|notes| !notes.asked.is_empty())
@@ -236,8 +243,8 @@ impl MrtrState {
         serde_json::to_vec(&content).map_err(|error| not_json(&error))
     }
 
-    /// Restores a call from its state, with the client's new answers. Ignores answers to input
-    /// requests that were not sent with this state.
+    /// Restores the state of a call from `content`, and adds the client's new answers. Ignores
+    /// answers to input requests that were not sent with this state.
     pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
             round_trips,
@@ -302,7 +309,7 @@ impl MrtrState {
     }
 }
 
-/// The reason why a call can't continue.
+/// The reason why a call can't be restored from its state and the client's answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     /// The content of the state can't be parsed.
@@ -341,7 +348,7 @@ fn not_json(error: &serde_json::Error) -> Error {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
+    use crate::schema::{ElicitResult, JsonSchema};
 
     fn question(text: &str) -> InputRequest {
         ElicitRequestParams::form(text, JsonSchema::any_object()).into()

@@ -11,6 +11,8 @@ use super::call::ToolCall;
 use super::context::Context;
 use super::error_map::{Failure, HandlerError};
 use super::tools::ToolHandler;
+#[cfg(feature = "schemars")]
+use crate::schema::Tool;
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 
 /// The types that the handler of a tool may return.
@@ -156,8 +158,9 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonS
     JsonSchema::new(&schemars::schema_for!(T))
 }
 
-/// Returns the JSON Schema of a type that is used as a tool's arguments. For `()`, returns the
-/// schema of an object without members, since arguments are always an object.
+/// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
+/// object. So for `()`, returns the schema of an object without members. For a type that accepts
+/// any JSON, returns the schema of any object.
 ///
 /// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
 #[cfg(feature = "schemars")]
@@ -166,10 +169,36 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
     if schema.get("type") == Some(&json!("null")) {
         return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
     }
+    // `serde_json::Value` accepts anything, and its schema has no `type`.
+    let names_only = |name: &String| matches!(name.as_str(), "$schema" | "title" | "description");
+    if schema
+        .as_object()
+        .is_none_or(|members| members.keys().all(names_only))
+    {
+        return Ok(JsonSchema::any_object());
+    }
     JsonSchema::new(&schema)
 }
 
-/// Returns a tool handler that runs `handler` and answers the call before it returns. Invalid
+/// Returns `tool` with both schemas: a missing schema is derived from the type `A` or `R`.
+#[cfg(feature = "schemars")]
+pub(super) fn with_schemas<A, R>(mut tool: Tool) -> crate::error::Result<Tool>
+where
+    A: schemars::JsonSchema,
+    R: ToolOutput,
+{
+    if tool.input_schema.is_placeholder() {
+        let schema = schema_of_arguments::<A>();
+        tool.input_schema =
+            schema.map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+    }
+    if tool.output_schema.is_none() {
+        tool.output_schema = R::output_schema();
+    }
+    Ok(tool)
+}
+
+/// Returns a tool handler that runs `handler` and answers the call with the return value. Invalid
 /// arguments are reported as a failure of the tool, so that the model can correct them.
 // AMB-16
 pub(super) fn answering<A, R>(

@@ -46,7 +46,8 @@ impl Budget {
     }
 }
 
-/// Decides which progress notifications are sent. The present time is an argument of its functions.
+/// A filter for the progress notifications of a call. The filter drops values that do not grow, and
+/// limits the rate. The present time is an argument of its functions.
 #[derive(Debug)]
 pub(super) struct Pace {
     last: f64,

@@ -199,7 +199,7 @@ impl fmt::Debug for PromptCall {
 }
 
 /// Returns a prompt handler that parses the arguments as `A`, runs `handler`, and answers the call
-/// before it returns.
+/// with the return value.
 pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
     handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
 ) -> PromptHandler {

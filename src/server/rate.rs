@@ -55,8 +55,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Creates a limit of `requests` requests within `per` for each caller. All requests that
-    /// guards check count.
+    /// Creates a limit of `requests` requests within `per` for each caller. Every request that is
+    /// passed to the guards counts.
     pub fn new(requests: NonZeroU32, per: Duration) -> Self {
         Self {
             requests,
@@ -66,8 +66,8 @@ impl RateLimit {
         }
     }
 
-    /// Limits only the requests of these methods. All these methods share one token bucket for each
-    /// caller.
+    /// Sets that only the requests of these methods are limited. All these methods share one token
+    /// bucket for each caller.
     pub fn on(mut self, methods: &[&str]) -> Self {
         self.methods = methods.iter().map(|method| (*method).to_owned()).collect();
         self

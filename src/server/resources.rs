@@ -289,7 +289,7 @@ impl fmt::Debug for ResourceCall {
     }
 }
 
-/// Returns a resource handler that runs `handler` and answers the call before it returns.
+/// Returns a resource handler that runs `handler` and answers the call with the return value.
 pub(super) fn reading<R: ResourceOutput>(
     handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
 ) -> ReadHandler {
@@ -439,7 +439,7 @@ impl Inner {
     }
 }
 
-/// Refuses a text that is not a URI.
+/// Checks that a text is a URI.
 pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     if is_uri(uri) {
         return Ok(());

@@ -33,7 +33,7 @@ struct Said {
 }
 
 impl Server {
-    /// Requires all these scopes for the use of an item of a running server.
+    /// Sets that from now on a client needs all these scopes to use an item.
     ///
     /// See [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes). The requirement
     /// stays when the item is removed. It then applies to a new item with the same name. Requests

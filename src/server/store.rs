@@ -121,7 +121,7 @@ impl Seen {
     }
 }
 
-/// Creates a store with a capacity of 10,000 states.
+/// Implements `Default`: the default capacity is 10,000 states.
 impl Default for MemoryStateStore {
     fn default() -> Self {
         Self::new(NonZeroUsize::new(10_000).expect("not zero"))

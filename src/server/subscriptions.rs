@@ -134,7 +134,7 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
 }
 
-/// Ends a stream with the result of its request.
+/// Ends a subscription stream with the result of its `subscriptions/listen` request.
 fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     let id = responder.id().clone();
     let mut params =
@@ -198,8 +198,8 @@ impl Filter {
 /// The memory that a subscribed resource needs besides its URI, in bytes.
 const EACH_RESOURCE: usize = 128;
 
-/// The number of legacy clients for which the memory budget for subscribed URIs is made. The budget
-/// has `max_subscriptions` KiB for each of these clients.
+/// The number of legacy clients that can each use `max_subscriptions` KiB of the memory budget for
+/// subscribed URIs. The budget is at least [`LEAST`].
 const FULL_CLIENTS: usize = 256;
 
 /// All subscriptions of a server.
@@ -289,15 +289,14 @@ impl Subscriptions {
     }
 }
 
-/// The time at which the guards are asked to admit a request: during the check of the request, or
-/// before.
+/// Whether the guards have to be asked about a request now, or have admitted the request before.
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {
     Now,
     Before,
 }
 
-/// The checked parts of a `subscriptions/listen` request.
+/// The data of a checked `subscriptions/listen` request, from which its stream is started.
 struct Opening {
     granted: SubscriptionFilter,
     wanted: Filter,

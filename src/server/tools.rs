@@ -74,7 +74,7 @@ impl OutputCheck {
 /// Adds a tool after checking its name and schemas.
 fn add(
     tools: &Tools,
-    tool: Tool,
+    mut tool: Tool,
     handler: ToolHandler,
     validator: Option<&Validator>,
 ) -> Result<()> {
@@ -89,14 +89,14 @@ fn add(
         );
         Error::new(ErrorKind::Invalid, text)
     })?;
+    tool.input_schema = tool.input_schema.with_properties();
     tools.add(tool, work)
 }
 
 impl Inner {
-    /// Adds a tool. Fails if the tool's name or a schema is invalid, or if the tool may run as a
-    /// task but the server has no tasks.
-    pub(super) fn add_tool(&self, mut tool: Tool, handler: ToolHandler) -> Result<()> {
-        tool.input_schema = tool.input_schema.with_properties();
+    /// Adds a tool. Fails if the tool's name or a schema is invalid or missing, or if the tool may
+    /// run as a task but the server has no tasks.
+    pub(super) fn add_tool(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
         if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
@@ -111,6 +111,11 @@ impl Inner {
 }
 
 fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) -> Result<Work> {
+    if tool.input_schema.is_placeholder() {
+        let text = "it has no input schema: set one with Tool::input_schema, or any object with \
+                    JsonSchema::any_object";
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
     tool.input_schema.check_input()?;
     let compile = |name: &str, schema: &JsonSchema| {
         let compiled = validator.map(|validator| validator.compile(schema));
@@ -159,7 +164,8 @@ mod tests {
     use crate::server::paging::{Cursor, Paged};
 
     fn add(tools: &Tools, name: &str) -> Result<()> {
-        super::add(tools, Tool::new(name), Arc::new(|_| {}), None)
+        let tool = Tool::new(name).input_schema(JsonSchema::any_object());
+        super::add(tools, tool, Arc::new(|_| {}), None)
     }
 
     // M-TOOL-S-12, M-TOOL-S-14, M-TOOL-S-15, L-TOOL-S-07, L-TOOL-S-09, L-TOOL-S-10

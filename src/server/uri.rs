@@ -15,8 +15,8 @@
 //! before a `{+…}` match as little as possible. The `{+…}` and all other expressions match as much
 //! as possible, from left to right.
 //!
-//! **Complexity:** for each expression, and for each text between expressions, the time is linear
-//! in the length of the URI. The memory is one bit for each byte of the URI.
+//! **Complexity:** for each expression and each text between expressions, the time is linear in the
+//! length of the URI, and the memory is one bit for each byte of the URI.
 //!
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 
@@ -215,8 +215,9 @@ impl Path {
         Some(values)
     }
 
-    /// Returns a set of positions in `path` for each part. From each of these positions, the part
-    /// and all later parts match the rest of `path`. The last set contains only the end of `path`.
+    /// Returns the positions in `path` at which the parts may begin. The result has a set for each
+    /// part: from each position in the set, this part and all later parts match the rest of `path`.
+    /// A last set contains only the end of `path`.
     fn fits(&self, path: &[u8]) -> Vec<Positions> {
         let mut end = Positions::none_of(path.len() + 1);
         end.add(path.len());

@@ -14,7 +14,7 @@ const PREFIX: &str = "sha256:";
 
 /// The SHA-256 digest of the raw bytes of a file.
 ///
-/// The text form is that of messages: `sha256:` and 64 lower-case hexadecimal digits.
+/// Its text form, which messages contain, is `sha256:` and 64 lower-case hexadecimal digits.
 ///
 /// # Examples
 ///
@@ -57,8 +57,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Parses the text form. Fails with [`ErrorKind::Invalid`] for any other text, also for capital
-/// digits.
+/// Implements `FromStr`: parses the text form of a digest. Fails with [`ErrorKind::Invalid`] for
+/// any other text, and also for upper-case digits.
 impl FromStr for Digest {
     type Err = Error;
 
@@ -90,7 +90,7 @@ fn parse(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Computes the digest and the size of a file that is read in parts.
+/// A writer that computes the digest and the size of a file that is read in pieces.
 ///
 /// # Examples
 ///
@@ -115,7 +115,7 @@ impl Default for DigestWriter {
 }
 
 impl DigestWriter {
-    /// Makes a writer that has seen no bytes.
+    /// Creates a writer to which no bytes were added yet.
     pub fn new() -> Self {
         Self {
             hash: Sha256::new(),
@@ -123,14 +123,14 @@ impl DigestWriter {
         }
     }
 
-    /// Adds bytes.
+    /// Adds the next bytes of the file.
     pub fn update(&mut self, bytes: &[u8]) {
         let added = self.hash.update(bytes);
         added.expect("files are shorter than 2 EiB, and the writer is not finished");
         self.size += bytes.len() as u64;
     }
 
-    /// Returns the digest of all added bytes, and their number.
+    /// Returns the digest of all added bytes, and the number of these bytes.
     pub fn finish(mut self) -> (Digest, u64) {
         let digest = self.hash.finalize().expect("the writer finishes once");
         let mut bytes = [0; 32];

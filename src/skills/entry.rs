@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::percent_decoded_bytes;
 use crate::schema::{JsonObject, Skill, SkillResource, SkillResources};
 
-/// The limits for one skill. Every host has to accept skills up to the default limits.
+/// The limits for one skill. Every client has to accept skills up to the default limits.
 ///
 /// Spec: Extensions, Skills, "Limits".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,14 +94,14 @@ pub struct SkillFile {
     /// The path of the file below the skill's directory, decoded; for example
     /// `references/FORMS.md`. Bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// The digest of the raw bytes.
+    /// The digest of the bytes of the file.
     pub digest: Digest,
-    /// The number of the raw bytes.
+    /// The size of the file, in bytes.
     pub size: u64,
 }
 
 impl SkillEntry {
-    /// Checks an entry.
+    /// Creates a checked entry from `skill`. Checks the rules of the extension and the limits.
     ///
     /// # Errors
     ///
@@ -147,7 +147,8 @@ impl SkillEntry {
         &self.0.skill.frontmatter
     }
 
-    /// Whether the server makes the files when they are read, so that they can't be verified.
+    /// Returns whether the server makes the files each time they are read. Such files can't be
+    /// verified.
     pub fn is_dynamic(&self) -> bool {
         self.0.files.is_none()
     }
@@ -160,7 +161,7 @@ impl SkillEntry {
     }
 
     /// Returns the file with this URI, in any [spelling](normalized_uri); `None` if the manifest
-    /// does not list it.
+    /// does not list the file.
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
         self.0.files.as_ref()?.get(&normalized_uri(uri).ok()?)
     }
@@ -170,8 +171,8 @@ impl SkillEntry {
         self.0.total_size
     }
 
-    /// Returns the rule of the Agent Skills format that the name breaks, if it breaks one. The
-    /// entry can be used nevertheless.
+    /// Returns the rule of the Agent Skills format that the name breaks, or `None` if the name is
+    /// valid. An entry with an invalid name can be used nevertheless.
     pub fn name_fault(&self) -> Option<String> {
         check_name(self.name()).err().map(|error| error.to_string())
     }
@@ -219,7 +220,8 @@ fn invalid(text: &str) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// Returns the total size of the files, if number and size are within the limits.
+/// Returns the total size of the files, in bytes. Fails if the number or the total size of the
+/// files exceeds the limits.
 fn within_limits(listed: &[SkillResource], limits: &SkillLimits) -> Result<u64> {
     let (found, max) = (listed.len(), limits.max_files);
     if found > max {
@@ -235,7 +237,7 @@ fn within_limits(listed: &[SkillResource], limits: &SkillLimits) -> Result<u64> 
     Ok(found)
 }
 
-/// Checks a file of a manifest. Returns its normalized URI too.
+/// Checks a file of a manifest. Returns the file and its normalized URI.
 fn check_file(uri: &SkillUri, listed: &SkillResource) -> Result<(String, SkillFile)> {
     let normalized = normalized_uri(&listed.uri)?;
     let Some(path) = uri.path_of(&normalized) else {

@@ -1,4 +1,4 @@
-//! The front matter of `SKILL.md`: cutting it out, and comparing it with an entry.
+//! The front matter of `SKILL.md`: its extraction, and its comparison with an entry.
 //!
 //! Spec: Extensions, Skills, "Frontmatter", "Frontmatter Verification"; Agent Skills specification,
 //! "SKILL.md format".
@@ -14,10 +14,10 @@ use crate::schema::JsonObject;
 
 /// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1024;
-/// The number of members that an error text names.
+/// The maximum number of members that an error text names.
 const MAX_NAMED: usize = 5;
 
-/// The parts of a `SKILL.md`: the YAML front matter and the text behind it.
+/// The parts of a `SKILL.md`: the YAML front matter and the Markdown text after it.
 ///
 /// # Examples
 ///
@@ -70,7 +70,7 @@ impl<'a> FrontMatter<'a> {
         self.yaml
     }
 
-    /// Returns the Markdown text behind the front matter.
+    /// Returns the Markdown text after the front matter.
     pub fn body(&self) -> &'a str {
         self.body
     }
@@ -79,12 +79,12 @@ impl<'a> FrontMatter<'a> {
     /// [`check_name`], and `description` has 1 to 1024 characters. The other members may be of any
     /// type.
     ///
-    /// A server checks what it publishes with this function. A client accepts other front matter
-    /// too.
+    /// A server checks each skill with this function before it publishes the skill. A client does
+    /// not: it also accepts front matter that breaks these rules.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`], with the member.
+    /// [`ErrorKind::Invalid`]. The error text names the wrong member.
     pub fn check(front_matter: &JsonObject) -> Result<()> {
         let text = |name: &str| front_matter.get(name).and_then(Value::as_str);
         let Some(name) = text("name") else {
@@ -109,8 +109,8 @@ impl<'a> FrontMatter<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Protocol`] with [`SkillFault::FrontMatter`], and the names of the members that
-    /// differ.
+    /// [`ErrorKind::Protocol`] with [`SkillFault::FrontMatter`]. The error text names the members
+    /// that differ.
     // E-SKILL-C-41
     pub fn compare(entry: &JsonObject, file: &JsonObject) -> Result<()> {
         let differs = |(name, value): &(&String, &Value)| {
@@ -140,14 +140,15 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// Whether a line, with its line break, is `---`.
+/// Returns whether a line is `---`, apart from blanks and a line break at its end.
 fn is_delimiter(line: &str) -> bool {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
     line.trim_end_matches([' ', '\t']) == "---"
 }
 
-/// Compares JSON values. The numbers 1 and 1.0 are equal.
+/// Returns whether two JSON values are equal. Numbers are compared by value, so 1 and 1.0 are
+/// equal.
 fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -173,10 +174,10 @@ type ParseFn = dyn Fn(&str) -> Result<JsonObject> + Send + Sync;
 
 /// A function that parses the YAML text of front matter; clones share the function.
 ///
-/// With the feature `skills` the library has such a parser: `FrontMatterParser::yaml`. Both sides
-/// of a connection have to read the same values. So a parser follows the core schema of YAML 1.2,
-/// in which `yes` and dates are strings. It should refuse anchors, aliases, tags, repeated keys and
-/// keys that are no strings.
+/// With the feature `skills` the library has such a parser: `FrontMatterParser::yaml`. Client and
+/// server must parse equal values from one text. So a parser must follow the core schema of YAML
+/// 1.2, in which `yes` and dates are strings. It should refuse anchors, aliases, tags, repeated
+/// keys and keys that are not strings.
 ///
 /// # Examples
 ///
@@ -196,15 +197,17 @@ type ParseFn = dyn Fn(&str) -> Result<JsonObject> + Send + Sync;
 pub struct FrontMatterParser(Arc<ParseFn>);
 
 impl FrontMatterParser {
-    /// Makes a parser from a function that gets the YAML text between the lines `---`.
+    /// Creates a parser from a function. The function gets the YAML text between the two lines
+    /// `---`.
     pub fn new(parse: impl Fn(&str) -> Result<JsonObject> + Send + Sync + 'static) -> Self {
         Self(Arc::new(parse))
     }
 
     /// Returns the parser of this library: YAML 1.2 with the core schema.
     ///
-    /// Anchors, aliases, tags, repeated keys, keys that are no strings, infinite numbers and
-    /// further documents are refused, and so are texts of more than 64 KiB or 64 levels.
+    /// The parser refuses anchors, aliases, tags, repeated keys, keys that are not strings,
+    /// infinite numbers and further documents. It also refuses texts of more than 64 KiB or 64
+    /// levels.
     #[cfg(feature = "skills")]
     pub fn yaml() -> Self {
         Self::new(super::yaml::parse)

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  Skill (as received) ──▶ SkillEntry::new ──▶ names, URIs, digests and limits are right
-//!  SKILL.md ──▶ FrontMatter::split ──▶ YAML ──▶ FrontMatter::parse ──▶ compared with the entry
+//!  SKILL.md ──▶ FrontMatter::split ──▶ YAML ──▶ FrontMatterParser ──▶ FrontMatter::compare
 //! ```
 //!
 //! A digest that fits shows that content and entry are *consistent*. It does not show that the

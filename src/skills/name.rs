@@ -11,12 +11,12 @@ const MAX_CHARS: usize = 64;
 /// `0-9` and `-`. A hyphen is neither the first nor the last character, and never follows another
 /// hyphen.
 ///
-/// A client accepts other names too, as long as name and URI agree: see
-/// [`SkillEntry::name_fault`](super::SkillEntry::name_fault).
+/// A client also accepts names that break these rules, if the name in the front matter equals the
+/// name in the URI: see [`SkillEntry::name_fault`](super::SkillEntry::name_fault).
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`], with the rule that is broken.
+/// [`ErrorKind::Invalid`]. The error text describes the broken rule.
 ///
 /// # Examples
 ///

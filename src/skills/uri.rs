@@ -1,6 +1,6 @@
 //! URIs of skills and their files: comparison, the directory of a skill, relative references.
 //!
-//! A skill URI is never resolved or connected to. Only its path segments have a meaning.
+//! No client connects to the URI of a skill. Only the path segments of the URI have a meaning.
 //!
 //! Spec: Extensions, Skills, "Resource Mapping", "Skill URIs", "Relative References"; RFC 3986.
 
@@ -13,12 +13,12 @@ use crate::schema::url::{has_whole_escapes, is_scheme, percent_decoded_bytes};
 /// The name of the file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
-/// Returns the spelling of a URI with which it is compared to other URIs of skills.
+/// Returns the normalized form of a URI, in which the URIs of skills and their files are compared.
 ///
 /// Servers spell URIs differently: `a/Q&A.md` and `a/Q%26A.md` are the same file. The scheme
-/// becomes lower case. Characters that a path segment may contain are decoded, and all others are
-/// encoded with capital digits. The segments otherwise stay as they are, also the first one, in
-/// which other URIs have a host name.
+/// becomes lower case. In each segment, characters that a path segment may contain are decoded, and
+/// all others are encoded with capital digits. The first segment is treated like the others. It is
+/// not a host name, so its letters keep their case.
 ///
 /// # Errors
 ///
@@ -139,8 +139,8 @@ impl SkillUri {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] as [`normalized_uri`]; also when the last segment is not `SKILL.md`,
-    /// or no name is before it.
+    /// [`ErrorKind::Invalid`] in the cases of [`normalized_uri`], when the last segment is not
+    /// `SKILL.md`, or when there is no name before it.
     pub fn parse(uri: &str) -> Result<Self> {
         let parts = Parts::of(uri).map_err(|fault| invalid(uri, fault))?;
         let mut segments = parts.normalized[parts.first_segment..].rsplit('/');
@@ -159,12 +159,12 @@ impl SkillUri {
         })
     }
 
-    /// Returns the URI as it was given. Requests use this spelling.
+    /// Returns the URI in the spelling in which it was parsed. Requests use this spelling.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the spelling with which the URI is compared: see [`normalized_uri`].
+    /// Returns the normalized form of the URI: see [`normalized_uri`].
     pub fn normalized(&self) -> &str {
         &self.normalized
     }
@@ -174,8 +174,8 @@ impl SkillUri {
         &self.name
     }
 
-    /// Returns the URI of the skill's directory, in the given spelling and without a slash at the
-    /// end.
+    /// Returns the URI of the skill's directory, without a slash at the end. The spelling is that
+    /// of [`as_str`](Self::as_str).
     pub fn directory(&self) -> &str {
         // An escape in `SKILL.md` makes the segment longer, so the last slash is searched.
         let end = self.text.rfind('/').expect("a name is before SKILL.md");
@@ -187,12 +187,14 @@ impl SkillUri {
         &self.normalized[..self.normalized.len() - SKILL_FILE.len()]
     }
 
-    /// Whether a URI is the `SKILL.md` or below the directory of the skill. Invalid URIs are not.
+    /// Returns whether a URI names a file below the skill's directory, such as its `SKILL.md`.
+    /// Returns `false` for an invalid URI.
     pub fn contains(&self, uri: &str) -> bool {
         normalized_uri(uri).is_ok_and(|uri| self.path_of(&uri).is_some())
     }
 
-    /// Returns the path of a normalized URI below the skill's directory, still encoded.
+    /// Returns the path of a file below the skill's directory, percent-encoded. `normalized` is the
+    /// normalized URI of the file.
     pub(super) fn path_of<'a>(&self, normalized: &'a str) -> Option<&'a str> {
         normalized.strip_prefix(self.base())
     }
@@ -204,7 +206,8 @@ impl SkillUri {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] as [`normalized_uri`]; also when `..` leads above the first segment.
+    /// [`ErrorKind::Invalid`] in the cases of [`normalized_uri`], when `..` leads above the first
+    /// segment, or when the reference has a query or names no file.
     ///
     /// # Examples
     ///
@@ -254,7 +257,7 @@ impl SkillUri {
         normalized_uri(&format!("{root}{}", segments.join("/")))
     }
 
-    /// Splits the directory into the part before its first segment and its segments.
+    /// Splits the normalized URI of the directory into its beginning and its path segments.
     fn split_base(&self) -> (&str, Vec<&str>) {
         let parts = Parts::of(&self.normalized).expect("a normalized URI is valid");
         let (root, path) = self.normalized.split_at(parts.first_segment);
@@ -264,7 +267,7 @@ impl SkillUri {
     }
 }
 
-/// Writes the URI as it was given.
+/// Implements `Display`: writes the URI in the spelling in which it was parsed.
 impl fmt::Display for SkillUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -1,8 +1,9 @@
-//! A reader of YAML front matter: YAML 1.2 with the core schema, as JSON.
+//! A parser for YAML front matter: YAML 1.2 with the core schema. The result is a JSON object.
 //!
-//! All implementations have to read the same values, so constructs on which they differ are
-//! refused: anchors, aliases, tags, repeated keys, keys that are no strings, infinite numbers and
-//! further documents. Length and depth are bounded, so that a hostile text costs little.
+//! Clients and servers must parse equal values from one text. So constructs on which
+//! implementations of YAML differ are refused: anchors, aliases, tags, repeated keys, keys that are
+//! not strings, infinite numbers and further documents. Length and depth are limited, so that a
+//! hostile text costs little.
 //!
 //! Spec: YAML 1.2.2, section 10.3.
 
@@ -51,7 +52,7 @@ pub(super) fn parse(yaml: &str) -> Result<JsonObject> {
 /// A mapping or sequence whose end has not been read.
 enum Open {
     List(Vec<Value>),
-    /// The members, and the key whose value comes next.
+    /// The members so far, and the key that was read last, if its value has not been read yet.
     Map(JsonObject, Option<String>),
 }
 
@@ -63,7 +64,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Adds an event of the parser. The error describes a construct that is refused.
+    /// Adds an event of the YAML parser. Returns a description of the construct if it is refused.
     fn add(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
             Event::DocumentStart(_) => {
@@ -209,7 +210,7 @@ fn of_radix(digits: &str, radix: u32) -> Option<Decimal> {
     }
 }
 
-/// Whether a text without its sign is a float of the core schema, other than infinity.
+/// Returns whether a text without sign is a finite float of the core schema.
 fn is_float(unsigned: &str) -> bool {
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

@@ -37,7 +37,7 @@ impl fmt::Debug for Allowance {
     }
 }
 
-/// Lowers an allowance when it is dropped.
+/// A guard that lowers the allowance again when the guard is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Raised {

@@ -10,7 +10,7 @@
 //!
 //! The child leads a process group of its own. Signals go to the whole group, since behind a shell
 //! or a package runner the server is a grandchild. A process that starts its own session or group
-//! leaves this one, and gets no signal.
+//! leaves the child's group, and gets no signal.
 //!
 //! The child's standard input and output are socket pairs. Any thread can end a socket, even when a
 //! grandchild holds the other end. A write to a socket raises no SIGPIPE.
@@ -130,9 +130,9 @@ impl fmt::Debug for Child {
 impl Child {
     /// Creates a transport that starts `program` when the connection is opened.
     ///
-    /// If `program` has no slash, the program is searched in the child's own `PATH`. The child
-    /// inherits the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative
-    /// path is relative to this process's working directory.
+    /// If `program` has no slash, it is searched for in the child's own `PATH`. The child inherits
+    /// the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative path is
+    /// relative to this process's working directory.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -169,8 +169,9 @@ impl Child {
         self
     }
 
-    /// Passes an environment variable of this process on to the child, with the value that it has
-    /// when the child is started. If the variable is not set at that time, it is omitted.
+    /// Passes an environment variable of this process on to the child. The child gets the value
+    /// that the variable has when the child is started. If the variable is not set at that time, it
+    /// is omitted.
     pub fn pass_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Passed);
         self
@@ -418,8 +419,8 @@ struct Shared {
     /// the end, the error never blames the child.
     closing: AtomicBool,
     /// Whether the steps that end the child (close stdin, SIGTERM, SIGKILL) are done. A thread that
-    /// closes the connection holds the lock during these steps. So if several threads close it at
-    /// once, none returns before the child has ended.
+    /// closes the connection holds the lock during these steps. So if several threads close the
+    /// connection at once, none returns before the child has ended.
     ladder: Mutex<bool>,
 }
 

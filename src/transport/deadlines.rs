@@ -1,5 +1,5 @@
-//! The deadline thread of a connection. The thread ends exchanges whose deadline has passed, and
-//! exchanges whose stream has stalled.
+//! The deadline thread of an HTTP client transport or of a connection. The thread ends exchanges
+//! and watched calls whose deadline has passed, and exchanges whose stream has stalled.
 //!
 //! **Threads.** The thread is started when the first exchange has a deadline. [`Deadlines::stop`]
 //! ends and joins the thread. The thread sleeps until the earliest deadline. So an exchange that
@@ -40,9 +40,9 @@ struct Table {
     /// The time of the thread's next wakeup. `None` while the thread sleeps without limit, or scans
     /// the entries.
     ///
-    /// Invariant: the thread sets this to `None` before it copies the entries, and merges the next
-    /// deadline in after its scan. An exchange that is added meanwhile sets its own time. So no
-    /// deadline is missed.
+    /// Invariant: the thread sets this to `None` before it copies the entries, and stores the next
+    /// deadline after its scan. An exchange that is added meanwhile stores its own deadline, and
+    /// the earlier of the two is kept. So no deadline is missed.
     wakes_at: Option<Instant>,
     thread: Option<JoinHandle<()>>,
     stopped: bool,

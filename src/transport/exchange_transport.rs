@@ -19,7 +19,7 @@ use crate::sync::{Condvar, Mutex};
 /// messages. It returns `Break` when no more messages are needed.
 pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
-/// How an exchange ended.
+/// The way in which an exchange ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeOutcome {
     /// The response was delivered, and the callback needs no more messages.
@@ -32,10 +32,10 @@ pub(crate) enum ExchangeOutcome {
 #[derive(Debug)]
 #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
 pub(crate) enum Listening {
-    /// The peer has answered the request for the stream, with the stream or with a refusal. The
-    /// event may be reported more than once.
+    /// The peer has answered the request for the listening stream, with the stream or with a
+    /// refusal. The event may be reported more than once.
     Settled,
-    /// The peer does not provide the stream now. The stream will be requested again.
+    /// The peer does not provide the listening stream now. The stream will be requested again.
     Refused {
         error: Error,
         /// Whether this refusal is the first of a series.
@@ -43,7 +43,8 @@ pub(crate) enum Listening {
         /// Whether the stream was open before in this session.
         was_open: bool,
     },
-    /// The stream is open again after an interruption. Messages may have been lost meanwhile.
+    /// The listening stream is open again after an interruption. Messages may have been lost
+    /// meanwhile.
     Back,
 }
 
@@ -130,7 +131,7 @@ pub(crate) enum NextCheck {
 /// at once.
 pub(crate) struct CancelHandle {
     look: Box<LookHook>,
-    /// Guards whether the wait is over and how to interrupt it.
+    /// The state of the wait for the exchange: whether the wait is over, and how to interrupt it.
     ///
     /// Invariant: a waiter checks `over` and stores its shutdown handle under one lock, before it
     /// blocks. [`end`](Self::end) sets `over` and takes the handle under the lock, then uses it. So
@@ -153,7 +154,7 @@ struct State {
     /// The time since which a user is being asked, for example to log in. `None` while no user is
     /// asked.
     held: Option<Instant>,
-    /// The total time for which users were asked, without the current question.
+    /// The total time for which users were asked, without the current period since `held`.
     held_for: Duration,
 }
 
@@ -204,8 +205,8 @@ impl CancelHandle {
         }
     }
 
-    /// Calls the callback that checks whether the exchange may go on. If not, ends the wait.
-    /// Returns the time of the next check.
+    /// Calls the callback that checks whether the exchange may go on. If the exchange may not go
+    /// on, ends the wait. Returns the time of the next check.
     pub(crate) fn look(&self, now: Instant) -> NextCheck {
         if self.is_over() {
             return NextCheck::Over;

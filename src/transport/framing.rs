@@ -214,7 +214,7 @@ impl<O: Output> LineSender<O> {
         Ok(true)
     }
 
-    /// Reserves memory so that the current message can grow to this many bytes. Returns false when
+    /// Reserves memory so that the current message can grow to `bytes` bytes. Returns false when
     /// there is no memory.
     fn has_room_for(&mut self, bytes: usize) -> bool {
         let more = bytes - self.current.len();

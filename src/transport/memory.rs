@@ -137,7 +137,7 @@ impl Queue {
     }
 
     /// Moves messages from the front of `from` into this queue while there is space. Blocks for
-    /// space until the deadline. This queue always has space for one message when it is empty.
+    /// space until the deadline. An empty queue always has space for one message.
     fn push(
         &self,
         from: &mut VecDeque<SessionMessage>,

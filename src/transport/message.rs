@@ -55,9 +55,9 @@ impl SessionMessage {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received {
-    /// A message arrived.
+    /// A message that has arrived.
     Message(SessionMessage),
-    /// A message was dropped: it exceeded
+    /// A message that was dropped, because it exceeded
     /// [`Limits::max_message_bytes`](super::Limits::max_message_bytes), or the system had no memory
     /// for it.
     TooLong(TooLong),

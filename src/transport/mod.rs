@@ -334,7 +334,7 @@ pub struct Limits {
     pub reserve_percent: usize,
     /// The settings of the threads that an opened transport starts. They are not a limit.
     pub(crate) threads: Threads,
-    /// The present increase of `max_message_bytes`. Each client has its own.
+    /// The present increase of `max_message_bytes`. Each client has an increase of its own.
     pub(crate) allowance: Allowance,
 }
 

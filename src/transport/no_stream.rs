@@ -9,7 +9,7 @@ use super::{Control, Received, Receiver, Sender, SessionMessage, TransportParts}
 use crate::error::{Error, ErrorKind, Result};
 
 impl TransportParts {
-    /// Combines the parts of an exchange transport. Its receiver and its sender are placeholders.
+    /// Creates the parts of an exchange transport. The receiver and the sender are placeholders.
     pub(crate) fn over_exchanges(
         exchange_transport: Arc<dyn ExchangeTransport>,
         control: Arc<dyn Control>,

@@ -23,7 +23,7 @@ use super::sys::{fd, read, write};
 use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
-/// If a read or write timed out or would block, it is retried after this pause.
+/// The pause before the retry of a read or write that timed out or would block.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A transport over existing byte streams. Messages are framed as lines.
@@ -79,9 +79,9 @@ impl Stream {
     }
 
     /// Creates a transport from any reader and writer, as [`new`](Self::new) does. Closing calls
-    /// `closer`, which must make a blocked read or write return. The function is called once. It
-    /// runs on the thread that closes the connection, or on the thread that drops the last part if
-    /// the connection was not closed.
+    /// `closer` once; `closer` must make a blocked read or write return. It runs on the thread that
+    /// closes the connection, or on the thread that drops the last part if the connection was not
+    /// closed.
     pub fn with_closer(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,

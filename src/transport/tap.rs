@@ -228,8 +228,8 @@ struct TapSender {
     inner: Box<dyn Sender>,
     hook: Hook,
     count: u64,
-    /// The number of messages at the front of the queue that were already shown to the hook. They
-    /// are still queued because a deadline has passed.
+    /// The number of messages at the front of the queue that were already shown to the hook. These
+    /// messages are still queued, because the deadline of an earlier send has passed.
     shown: usize,
 }
 

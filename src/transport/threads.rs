@@ -67,10 +67,10 @@ type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 /// touched cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// 256 KiB, for a thread that runs only library code. If there are hooks, the thread gets the
-    /// size that the host has set.
+    /// A stack of 256 KiB, for a thread that runs only library code. If there are hooks, the thread
+    /// gets the size that the host has set.
     Small,
-    /// The size that the host has set, for a thread that may run code of the host.
+    /// A stack of the size that the host has set, for a thread that may run code of the host.
     Large,
 }
 
@@ -80,8 +80,8 @@ impl Threads {
         Self::default()
     }
 
-    /// Sets the stack size, in bytes, of threads that may run code of the host. Hooks are such
-    /// code. The range is 256 KiB to 1 GiB. Defaults to 8 MiB, or to 2 MiB on a 32-bit system.
+    /// Sets the stack size, in bytes, of threads that may run code of the host, such as a handler
+    /// or a hook. The range is 256 KiB to 1 GiB. Defaults to 8 MiB, or to 2 MiB on a 32-bit system.
     ///
     /// The system rounds the size up to whole pages. A stack reserves address space, and uses
     /// memory only for pages that the thread touches. Without hooks, threads that run only library
@@ -104,7 +104,7 @@ impl Threads {
     /// Sets the prefix of the thread names, which debuggers and `top` show. The prefix has 1 to 15
     /// bytes and no control characters. Defaults to `mcplink`.
     ///
-    /// A thread's name is the prefix, a dash and the role of the thread, such as `mcplink-pool`.
+    /// A thread's name is the prefix, a dash and the role of the thread, such as `mcplink-worker`.
     /// Linux truncates the name to 15 bytes.
     ///
     /// # Errors

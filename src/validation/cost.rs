@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::limits::SchemaLimits;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The maximum nesting of parts that apply to one value.
+/// The maximum nesting of subschemas that apply to one value.
 const MAX_STACKED: usize = 16;
 /// The cost of a reference that leads out of the schema. Such a reference can only lead to the
 /// schema of a dialect, because other references are not resolved.
@@ -138,8 +138,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The cost of a part: the number and the nesting of the parts that apply to its value, including
-/// the part itself.
+/// The cost of a subschema: the number and the nesting of the subschemas that apply to the same
+/// value, including the subschema itself.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     parts: usize,
@@ -148,8 +148,8 @@ struct Cost {
 
 struct Costs<'p, 'a> {
     parts: &'p Parts<'a>,
-    /// The costs of the parts that were computed so far. A cost is `None` while it is being
-    /// computed, so that cycles are detected.
+    /// The costs of subschemas that were computed so far, by the address of the subschema. A cost
+    /// is `None` while it is being computed, so that cycles are detected.
     known: HashMap<*const Value, Option<Cost>>,
 }
 

@@ -12,8 +12,8 @@ pub struct SchemaLimits {
     /// uses up to 0.5 MiB of its thread's stack, or 1.5 MiB in a debug build. Greater values need
     /// more stack in proportion.
     pub max_depth: usize,
-    /// The maximum number of parts of a schema that may apply to one value, including referenced
-    /// parts. Defaults to 5000.
+    /// The maximum number of subschemas that may apply to one value, including referenced
+    /// subschemas. Defaults to 5000. A schema that exceeds this limit is an error.
     pub max_schemas_per_value: usize,
     /// The maximum time of one check. Defaults to 1 s. A usual check takes microseconds.
     pub max_time: Duration,

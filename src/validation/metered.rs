@@ -174,8 +174,8 @@ impl<'a> Node<'a, Metered> for Counted<'a> {
         Some(NodeIdentity::new(std::ptr::from_ref(self.0) as usize))
     }
 
-    /// Identifies the container for which the validator caches a result. Uses the real value, even
-    /// if the meter has run out.
+    /// Returns the identity of an array or object, under which the validator caches results. Uses
+    /// the real value, even if the meter has run out.
     fn container_identity(&self) -> Option<NodeIdentity> {
         matches!(self.0, Value::Object(_) | Value::Array(_))
             .then(|| self.identity())

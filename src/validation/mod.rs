@@ -19,7 +19,7 @@
 //! dialect. Any other reference is an error when the schema is compiled. No setting changes this.
 //!
 //! **Cost** is bounded by `SchemaLimits`. A schema is bounded in size, depth and the number of its
-//! parts that can apply to one value. A check is bounded in time. Patterns run in linear time,
+//! subschemas that can apply to one value. A check is bounded in time. Patterns run in linear time,
 //! except patterns with look-around or back-references. Such patterns are errors in schemas of
 //! peers. In a server's own schemas, their matching stops after a bounded number of steps.
 //!

@@ -11,7 +11,7 @@ use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
 use mcplink::protocol::Connection;
-use mcplink::schema::Tool;
+use mcplink::schema::{JsonSchema, Tool};
 use mcplink::server::{Server, ToolCall};
 use mcplink::transport::{Child, Limits, Received, Stderr, Stream, Transport as _, memory};
 use serde_json::{Value, json};
@@ -29,7 +29,10 @@ fn server() -> Server {
         // A client that gave up is told nothing.
         _ = call.respond(length);
     };
-    let builder = Server::builder("s", "1").deferred_tool(Tool::new("measure"), measure);
+    let builder = Server::builder("s", "1").deferred_tool(
+        Tool::new("measure").input_schema(JsonSchema::any_object()),
+        measure,
+    );
     builder.build().unwrap()
 }
 

@@ -9,7 +9,7 @@ use mcplink::client::{Client, ClientBuilder};
 use mcplink::protocol::{CancelToken, Connection, Peer};
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult,
-    ElicitSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
+    ElicitSchema, JsonSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
 };
 use mcplink::server::{
     AskError, CompletionRequest, Context, HandlerError, Server, ServerBuilder, ToolCall,
@@ -188,11 +188,14 @@ fn a_request_that_may_not_ask_shows_nobody_a_question() {
 #[test]
 fn a_deferred_call_that_is_dropped_still_asks() {
     let server = server()
-        .deferred_tool(Tool::new("later"), |call: ToolCall| {
-            if let Ok(answer) = ask(call.context()) {
-                _ = call.respond(format!("{:?}", answer.action));
-            }
-        })
+        .deferred_tool(
+            Tool::new("later").input_schema(JsonSchema::any_object()),
+            |call: ToolCall| {
+                if let Ok(answer) = ask(call.context()) {
+                    _ = call.respond(format!("{:?}", answer.action));
+                }
+            },
+        )
         .build()
         .unwrap();
     for revision in [LEGACY, MODERN] {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
+use mcplink::schema::{ElicitRequestParams, ElicitSchema, JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::{
     Context, HandlerError, MemoryStateStore, Server, ServerBuilder, StateStore, ToolCall,
 };
@@ -332,14 +332,16 @@ fn calls_that_wait_for_people_keep_no_other_call_out() {
 fn a_call_that_came_back_is_in_hand() {
     let gate = Gate::default();
     let inside = gate.clone();
-    let server =
-        Server::builder("s", "1.0").deferred_tool(Tool::new("t"), move |call: ToolCall| {
+    let server = Server::builder("s", "1.0").deferred_tool(
+        Tool::new("t").input_schema(JsonSchema::any_object()),
+        move |call: ToolCall| {
             if call.context().elicit("pay", form()).is_ok() {
                 inside.pass();
                 // It fails when the test has failed.
                 _ = call.respond("done");
             }
-        });
+        },
+    );
     let server = server.build().unwrap();
     let mut client = play_client(&server, LEGACY, forms());
     let question = client.call("t");

@@ -524,6 +524,63 @@ fn guards_can_decide_by_arguments_what_scopes_are_needed() {
     assert_eq!(rm("ada_rm:all", "all").status(), 200);
 }
 
+#[test]
+fn fixed_tokens_let_their_principals_in_and_nobody_else() {
+    use mcplink::server::http::StaticTokens;
+    let server = Server::builder("s", "1")
+        .tool("who", "Names the principal", |_: (), context: &Context| {
+            context.principal().unwrap_or_default().to_owned()
+        })
+        .build()
+        .unwrap();
+    let tokens = StaticTokens::new()
+        .token("s3cret", "ada")
+        .token("other", Principal::new("bob"))
+        // As from an unset variable.
+        .token("", "everybody")
+        .token(" ", "everybody");
+    assert_eq!(format!("{tokens:?}"), "StaticTokens { count: 2 }");
+    let web = Web::with(
+        &server,
+        HttpOptions::new().authenticate(move |request| tokens.check(request)),
+    );
+    let with = |fields: &[(&str, &str)]| {
+        web.modern_as("tools/call", json!({"name": "who"}), json!({}), fields)
+    };
+    for (field, name) in [
+        ("Bearer s3cret", "ada"),
+        ("bearer  s3cret", "ada"),
+        ("Bearer other", "bob"),
+    ] {
+        let answer = with(&[("Authorization", field)]);
+        assert_eq!(answer.status(), 200, "{field}");
+        assert_eq!(answer.result()["content"][0]["text"], name);
+    }
+    let refused = |fields: &[(&str, &str)]| challenge(&with(fields));
+    let unknown =
+        r#"Bearer error="invalid_token", error_description="it is not a token of this server""#;
+    for field in ["Bearer s3cre", "Bearer s3cret2", "Bearer S3CRET", "Bearer "] {
+        let (status, challenge) = refused(&[("Authorization", field)]);
+        assert_eq!(status, 401, "{field}");
+        assert!(challenge == unknown || challenge == "Bearer", "{challenge}");
+    }
+    let bare = (401, "Bearer".to_owned());
+    assert_eq!(refused(&[]), bare);
+    assert_eq!(refused(&[("Authorization", "Basic s3cret")]), bare);
+    assert_eq!(refused(&[("Authorization", "Bearers3cret")]), bare);
+    let twice: [(&str, &[u8]); 2] = [
+        ("Authorization", b"Bearer s3cret"),
+        ("authorization", b"Bearer other"),
+    ];
+    let request = HttpRequest::new("POST", "/mcp").headers(&twice);
+    assert!(
+        StaticTokens::new()
+            .token("s3cret", "ada")
+            .check(&request)
+            .is_err()
+    );
+}
+
 /// A check of the host's own has the same path, without metadata to point to; where nobody is checked, nobody has scopes.
 #[test]
 fn scopes_count_however_a_request_is_checked() {

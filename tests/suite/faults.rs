@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
 use mcplink::protocol::Connection;
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::Server;
 use mcplink::transport::Direction::{self, Incoming, Outgoing};
 use mcplink::transport::{Fault, Faults, memory};
@@ -133,9 +133,12 @@ fn a_connection_that_is_lost_behind_a_request_leaves_no_call_waiting() {
     let kept = Mutex::new(Vec::new());
     let server = Server::builder("frail", "1.0")
         .drain(TIMEOUT)
-        .deferred_tool(Tool::new("work"), move |call| {
-            kept.lock().unwrap().push(call);
-        })
+        .deferred_tool(
+            Tool::new("work").input_schema(JsonSchema::any_object()),
+            move |call| {
+                kept.lock().unwrap().push(call);
+            },
+        )
         .build()
         .unwrap();
     let (here, there) = memory::pair();

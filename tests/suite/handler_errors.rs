@@ -8,7 +8,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use mcplink::schema::{
-    Completion, CompletionReference, Prompt, PromptArgument, ResourceTemplate, Tool,
+    Completion, CompletionReference, JsonSchema, Prompt, PromptArgument, ResourceTemplate, Tool,
 };
 use mcplink::server::{CompletionRequest, Context, HandlerError, ResourceRead, Server};
 use mcplink::{Error, ErrorKind, RpcError};
@@ -137,8 +137,9 @@ fn other_handlers_keep_foreign_texts_to_the_host() {
 #[test]
 fn numbers_and_optional_values_are_results_of_tools() {
     let tool = Tool::new;
+    let sum = tool("sum").input_schema(JsonSchema::any_object());
     let server = Server::builder("s", "1")
-        .tool_with(tool("sum"), |numbers: Vec<i64>, _: &Context| {
+        .tool_with(sum, |numbers: Vec<i64>, _: &Context| {
             numbers.iter().sum::<i64>()
         })
         .tool_with(tool("half"), |(): (), _: &Context| 0.5)

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use mcplink::protocol::Connection;
 use mcplink::schema::{
-    ElicitRequestParams, ElicitSchema, ProtocolVersion, Resource, TaskSupport, Tool, ToolExecution,
+    ElicitRequestParams, ElicitSchema, JsonSchema, ProtocolVersion, Resource, TaskSupport, Tool,
+    ToolExecution,
 };
 use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions, ToolCall};
 use mcplink::transport::{Limits, memory};
@@ -157,9 +158,12 @@ fn large_calls_that_handlers_keep_are_bounded() {
         let server = small().build().unwrap();
         let keep = Arc::clone(&kept);
         server
-            .add_deferred_tool(Tool::new("keep"), move |call: ToolCall| {
-                keep.lock().unwrap().push(call);
-            })
+            .add_deferred_tool(
+                Tool::new("keep").input_schema(JsonSchema::any_object()),
+                move |call: ToolCall| {
+                    keep.lock().unwrap().push(call);
+                },
+            )
             .unwrap();
         let mut raw = Raw::open(&server, MODERN);
         let params = json!({ "name": "keep", "arguments": { "pad": "x".repeat(LEAST / 3) } });

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mcplink::schema::{
-    CompletionReference, ElicitRequestParams, ElicitSchema, Prompt, ProtocolVersion, Resource, Tool,
+    CompletionReference, ElicitRequestParams, ElicitSchema, JsonSchema, Prompt, ProtocolVersion,
+    Resource, Tool,
 };
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, GuardedRequest, HandlerError, PromptCall, Server};
@@ -42,9 +43,12 @@ fn server(handlers: &Fault, guard: &Fault) -> Server {
     let [tool, prompt, read, complete, own] = [(); 5].map(|()| handlers.clone());
     let guard = guard.clone();
     Server::builder("s", "1")
-        .deferred_tool(Tool::new("t"), move |call| {
-            _ = call.refuse(&tool.expect());
-        })
+        .deferred_tool(
+            Tool::new("t").input_schema(JsonSchema::any_object()),
+            move |call| {
+                _ = call.refuse(&tool.expect());
+            },
+        )
         .deferred_prompt(Prompt::new("p"), move |call: PromptCall| {
             _ = call.refuse(&prompt.expect());
         })

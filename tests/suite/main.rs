@@ -185,6 +185,7 @@ mod server_skills_changes;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod shutdown;
 mod skillserver;
 mod skilltree;
 mod stress;
@@ -198,6 +199,7 @@ mod threads;
 mod trace;
 mod trace_context;
 mod transport;
+mod typed;
 #[cfg(feature = "validation")]
 mod validation;
 mod validation_client;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
 use mcplink::transport::{Child, StderrTail};
 use serde_json::{Value, json};
@@ -104,7 +104,10 @@ fn serving_slowly() {
         call.respond("done").unwrap();
     });
     Server::builder("s", "1")
-        .deferred_tool(Tool::new("linger"), move |call| drop(keep.send(call)))
+        .deferred_tool(
+            Tool::new("linger").input_schema(JsonSchema::any_object()),
+            move |call| drop(keep.send(call)),
+        )
         .serve_stdio()
         .unwrap();
 }

@@ -1,6 +1,6 @@
 //! Several messages in one array, which one revision has.
 
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::{Server, ToolCall};
 use serde_json::{Value, json};
 
@@ -109,9 +109,10 @@ fn other_revisions_know_no_arrays() {
 fn a_cancelled_member_holds_up_no_array() {
     let (keep, kept) = std::sync::mpsc::channel();
     let server = Server::builder("s", "1")
-        .deferred_tool(Tool::new("keep"), move |call: ToolCall| {
-            drop(keep.send(call))
-        })
+        .deferred_tool(
+            Tool::new("keep").input_schema(JsonSchema::any_object()),
+            move |call: ToolCall| drop(keep.send(call)),
+        )
         .build()
         .unwrap();
     let mut client = ScriptedClient::legacy(&server, ProtocolVersion::V2025_03_26);

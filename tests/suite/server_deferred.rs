@@ -7,7 +7,7 @@ use std::thread;
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult, ElicitSchema,
-    Prompt, PromptArgument, ProtocolVersion, Resource, ResourceTemplate, Tool,
+    JsonSchema, Prompt, PromptArgument, ProtocolVersion, Resource, ResourceTemplate, Tool,
 };
 use mcplink::server::{
     AskError, CompletionCall, Context, PromptCall, ResourceCall, Server, ToolCall,
@@ -366,7 +366,10 @@ fn reads_and_prompts_that_are_dropped_still_ask() {
 fn a_kept_tool_call_knows_its_request() {
     let (sender, calls) = mpsc::channel::<ToolCall>();
     let server = Server::builder("s", "1")
-        .deferred_tool(Tool::new("t"), keep(&sender))
+        .deferred_tool(
+            Tool::new("t").input_schema(JsonSchema::any_object()),
+            keep(&sender),
+        )
         .build()
         .unwrap();
     let mut client = ScriptedClient::of(&server);

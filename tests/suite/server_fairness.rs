@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcplink::schema::{TaskSupport, Tool};
+use mcplink::schema::{JsonSchema, TaskSupport, Tool};
 use mcplink::server::http::{Denied, HttpOptions};
 use mcplink::server::{Context, HandlerError, Principal, Server, TaskOptions, ToolCall};
 use mcplink::transport::Limits;
@@ -31,9 +31,12 @@ fn calls_that_a_handler_keeps_leave_places_to_other_principals() {
             .unwrap();
         let keep = Arc::clone(&kept);
         server
-            .add_deferred_tool(Tool::new("keep"), move |call: ToolCall| {
-                keep.lock().unwrap().push(call);
-            })
+            .add_deferred_tool(
+                Tool::new("keep").input_schema(JsonSchema::any_object()),
+                move |call: ToolCall| {
+                    keep.lock().unwrap().push(call);
+                },
+            )
             .unwrap();
         let web = Web::with(&server, by_name().max_requests(16));
         let call = |who: &str, tool: &str| {

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use mcplink::ErrorKind;
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::{Context, Server, ToolCall};
 use serde_json::{Value, json};
 
@@ -13,7 +13,10 @@ use crate::scripted::{LONG, ScriptedClient, modern, take};
 fn keeper() -> (Server, mpsc::Receiver<ToolCall>) {
     let (keep, kept) = mpsc::channel();
     let server = Server::builder("s", "1")
-        .deferred_tool(Tool::new("keep"), move |call| drop(keep.send(call)))
+        .deferred_tool(
+            Tool::new("keep").input_schema(JsonSchema::any_object()),
+            move |call| drop(keep.send(call)),
+        )
         .build()
         .unwrap();
     (server, kept)
@@ -119,7 +122,10 @@ fn a_cancelled_call_knows_why_and_says_nothing_more() {
         let (keep_it, kept) = mpsc::channel();
         let (log, logged) = mpsc::channel();
         let server = Server::builder("s", "1")
-            .deferred_tool(Tool::new("keep"), move |call| drop(keep_it.send(call)))
+            .deferred_tool(
+                Tool::new("keep").input_schema(JsonSchema::any_object()),
+                move |call| drop(keep_it.send(call)),
+            )
             .on_log(move |record| drop(log.send(record.text.to_owned())))
             .build()
             .unwrap();
@@ -237,7 +243,10 @@ fn answers_and_cancellations_race_to_at_most_one_response() {
 fn the_end_of_the_connection_cancels_calls_in_hand() {
     let (keep_it, kept) = mpsc::channel();
     let server = Server::builder("s", "1")
-        .deferred_tool(Tool::new("keep"), move |call| drop(keep_it.send(call)))
+        .deferred_tool(
+            Tool::new("keep").input_schema(JsonSchema::any_object()),
+            move |call| drop(keep_it.send(call)),
+        )
         .drain(std::time::Duration::from_millis(50))
         .build()
         .unwrap();

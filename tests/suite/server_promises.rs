@@ -234,10 +234,13 @@ fn a_value_that_is_no_json_is_told_to_who_gave_it() {
     let (tell, told) = mpsc::channel();
     let tell = Mutex::new(tell);
     let server = Server::builder("s", "1")
-        .deferred_tool(Tool::new("given"), move |call| {
-            let answered = call.respond(Json(unwritable()));
-            _ = tell.lock().unwrap().send(answered);
-        })
+        .deferred_tool(
+            Tool::new("given").input_schema(JsonSchema::any_object()),
+            move |call| {
+                let answered = call.respond(Json(unwritable()));
+                _ = tell.lock().unwrap().send(answered);
+            },
+        )
         .tool_with(Tool::new("asks"), move |_: Value, context: &Context| {
             // It is left early, and what it gives then is nobody's.
             _ = context.elicit("sure", form("Sure?"));

@@ -122,9 +122,10 @@ fn bad_arguments_are_for_the_model_and_a_bad_shape_is_not() {
 fn a_tool_without_arguments_takes_nothing() {
     #[derive(serde::Deserialize)]
     struct Nothing;
+    let any = Tool::new("any").input_schema(JsonSchema::any_object());
     let server = Server::builder("s", "1")
         .tool("derived", "Takes none", |(): (), _: &Context| "ran")
-        .tool_with(Tool::new("any"), |Nothing: Nothing, _: &Context| "ran")
+        .tool_with_schema(any, |Nothing: Nothing, _: &Context| "ran")
         .build()
         .unwrap();
     let mut client = ScriptedClient::of(&server);
@@ -150,7 +151,10 @@ fn a_tool_without_arguments_takes_nothing() {
 fn deferred_calls_are_answered_from_any_thread_in_any_order() {
     let (keep, kept) = mpsc::channel();
     let server = Server::builder("s", "1")
-        .deferred_tool(Tool::new("later"), move |call| drop(keep.send(call)))
+        .deferred_tool(
+            Tool::new("later").input_schema(JsonSchema::any_object()),
+            move |call| drop(keep.send(call)),
+        )
         .build()
         .unwrap();
     for revision in [ProtocolVersion::LATEST, ProtocolVersion::V2024_11_05] {

@@ -12,8 +12,8 @@ use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event};
 use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
-    ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, Resource, SubscriptionFilter,
-    Tool,
+    ElicitRequestParams, ElicitResult, ElicitSchema, JsonSchema, ProtocolVersion, Resource,
+    SubscriptionFilter, Tool,
 };
 use mcplink::server::{Context, HandlerError, ResourceRead, Server, ToolCall};
 use mcplink::transport::{Limits, memory};
@@ -68,14 +68,17 @@ fn server(max_workers: usize) -> Server {
             assert!(!ready, "{WANTED}");
             "asks"
         })
-        .deferred_tool(Tool::new("later"), |call: ToolCall| {
-            std::thread::spawn(move || {
-                if let Ok(text) = ask(call.context()) {
-                    // It fails when nobody waits any more.
-                    _ = call.respond(text);
-                }
-            });
-        })
+        .deferred_tool(
+            Tool::new("later").input_schema(JsonSchema::any_object()),
+            |call: ToolCall| {
+                std::thread::spawn(move || {
+                    if let Ok(text) = ask(call.context()) {
+                        // It fails when nobody waits any more.
+                        _ = call.respond(text);
+                    }
+                });
+            },
+        )
         .build()
         .unwrap()
 }

@@ -23,10 +23,10 @@ const MAX_CONNECTIONS: usize = 16;
 const MAX_HEAD: usize = 32 << 10;
 /// The maximum time for sending a page.
 const SENDING: Duration = Duration::from_secs(1);
-/// If a wait has no deadline, it checks at this interval whether the login is over.
+/// The interval at which a wait without a deadline checks whether the login is over.
 const LOOK: Duration = Duration::from_secs(3600);
-/// If the system has no free file descriptor, the listener pauses for this time before it accepts
-/// connections again.
+/// The pause before the listener accepts connections again, after the system had no free file
+/// descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
@@ -58,8 +58,8 @@ struct Connection {
 }
 
 impl Listener {
-    /// Listens at the port of `place`. If that port is 0, tries the port of the last redirect URI
-    /// first, and then any free port.
+    /// Makes a listener at the port of `place`. If that port is 0, tries the port of the redirect
+    /// URI `last` first, and then any free port.
     pub(super) fn bind(place: &Place, last: Option<&str>) -> Result<Self> {
         let port = place.port;
         let last = last.and_then(|last| place.port_of(last));

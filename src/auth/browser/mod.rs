@@ -105,7 +105,7 @@ impl Browser {
         self
     }
 
-    /// Makes the user agent open no browser. The function that the host application passes to
+    /// Sets that the user agent opens no browser. The function that the host application passes to
     /// [`show`](Self::show) then has to open the URL.
     pub fn without_opening(mut self) -> Self {
         self.opener = Opener::None;

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
 
-/// OAuth settings, with the authorizer that all clients of these settings share.
+/// OAuth settings, with the authorizer that is shared by all clients that use these settings.
 pub(in crate::cffi) struct Made {
     settings: Arc<Settings>,
     inside: Arc<Inside>,
@@ -121,8 +121,8 @@ mod with {
         }
     }
 
-    /// The authorizer of one client. When the authorizer runs a host callback, the callback counts
-    /// as a callback of this client.
+    /// The authorizer of one client. While the authorizer runs, the current thread is marked as
+    /// running a callback of this client.
     pub(super) struct Of {
         pub(super) oauth: OAuth,
         pub(super) client: u64,

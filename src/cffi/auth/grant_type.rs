@@ -13,17 +13,18 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
-/// Lets a person log in: opens the URL of mcplink_login_url, and passes the redirect URL to
-/// mcplink_login_answer. The callback may answer the login before it returns. A callback that keeps
-/// the login may answer later. The callback runs on a thread of the library, even if the client has
-/// a pump, and may block.
+/// Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
+/// to mcplink_login_answer. The callback may answer the login before it returns. A callback that
+/// keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
+/// library, even if the client has a pump, and may block.
 pub type mcplink_visit_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
 
 /// Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
-/// audience: the URL of the token endpoint, valid until the callback returns. Returns: MCPLINK_OK;
-/// any other status fails the waiting calls with MCPLINK_E_AUTH. The callback runs whenever an
-/// access token has to be obtained, on a thread of the library.
+/// The callback runs whenever an access token has to be obtained, on a thread of the library.
+///
+/// audience: the URL of the token endpoint, valid until the callback returns.
+/// Returns: MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
 pub type mcplink_statement_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -93,9 +94,9 @@ pub enum mcplink_subject {
     MCPLINK_SUBJECT_SAML2 = 1603,
 }
 
-/// Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
-/// calls wait. The default is this grant type, with 0 for the port and NULL for the other
-/// parameters.
+/// Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for the
+/// redirect while calls wait. This grant type is the default, with 0 for the port and NULL for the
+/// other parameters.
 ///
 /// oauth: the settings.
 /// port: the port to listen at, for clients that were registered with a fixed port; 0 for a free
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
     }
 }
 
-/// Sets the host name and the path of the redirect URI of a login with a browser. The authorization
+/// Sets the host name and the path of the redirect URI for logins with a browser. The authorization
 /// server sends the browser to the redirect URI at the end of the login. Some authorization servers
 /// accept only one spelling of the redirect URI. The port is a parameter of
 /// mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
@@ -174,8 +175,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
     }
 }
 
-/// Lets a person log in through a function of the host, for hosts that can show a web page and
-/// observe the redirects.
+/// Sets the grant type: a person logs in through a function of the host. This grant type is for
+/// hosts that can show a web page and observe the redirects.
 ///
 /// oauth: the settings.
 /// redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
@@ -204,8 +205,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     }
 }
 
-/// Uses the client credentials grant: a machine acts on its own behalf, as the first client of
-/// mcplink_oauth_add_client. The client authenticates with a key or a secret.
+/// Sets the client credentials grant: a machine acts on its own behalf, as the first client that
+/// was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
@@ -224,7 +225,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
     }
 }
 
-/// Uses workload identity: the platform on which the workload runs vouches for the workload.
+/// Sets workload identity as the grant type: the platform on which the workload runs vouches for
+/// the workload.
 ///
 /// oauth: the settings.
 /// client_id: the client id, if the authorization server requires one; NULL for no client id.
@@ -253,10 +255,11 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
     }
 }
 
-/// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
-/// user. The client is registered twice: with the identity provider, and with the authorization
-/// server of the MCP server. Pass the registration with the identity provider in client. Add the
-/// registration with the authorization server with mcplink_oauth_add_client, as the first client.
+/// Sets enterprise-managed authorization as the grant type: the identity provider of an
+/// organization vouches for the user. The client is registered twice: with the identity provider,
+/// and with the authorization server of the MCP server. Pass the registration with the identity
+/// provider in client. Add the registration with the authorization server with
+/// mcplink_oauth_add_client, as the first client.
 ///
 /// oauth: the settings.
 /// token_endpoint: the URL of the identity provider's token endpoint.

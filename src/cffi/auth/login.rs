@@ -56,7 +56,7 @@ pub(super) struct Shown<'a> {
 pub(super) struct LoginAttempt {
     /// The first answer to the login; `None` until the host answers. Later answers are refused.
     answer: Mutex<Option<Result<Hidden>>>,
-    /// Notified under the lock when the answer is stored.
+    /// Notified, under the lock of `answer`, when the answer to the login is stored.
     answered: Condvar,
     over: CancelToken,
 }
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> 
 
 /// Checks whether the login is over. A login is over when it was answered, when it timed out, or
 /// when all calls that need the login were cancelled or closed. The host can then close its dialog.
-/// The check is cheap, so a callback that waits for the person itself can poll the login.
+/// The check is cheap, so a callback that waits for the person can call this function repeatedly.
 ///
 /// login: the login; for NULL the function returns false.
 /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
@@ -252,13 +252,13 @@ fn answered(first: bool) -> Outcome {
 
 /// Answers a login with the complete URL, including the query, to which the authorization server
 /// redirected the browser. Other URLs that the browser visits may be passed too: the function
-/// recognises and refuses them.
+/// recognizes and refuses them.
 ///
 /// login: the login.
 /// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which then
-/// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
-/// listens for the answer. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
+/// then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
+/// itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -28,6 +28,7 @@ pub(super) use self::settings::mcplink_oauth_t;
 /// Text that is wiped from memory when the text is dropped.
 #[cfg(feature = "auth")]
 type Hidden = crate::auth::Secret;
-/// Text that is not wiped from memory, for a build without OAuth, which stores no secrets here.
+/// Text that is not wiped from memory. A build without OAuth uses this type, because the type
+/// `Secret` is part of the feature `auth`.
 #[cfg(not(feature = "auth"))]
 type Hidden = String;

@@ -169,9 +169,9 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     }
 }
 
-/// Sets the audience (aud) of the signed statement (JWT). A client with a private key authenticates
-/// with this statement. Default: the issuer. Some authorization servers require the URL of their
-/// token endpoint.
+/// Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
+/// authenticates. Default: the issuer. Some authorization servers require the URL of their token
+/// endpoint.
 ///
 /// client: the client.
 /// audience: the audience. NULL and blank text are refused.

@@ -260,7 +260,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     }
 }
 
-/// Requests the scopes that the server supports, and undoes mcplink_oauth_set_scopes.
+/// Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -386,7 +386,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
     }
 }
 
-/// Connects to authorization servers through a proxy. Default: no proxy, regardless of the
+/// Sets the proxy for connections to authorization servers. Default: no proxy, regardless of the
 /// environment.
 ///
 /// oauth: the settings.
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     }
 }
 
-/// Connects to authorization servers without a proxy, and undoes mcplink_oauth_set_proxy.
+/// Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -430,10 +430,10 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
 /// company. No other authorities are trusted. Default: Mozilla's list.
 ///
 /// The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
-/// including the metadata of the MCP server. If the certificate of the authorization server comes
-/// from another authority, the text must contain that authority too. The certificate bundle of a
-/// system usually contains all needed authorities. mcplink_client_options_set_root_certificates
-/// applies only to requests to the MCP server.
+/// including the metadata of the MCP server. If the authorization server and the MCP server have
+/// certificates from different authorities, pem must contain both authorities. The certificate
+/// bundle of a system usually contains all needed authorities.
+/// mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
 ///
 /// oauth: the settings.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
@@ -458,8 +458,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities, and undoes
-/// mcplink_oauth_set_root_certificates.
+/// Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
+/// trusted.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -477,8 +477,8 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
     }
 }
 
-/// Sets the log hook of authorizations. For authorizations, this hook replaces the hook of
-/// mcplink_set_log. Log records contain no secrets.
+/// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
+/// hook that was set with mcplink_set_log. Log records contain no secrets.
 ///
 /// oauth: the settings.
 /// level: the least severe level to report, one of enum mcplink_log_level.
@@ -523,7 +523,7 @@ pub unsafe extern "C" fn mcplink_oauth_forget(
     url: *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library, text that ends in NUL and a place
+    // SAFETY: the header requires settings of this library, text that ends in NUL and a pointer
     // that can be written to.
     unsafe {
         ffi(err, || {

@@ -12,11 +12,13 @@ use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
 /// Loads the content that was saved last under a name, and returns the content with
-/// mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. name:
-/// contains no secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status
-/// means that the content can't be read: the call that needs the content fails with MCPLINK_E_AUTH.
-/// The function runs on threads that make calls and on threads that log in, possibly on several
-/// threads at once.
+/// mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
+/// function runs on threads that make calls and on threads that log in, possibly on several threads
+/// at once.
+///
+/// name: the name, which contains no secret; valid until the callback returns.
+/// Returns: MCPLINK_OK. Any other status means that the content can't be read: the call that needs
+/// the content fails with MCPLINK_E_AUTH.
 pub type mcplink_store_load_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -26,9 +28,12 @@ pub type mcplink_store_load_fn = Option<
 >;
 
 /// Saves content under a name, atomically: the new content replaces the earlier content completely
-/// or not at all. content: JSON text with secret tokens and keys. Both texts are valid until the
-/// callback returns. Returns: MCPLINK_OK. Any other status means that the content can't be saved:
-/// the library then stores the content in memory only. For threads see mcplink_store_load_fn.
+/// or not at all. For threads see mcplink_store_load_fn.
+///
+/// name: the name, which contains no secret; valid until the callback returns.
+/// content: JSON text with secret tokens and keys; valid until the callback returns.
+/// Returns: MCPLINK_OK. Any other status means that the content can't be saved: the library then
+/// stores the content in memory only.
 pub type mcplink_store_save_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -37,9 +42,11 @@ pub type mcplink_store_save_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Removes the content that is saved under a name. A missing name is not an error. Returns:
-/// MCPLINK_OK; any other status if the content could not be removed. For threads see
+/// Removes the content that is saved under a name. A missing name is not an error. For threads see
 /// mcplink_store_load_fn.
+///
+/// name: the name; valid until the callback returns.
+/// Returns: MCPLINK_OK; any other status if the content could not be removed.
 pub type mcplink_store_remove_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t) -> mcplink_status_t>;
 
@@ -68,8 +75,9 @@ pub(super) struct Functions {
     pub(super) remove: RemoveFn,
 }
 
-/// Saves tokens and registrations in a folder, in files that only their owner may read. Processes
-/// that share a folder renew tokens one after the other. Default: tokens are stored in memory only.
+/// Sets the folder in which tokens and registrations are saved, in files that only their owner may
+/// read. Processes that share a folder renew tokens one after the other. Default: tokens are stored
+/// in memory only.
 ///
 /// oauth: the settings.
 /// folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
@@ -96,8 +104,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
     }
 }
 
-/// Saves tokens and registrations through functions of the host, for example in the key chain of
-/// the system. Default: tokens are stored in memory only.
+/// Sets the functions of the host that save and load tokens and registrations, for example in the
+/// key chain of the system. Default: tokens are stored in memory only.
 ///
 /// oauth: the settings.
 /// load, save, remove: all three functions; or NULL for all three, to store tokens in memory.

@@ -37,8 +37,8 @@ impl Object for mcplink_call_t {
 /// Receives the outcome of a started call, exactly once. The outcome is a result if status is
 /// MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
 ///
-/// call is the handle of the call; NULL when the handle was freed or not requested. result and err
-/// are valid until the callback returns; one of them is NULL.
+/// call: the handle of the call; NULL when the handle was freed or not requested.
+/// result, err: valid until the callback returns; one of them is NULL.
 pub type mcplink_done_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -63,7 +63,8 @@ struct Started {
     /// The client. The reference is weak, so that a call does not keep a freed client alive.
     shared: Weak<Shared>,
     token: CancelToken,
-    /// The slot handle of the call; NULL if the host requested none. It is stale once freed.
+    /// The slot handle of the call; NULL if the host requested no handle. After the host has freed
+    /// the handle, the value is stale.
     handle: AtomicPtr<mcplink_call_t>,
     state: Mutex<State>,
     /// Notified after the outcome was set or the handle was freed. Both happen under the lock of
@@ -310,8 +311,8 @@ pub unsafe extern "C" fn mcplink_call_wait(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that it is NULL or can be written to, and that it is a call of
-    // ours.
+    // SAFETY: the header requires a call of this library, and that `out` and `err` are NULL or can
+    // be written to.
     unsafe {
         ffi(err, || {
             if !out.is_null() {

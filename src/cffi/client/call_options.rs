@@ -38,8 +38,11 @@ impl Object for mcplink_call_options_t {
     const KIND: ObjectKind = ObjectKind::CallOptions;
 }
 
-/// Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
-/// valid until the callback returns.
+/// Receives the progress of a call.
+///
+/// progress, total: the progress so far, and its value when the call is complete; total is 0 when
+/// unknown.
+/// message: a text for users; may be empty; valid until the callback returns.
 pub type mcplink_progress_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -169,8 +172,9 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
     }
 }
 
-/// Sets how long a call waits in total. Progress does not restart the timeout. Default: the total
-/// timeout of the client.
+/// Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
+/// run while a person answers an input request of the server. Default: the total timeout of the
+/// client.
 ///
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -269,8 +273,9 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
     }
 }
 
-/// Requests log messages from a modern server during the call. The messages arrive as
-/// MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use mcplink_client_set_log_level.
+/// Sets the least severe level of the log messages that the call requests from a modern server. The
+/// messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
+/// mcplink_client_set_log_level.
 ///
 /// options: the options.
 /// level: the least severe level to receive, one of enum mcplink_log_level.

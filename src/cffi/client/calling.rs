@@ -145,7 +145,8 @@ fn elsewhere(
 
 /// Returns the outcome of a call. If the client is being closed and has handlers for server
 /// requests, the outcome becomes the error `Closed`, because the server may have made the result
-/// without the answer of a handler.
+/// without the answer of a handler. Without such handlers, only the error `Cancelled` becomes
+/// `Closed`. If the token `cancel` was triggered, the outcome stays unchanged.
 pub(super) fn judged<T>(
     outcome: Result<T>,
     shared: &Shared,
@@ -170,7 +171,8 @@ pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// Progress that waits for the callback thread. Newer progress replaces older waiting progress.
+/// The latest progress of a call, until the callback thread passes it to the host's progress
+/// function. Newer progress replaces progress that still waits.
 pub(super) struct LatestProgress {
     hook: Arc<Hook<ProgressFn>>,
     waiting: Arc<Mutex<Option<Progress>>>,
@@ -208,8 +210,8 @@ thread_local! {
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks that this thread makes a blocking call of a client. If the server sends a request that
-/// belongs to the call, this thread handles the request.
+/// Marks this thread as making a blocking call of a client, until the value is dropped. If the
+/// server sends a request that belongs to the call, this thread handles the request.
 struct Direct;
 
 impl Direct {
@@ -235,7 +237,8 @@ pub(super) fn is_direct(number: u64) -> bool {
         .unwrap_or(false)
 }
 
-/// Runs `act` with the connected client, and adds the method to the errors of `act`.
+/// Runs `act` with the connected client. Adds the name of the method to an error that `act`
+/// returns.
 ///
 /// # Safety
 ///

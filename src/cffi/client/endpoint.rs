@@ -103,7 +103,8 @@ impl<T: Transport + 'static> From<T> for Ready {
 }
 
 impl Endpoint {
-    /// Sets an endpoint. The endpoint replaces an endpoint that was set under this name.
+    /// Sets the endpoint with this name, and replaces an earlier endpoint with the same name.
+    /// `None` removes the endpoint.
     pub(super) fn reach(
         &mut self,
         name: &'static str,

@@ -47,7 +47,7 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     Ok(OsStr::from_bytes(bytes).to_owned())
 }
 
-/// Connects to a server that is started as a child process. Messages use the standard input and
+/// Sets the command that starts the server as a child process. Messages use the standard input and
 /// output of the child. The child is ended when the client is closed.
 ///
 /// options: the options.
@@ -60,8 +60,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     options: *mut mcplink_client_options_t,
     argv: *const *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts with NULL behind the last
-    // one.
+    // SAFETY: the header requires options of this library, and texts that are terminated by NULL.
     unsafe {
         set(options, "mcplink_client_options_set_command", |options| {
             let mut words = argv;
@@ -116,8 +115,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     }
 }
 
-/// Passes an environment variable of this process to the child. The child gets the value that the
-/// variable has when the child is started. If the variable is not set at that time, it is left out.
+/// Sets that the child gets an environment variable of this process. The child gets the value that
+/// the variable has when the child is started. If the variable is not set at that time, the child
+/// does not get the variable.
 ///
 /// options: the options.
 /// variable: the name of the variable.
@@ -152,10 +152,10 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-/// Makes the child inherit all environment variables of this process. By default the child inherits
-/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. By default the child does
-/// not inherit other variables, because they may contain secrets of this process, such as keys.
-/// This setting replaces mcplink_client_options_clear_env.
+/// Sets that the child inherits all environment variables of this process. By default the child
+/// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
+/// variables may contain secrets of this process, such as keys. This setting replaces
+/// mcplink_client_options_clear_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -204,9 +204,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
     }
 }
 
-/// Makes the child inherit no environment variables. The child still gets variables of
-/// mcplink_client_options_set_env and mcplink_client_options_pass_env. This setting replaces
-/// mcplink_client_options_inherit_env.
+/// Sets that the child inherits no environment variables. The child still gets variables that were
+/// set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This setting
+/// replaces mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -314,10 +314,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Sets how long closing the client may take. For a child process the default is 2 s. The child has
-/// this time to exit after its standard input was closed. If the child still runs then, it gets
-/// SIGTERM. If the child still runs after the same time again, it is killed. Over HTTP, ending the
-/// session may take this time, and the default is 1 s.
+/// Sets how long each step of closing the client may take. A child process has this time to exit
+/// after its standard input was closed, and the same time again after SIGTERM. Then the child is
+/// killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
+/// ending the session may take this time, and the default is 1 s.
 ///
 /// options: the options.
 /// milliseconds: the time; more than an hour counts as an hour.
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
     }
 }
 
-/// Connects to a server over HTTP.
+/// Sets the URL of the server to connect to over HTTP.
 ///
 /// options: the options.
 /// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
@@ -362,12 +362,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
     }
 }
 
-/// Adds a header field to every request over HTTP. The value of the field does not appear in errors
-/// or logs.
+/// Adds a header field that is sent with every request over HTTP. The value of the field does not
+/// appear in errors or logs.
 ///
 /// options: the options.
-/// field: the name of the field. A field that the library writes itself is refused when the client
-/// is opened.
+/// field: the name of the header field. A field that the library writes itself is refused when the
+/// client is opened.
 /// field_value: the value of the field.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -446,8 +446,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     }
 }
 
-/// Obtains and renews access tokens for a server over HTTP with OAuth. This setting replaces
-/// mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
+/// Sets the OAuth settings with which the client obtains and renews access tokens for a server over
+/// HTTP. This setting replaces mcplink_client_options_set_bearer and
+/// mcplink_client_options_set_bearer_hook.
 ///
 /// A call that needs a login waits for the login; mcplink_client_open may wait too. See
 /// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
@@ -459,8 +460,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 /// oauth: the settings, which remain the caller's. They may be passed to several options: clients
 /// with the same settings object share tokens. NULL is refused: see
 /// mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
-/// settings are refused too. Other faults are reported when the client is opened, which fails with
-/// MCPLINK_E_UNSUPPORTED in a build without OAuth.
+/// settings are refused too. Other faults are reported when the client is opened. In a build
+/// without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -483,8 +484,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     }
 }
 
-/// Sends no tokens: undoes mcplink_client_options_set_bearer,
-/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
+/// Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
+/// mcplink_client_options_set_oauth: the client sends no tokens.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -507,7 +508,8 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
     }
 }
 
-/// Connects through a proxy. Default: no proxy, regardless of the environment.
+/// Sets the proxy through which the client connects to the server. Default: no proxy, regardless of
+/// the environment.
 ///
 /// options: the options.
 /// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
@@ -537,7 +539,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     }
 }
 
-/// Uses no proxy, and undoes mcplink_client_options_set_proxy.
+/// Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -587,8 +589,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities, and undoes
-/// mcplink_client_options_set_root_certificates.
+/// Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
+/// is trusted.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -636,7 +638,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     }
 }
 
-/// Connects over two file descriptors: pipes, sockets or terminals. Each message is a line.
+/// Sets the two file descriptors over which the client connects: pipes, sockets or terminals. Each
+/// message is a line.
 ///
 /// options: the options.
 /// input, output: the descriptors to read from and to write to; for a socket they may be equal. The
@@ -670,11 +673,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
     }
 }
 
-/// Connects over a transport of the host: see mcplink_transport_new.
+/// Sets the transport of the host over which the client connects: see mcplink_transport_new.
 ///
 /// options: the options.
 /// transport: the transport, which serves one client. The transport remains the caller's; free the
-/// transport when the client is freed. NULL for no transport.
+/// transport after the client. NULL for no transport.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

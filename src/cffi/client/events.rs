@@ -25,16 +25,16 @@ use crate::sync::Mutex;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_event {
-    /// A client of mcplink_client_start is connected. The event has no params.
+    /// A client that was started with mcplink_client_start is connected. The event has no params.
     MCPLINK_EVENT_CONNECTED = 601,
-    /// A client of mcplink_client_start could not be connected. The params are
+    /// A client that was started with mcplink_client_start could not be connected. The params are
     /// {"status":-9,"message":"..."}. Free the client.
     MCPLINK_EVENT_FAILED = 602,
     /// The connection to the server was lost, and the server will be restarted. The params are
     /// {"status":-3,"message":"...","attempt":1,"delayMs":250}.
     MCPLINK_EVENT_LOST = 603,
-    /// The server is connected again, after a lost connection. The new connection has none of the
-    /// state of the lost connection. The params are {"attempt":1}.
+    /// The client has connected to the server again, after the connection was lost. The new
+    /// connection has none of the state of the lost connection. The params are {"attempt":1}.
     MCPLINK_EVENT_RESTORED = 604,
     /// The connection has ended for good. The params are {"status":-3,"message":"..."} when the
     /// connection was lost. There are no params when the client was closed.

@@ -44,13 +44,14 @@ pub(super) struct Hooks {
     pub(super) roots: Option<Arc<Hook<HandlerFn>>>,
     /// The host's handlers for requests of custom methods, each with its method.
     pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
-    /// The functions that register handlers with the connection, each with the name of its setter.
-    /// Each setter stores its function, so that a program without handlers is linked without these
-    /// functions.
+    /// The functions that register handlers with the builder of the client, each with the name of
+    /// its setter. Each setter stores its function, so that a program without handlers is linked
+    /// without these functions.
     pub(super) askers: Vec<(&'static str, Asker)>,
 }
 
-/// A function that registers a handler of the host with a connection, if the handler is set.
+/// A function that registers a handler of the host with the builder of a client, if the handler is
+/// set.
 pub(super) type Asker = fn(ClientBuilder, &Arc<Shared>) -> ClientBuilder;
 
 impl Hooks {

@@ -143,7 +143,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_message(
 ///
 /// options: the options.
 /// number: one of enum mcplink_limit.
-/// limit_value: the limit.
+/// limit_value: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -189,8 +189,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
     }
 }
 
-/// Restarts the server automatically when the connection is lost. Default: no restart. The endpoint
-/// must be a command, or another endpoint that can be connected again.
+/// Sets how the server is restarted automatically when the connection is lost. Default: no restart.
+/// The endpoint must be a command, or another endpoint that can be connected again.
 ///
 /// When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
 /// sent yet wait for the new connection until their deadline.
@@ -222,10 +222,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_restart(
     }
 }
 
-/// Sets whether idempotent calls are retried after a restart, though the lost server may have
-/// executed them. Idempotent calls are reads, lists, and calls of listed tools that declare
-/// themselves idempotent or read-only. Default: false. The setting has no effect without
-/// mcplink_client_options_set_restart.
+/// Sets whether idempotent calls are retried after a restart, though the server may have executed
+/// them before the connection was lost. Idempotent calls are reads, lists, and calls of listed
+/// tools that declare themselves idempotent or read-only. Default: false. The setting has no effect
+/// without mcplink_client_options_set_restart.
 ///
 /// options: the options.
 /// resends: true to retry idempotent calls.
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
     }
 }
 
-/// Makes the client ping the server after a silence, and end the connection when the server does
-/// not answer. Default: no pings.
+/// Sets that the client pings the server after a silence, and ends the connection when the server
+/// does not answer. Default: no pings.
 ///
 /// options: the options.
 /// interval_ms: the length of the silence, in milliseconds.
@@ -465,12 +465,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 /// thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_client_free has
-/// returned, all threads have ended, except those whose callback does not return. If
+/// returned, all threads have ended, except threads whose callback does not return. If
 /// mcplink_client_free is called in a callback of the client, the threads end after that callback.
 /// A thread that connects or logs in may end slightly later, if it can't be interrupted.
 ///
-/// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
-/// not run on threads of the host itself, such as a thread that dispatches a pump.
+/// Threads with these hooks have the stack size that is set with
+/// mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
+/// itself, such as a thread that dispatches a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.

@@ -109,7 +109,7 @@ pub(super) struct Shared {
     subscriptions: Mutex<Subscriptions>,
     closer: Mutex<Closer>,
     /// Notified when closing is complete. `Closer::is_done` is set under the lock before the
-    /// notification, so a waiter can't miss it.
+    /// notification, so a waiter can't miss the notification.
     closed: Condvar,
 }
 
@@ -195,7 +195,8 @@ impl Shared {
         }
     }
 
-    /// Returns the connection, if the client is or was connected.
+    /// Returns the connection, also after the connection has ended. Fails if the client was never
+    /// connected.
     fn client(&self) -> Result<&Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);

@@ -270,7 +270,7 @@ fn subscribe(
     done
 }
 
-/// Ends a subscription of mcplink_client_subscribe.
+/// Ends a subscription that was made with mcplink_client_subscribe.
 ///
 /// client: the client.
 /// uri: the URI of the resource.

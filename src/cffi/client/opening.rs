@@ -81,8 +81,8 @@ fn connect(
 /// MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
 /// MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
 /// the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
-/// Threads: any. Blocks: until the client is connected or has failed, at most for the time of
-/// mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+/// Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
+/// was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn mcplink_client_start(
 ///
 /// client: the client.
 /// timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
-/// until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
+/// until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
 /// takes longer and continues in the background. If the close function of the client's transport

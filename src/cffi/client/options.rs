@@ -62,15 +62,15 @@ impl Object for mcplink_token_t {
 
 use mcplink_client_options_t as Options;
 
-/// The era of a server, which depends on the protocol revisions that the server supports.
+/// The era of a server: the era of the protocol revision that the client and the server use.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_era {
     /// The era is unknown, or has to be detected.
     MCPLINK_ERA_UNKNOWN = 0,
-    /// A server of revisions up to 2025-11-25.
+    /// The legacy era: revisions up to 2025-11-25.
     MCPLINK_ERA_LEGACY = 501,
-    /// A server of revision 2026-07-28 or later.
+    /// The modern era: revision 2026-07-28 and later revisions.
     MCPLINK_ERA_MODERN = 502,
 }
 
@@ -264,8 +264,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     }
 }
 
-/// Runs the callbacks of the client on the thread that dispatches a pump. Without a pump they run
-/// on a thread of the client.
+/// Sets the pump of the client. The callbacks of the client then run on the thread that dispatches
+/// the pump. Without a pump they run on a thread of the client.
 ///
 /// options: the options.
 /// pump: the pump. The pump must not be freed before the client. NULL for no pump.
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
     }
 }
 
-/// Declares an extension of the protocol.
+/// Adds an extension of the protocol, which the client declares to servers.
 ///
 /// options: the options.
 /// id: the id of the extension, for example "com.example/thing".
@@ -431,8 +431,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     }
 }
 
-/// Sets the log hook of the client. For this client, the log hook replaces the hook of
-/// mcplink_set_log.
+/// Sets the log hook of the client. For this client, the log hook replaces the process-wide hook
+/// that was set with mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.
@@ -476,7 +476,8 @@ pub unsafe extern "C" fn mcplink_token_set(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header requires what the function was given, and text with its length.
+        // SAFETY: the header requires the token that the host's function received, and text with
+        // its length.
         let (token, text) = unsafe { (need_mut(token, "token")?, payload(text, len, "text")?) };
         token.text = Some(text.to_owned());
         Ok(mcplink_status::MCPLINK_OK)

@@ -66,7 +66,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Blocks until the request is answered; returns `None` when the request was cancelled.
+    /// Blocks until the request is answered; returns `None` if the request is cancelled before.
     fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
         let mut state = self.state.lock();
         while state.answer.is_none() && !cancel.is_triggered() {
@@ -156,7 +156,7 @@ impl Shared {
     }
 }
 
-/// Registers the host's handlers with the connection.
+/// Registers the host's handlers for requests of the server with the builder of the client.
 pub(super) fn attach(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let askers = shared.hooks.askers.iter();
     askers.fold(builder, |builder, (_, asker)| asker(builder, shared))
@@ -269,8 +269,9 @@ unsafe fn answer_with(
 ///
 /// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
 /// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
-/// {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user has
-/// answered: meanwhile no deadline of the call runs.
+/// {"action":"cancel"}. If the handler answers with an error, the server receives the action
+/// "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
+/// call are paused.
 ///
 /// All handlers for requests of the server run as follows. During a blocking call to a modern
 /// server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
@@ -366,8 +367,9 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     }
 }
 
-/// Sets which optional features of sampling the handler of mcplink_client_options_on_sample
-/// supports, and declares these features. Default: no optional features.
+/// Sets which optional features of sampling the client declares to servers. The handler that was
+/// set with mcplink_client_options_on_sample must support these features. Default: no optional
+/// features.
 ///
 /// options: the options.
 /// tools: true if the model may use tools that the server names.

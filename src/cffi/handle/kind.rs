@@ -3,7 +3,7 @@
 //! **Invariant:** every pointer to an object that C gets is either a slot handle (see
 //! [`slots`](super::slots)), which is odd and never dereferenced, or the address of a [`Tagged`],
 //! which is even. A function that takes an object checks the kind before it uses the object. So an
-//! object of another kind is an error, and is not read as something else.
+//! object of another kind is an error, and its memory is never read as the expected type.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -52,10 +52,11 @@ pub(in crate::cffi) trait Object {
     const KIND: Kind;
 }
 
-/// The first bytes of a tag; the last byte is the kind.
+/// The upper three bytes of every tag: "mcl" in ASCII. The lowest byte of a tag is the number of
+/// the kind.
 const MAGIC: u32 = 0x6d63_6c00;
-/// The tag of an object that was freed. Only a read of freed memory sees this value, so it is seen
-/// on a best-effort basis.
+/// The tag of an object that was freed. Only a read of freed memory can find this value, so a use
+/// after free is detected on a best-effort basis.
 const FREED: u32 = 0x6672_6565;
 
 impl Kind {
@@ -120,7 +121,7 @@ pub(in crate::cffi) enum Fault {
     Stale,
     /// An object that C borrows, and so may not free.
     Borrowed,
-    /// An object that was freed, or none of this library.
+    /// An object that was freed, or a pointer to no object of this library.
     Unknown,
 }
 
@@ -134,7 +135,7 @@ impl Fault {
     }
 }
 
-/// An object with a tag in front, which says what kind of object it is.
+/// An object with a tag in front. The tag names the kind of the object.
 #[repr(C)]
 pub(in crate::cffi) struct Tagged<T: Object> {
     // Invariant: the tag is the first field, so that it can be read through a pointer to an object
@@ -160,7 +161,7 @@ impl<T: Object> Tagged<T> {
         self.owners.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes a reference back that C owns. Fails if C owns none.
+    /// Removes a reference that C owns. Fails if C owns no reference.
     pub(in crate::cffi) fn disown(&self) -> Result<(), Fault> {
         let less = |owners: u32| owners.checked_sub(1);
         let taken = self
@@ -174,7 +175,7 @@ impl<T: Object> Tagged<T> {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Returns the pointer by which C borrows the object, to change the object.
+    /// Returns the pointer by which C borrows the object mutably.
     #[cfg(feature = "http-client")]
     pub(in crate::cffi) fn as_mut_ptr(&mut self) -> *mut T {
         std::ptr::from_mut(self).cast()
@@ -185,7 +186,7 @@ impl<T: Object> Tagged<T> {
 ///
 /// # Safety
 ///
-/// `object` is not NULL, and an object of this library, of any kind, which lives.
+/// `object` is a live object of this library, of any kind, and not NULL.
 pub(super) unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
     if !object.cast::<Tagged<Empty>>().is_aligned() {
         return Err(Fault::Unknown);
@@ -198,7 +199,8 @@ pub(super) unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
     }
 }
 
-/// An object without contents: the alignment of its tag is that of every tag.
+/// An object without contents. [`kind_at`] checks the alignment of this object, because every
+/// object with a tag is at least as aligned.
 struct Empty;
 
 impl Object for Empty {

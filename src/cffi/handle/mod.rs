@@ -1,8 +1,9 @@
-//! Handles: what C holds of the objects of this library, and how thread-safe handles are freed.
+//! Handles: the pointers by which C refers to objects of this library, and how thread-safe handles
+//! are freed.
 //!
-//! Each object has a [`Kind`]. Every function checks the kind of what C passes. Thread-safe objects
-//! and objects that are lent to callbacks are in the slot table ([`slots`]), so that a stale handle
-//! is detected for certain. All others have a tag in front ([`Tagged`]).
+//! Each object has a [`Kind`]. Every function checks the kind of each object that C passes.
+//! Thread-safe objects and objects that are lent to callbacks are in the slot table ([`slots`]), so
+//! that a stale handle is detected. All other objects have a tag in front ([`Tagged`]).
 //!
 //! **Invariant:** a thread is counted in `Gate::inside` from the moment it enters a handle until it
 //! leaves. Freeing first closes the handle, which wakes the threads inside, and then waits until
@@ -49,8 +50,8 @@ pub(super) trait Handled: Object + Send + Sync + 'static {
         is_inside(self.gate().number)
     }
 
-    /// Begins closing the handle: does the steps that do not block. If a handle is freed in one of
-    /// its own callbacks, the free function does these steps before it returns.
+    /// Begins closing the handle with the steps that do not block. If a handle is freed in one of
+    /// its own callbacks, the free function performs these steps before it returns.
     fn begin_close(&self) {}
 
     /// Closes the handle: threads inside the handle return soon, and none of its callbacks runs
@@ -85,7 +86,8 @@ impl Process {
     }
 }
 
-/// Counts the threads inside a handle, and detects forked handles.
+/// The counter of the threads inside a handle. Also detects that this process is a fork of the
+/// process that created the handle.
 #[derive(Debug)]
 pub(super) struct Gate {
     number: u64,
@@ -113,7 +115,7 @@ impl Gate {
         }
     }
 
-    /// Returns a new number that identifies a handle, or another owner of callbacks, in this
+    /// Returns a new number that identifies a handle, or another object with callbacks, in this
     /// process.
     pub(super) fn next_number() -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);

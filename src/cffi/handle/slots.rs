@@ -1,17 +1,20 @@
-//! The slot table: thread-safe objects of C as index and generation.
+//! The slot table: finds thread-safe objects by an index and a generation instead of an address.
 //!
-//! A slot handle is the pointer-sized number that C holds. It is no address: it names a slot of the
-//! table and the generation of the slot. The generation changes when an object leaves the slot. So
-//! a stale handle is detected for certain, without a read of freed memory.
+//! For such an object C gets a slot handle: a pointer-sized number that is no address. It contains
+//! the index of a slot and the generation of the slot. The generation changes when an object leaves
+//! the slot, so a stale handle is detected without a read of freed memory. With 64 bits, a slot is
+//! retired when its generations are used up. With 32 bits, the generations of a slot repeat after
+//! 2048 objects, so a very old handle may match.
 //!
 //! ```text
 //!  64 bits:  1 | index (31) | generation (30) | view | 1
 //!  32 bits:      index (18) | generation (12) | view | 1
 //! ```
 //!
-//! The last bit tells a slot handle from an address, since objects are aligned. The first bit makes
-//! a handle of 64 bits an address that no process has. The bit `view` names a part of the object:
-//! the request of a responder. An odd generation is that of a slot in use.
+//! The lowest bit distinguishes a slot handle from an address: objects are aligned, so the lowest
+//! bit of an address is 0. The highest bit of a 64-bit handle is 1, so no object of a process can
+//! have this address. If the bit `view` is 1, the handle refers to a part of the object: the
+//! request of a responder. The generation of a slot in use is odd.
 //!
 //! A lookup takes no lock, so signal handlers may look objects up.
 //!
@@ -37,19 +40,22 @@ const LAST_GENERATION: u64 = (1 << GENERATION_BITS) - 1;
 const MARK: usize = 1;
 const VIEW: usize = 2;
 
-/// One place of the table.
+/// One entry of the slot table.
 struct Slot {
     /// The generation in the upper half, the number of pins in the lower half.
     state: AtomicU64,
-    /// The number of references that C owns or borrows. The slot is freed when it reaches zero.
+    /// The number of references that C owns or borrows. The slot is freed when the number reaches
+    /// zero.
     owners: AtomicU32,
     kind: AtomicU32,
-    /// The address of the object, inverted. Leak checkers of hosts follow addresses: so an object
-    /// that C forgets to free is reported, although the table knows it.
+    /// The address of the object, with all bits inverted. Leak checkers search memory for addresses
+    /// of objects. They do not find the inverted address, so they report an object that C forgets
+    /// to free.
     object: AtomicUsize,
-    /// The address of the part of the object that the bit `view` names, inverted.
+    /// The address of the part of the object to which handles with the bit `view` refer, with all
+    /// bits inverted.
     part: AtomicUsize,
-    /// The next free slot: its index plus 1; 0 for none.
+    /// The next slot in the list of free slots: its index plus 1; 0 at the end of the list.
     next: AtomicU32,
 }
 
@@ -66,16 +72,18 @@ impl Slot {
     }
 }
 
-/// The number of slots in the first chunk. Each further chunk has twice as many as the one before.
+/// The number of slots in the first chunk. Each further chunk has twice as many slots as the
+/// previous chunk.
 const FIRST_CHUNK: usize = 64;
 const CHUNKS: usize = (INDEX_BITS - FIRST_CHUNK.ilog2()) as usize + 1;
 
 /// The chunks of the table. A chunk is never freed, so that a stale handle can always be checked.
 static TABLE: [AtomicPtr<Slot>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
-/// How many slots were ever used.
+/// The number of slots that were ever used.
 static USED: AtomicU32 = AtomicU32::new(0);
-/// The first free slot, as its index plus 1, in the lower half. The upper half counts the changes:
-/// so a thread whose view is out of date can't take a slot twice.
+/// The head of the list of free slots. The lower half is the index of the first free slot plus 1.
+/// The upper half counts the changes, to prevent the ABA problem: the compare-and-swap of a thread
+/// that read an older head fails.
 static FREE: AtomicU64 = AtomicU64::new(0);
 
 fn place(index: u32) -> (usize, usize) {
@@ -84,7 +92,7 @@ fn place(index: u32) -> (usize, usize) {
     (chunk as usize, place - (FIRST_CHUNK << chunk))
 }
 
-/// Returns a slot that was used before.
+/// Returns the slot with an index; `None` if its chunk was never allocated.
 fn slot(index: u32) -> Option<&'static Slot> {
     let (chunk, offset) = place(index);
     let chunk = TABLE.get(chunk)?.load(Ordering::Acquire);
@@ -104,7 +112,8 @@ fn made_slot(index: u32) -> &'static Slot {
         let set = entry.compare_exchange(slots, first, Ordering::AcqRel, Ordering::Acquire);
         slots = set.map_or_else(
             |other| {
-                // SAFETY: another thread was faster, so that nobody else knows these slots.
+                // SAFETY: another thread stored its chunk first, so no other thread refers to these
+                // slots.
                 drop(unsafe { Box::from_raw(made) });
                 other
             },
@@ -140,7 +149,7 @@ fn push_free(index: u32, slot: &Slot) {
     }
 }
 
-/// A handle in its parts.
+/// The index and the generation that a slot handle contains.
 #[derive(Clone, Copy)]
 struct Parts {
     index: u32,
@@ -163,7 +172,7 @@ impl Parts {
     }
 }
 
-/// A pinned slot: its object stays in it until this value is dropped.
+/// A pinned slot. The object stays in the slot until this value is dropped.
 struct Pinned {
     slot: &'static Slot,
     parts: Parts,
@@ -222,7 +231,8 @@ impl Pinned {
         std::mem::forget(self);
         slot.object.store(0, Ordering::Relaxed);
         slot.state.store(next << 32, Ordering::Release);
-        // A slot whose generations are used up is not used again: a stale handle would match.
+        // With 64 bits, a slot whose generations are used up is not used again, because a stale
+        // handle would match.
         if !IS_WIDE || next != 0 {
             push_free(index, slot);
         }
@@ -237,7 +247,8 @@ impl Drop for Pinned {
     }
 }
 
-/// Puts an object into the table, and returns the handle by which C owns or borrows it.
+/// Puts an object into the table, and returns the slot handle by which C owns or borrows the
+/// object.
 ///
 /// # Panics
 ///
@@ -260,7 +271,7 @@ fn insert_with<T: Object + Send + Sync>(object: Arc<T>, part: *const ()) -> *mut
     slot.kind.store(T::KIND as u32, Ordering::Relaxed);
     slot.owners.store(1, Ordering::Relaxed);
     let generation = ((slot.state.load(Ordering::Relaxed) >> 32) + 1) & LAST_GENERATION;
-    // The slot is free, so that no other thread changes its state.
+    // The slot is free, so no other thread changes its state.
     slot.state.store(generation << 32, Ordering::Release);
     Parts { index, generation }.handle()
 }
@@ -281,7 +292,8 @@ unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
     unsafe { kind::kind_at(object) }
 }
 
-/// Returns the tagged object that C passes.
+/// Returns the object, including its tag, to which a pointer from C refers. Fails for NULL, for an
+/// object of another kind, and for a stale handle.
 ///
 /// # Safety
 ///
@@ -292,7 +304,8 @@ pub(in crate::cffi) unsafe fn tagged<'a, T: Object>(
 ) -> Result<&'a Tagged<T>, Fault> {
     // SAFETY: the safety contract of this function.
     match unsafe { kind_at(object) }? {
-        // SAFETY: only a `Tagged<T>` has this kind and an address, and it lives.
+        // SAFETY: the object is a `Tagged<T>`, because its kind was compared; the caller guarantees
+        // that it lives.
         kind if kind == T::KIND => Ok(unsafe { &*object.cast::<Tagged<T>>() }),
         kind => Err(Fault::Other(kind)),
     }
@@ -303,7 +316,8 @@ fn is_handle<T>(handle: *const T) -> bool {
     handle.addr() & MARK != 0
 }
 
-/// Returns the kind of the object that a slot handle names; `None` for a stale handle.
+/// Returns the kind of the object, or of the part of an object, to which a slot handle refers;
+/// `None` for a stale handle.
 fn kind_of<T>(handle: *const T) -> Option<Kind> {
     let kind = Pinned::of(handle)?.kind()?;
     Some(match handle.addr() & VIEW {
@@ -350,7 +364,7 @@ pub(in crate::cffi) unsafe fn find<T: Object>(handle: *const T) -> Result<Arc<T>
 }
 
 /// Calls `look` with the object that C passes. Takes no lock and allocates nothing, for signal
-/// handlers. A thread that frees the object waits for `look`.
+/// handlers. A thread that frees the object waits until `look` returns.
 ///
 /// # Safety
 ///
@@ -381,8 +395,8 @@ pub(in crate::cffi) unsafe fn keep<T: Object>(handle: *const T) -> Result<(), Fa
     added.map(drop).map_err(|_| Fault::Stale)
 }
 
-/// Releases a reference to the object that C passes. Returns the object if this was the last one:
-/// the handle is stale then.
+/// Releases a reference to the object that C passes. If the reference was the last, the handle
+/// becomes stale, and the function returns the object.
 ///
 /// # Safety
 ///
@@ -404,13 +418,14 @@ pub(in crate::cffi) unsafe fn release<T: Object>(
     }
 }
 
-/// Returns the handle of the part of an object, such as the request of a responder.
+/// Returns a handle for one part of an object, such as the request of a responder. `handle` is the
+/// slot handle of the object.
 pub(in crate::cffi) fn view_of<T: Object, Part>(handle: *const T) -> *const Part {
     ptr::without_provenance(handle.addr() | VIEW)
 }
 
-/// The part of an object that C passes, such as the request of a responder. The object stays in its
-/// slot until this value is dropped, so the holder must not run code of the host.
+/// A pinned part of an object, such as the request of a responder. The object stays in its slot
+/// until this value is dropped, so the thread that holds this value must not run code of the host.
 pub(in crate::cffi) struct Part<P> {
     part: *const P,
     _pinned: Pinned,
@@ -425,12 +440,12 @@ impl<P> Deref for Part<P> {
     }
 }
 
-/// Returns the part that C passes.
+/// Returns the part of an object to which a handle with the bit `view` refers.
 ///
 /// # Safety
 ///
 /// `part` is NULL or an object of this library, of any kind. A slot handle may be stale. `P` is the
-/// type of the part of every object that has one.
+/// type of the part of every object that has a part.
 pub(in crate::cffi) unsafe fn find_part<P: Object>(part: *const P) -> Result<Part<P>, Fault> {
     if !is_handle(part) {
         // SAFETY: the safety contract of this function.
@@ -447,8 +462,8 @@ pub(in crate::cffi) unsafe fn find_part<P: Object>(part: *const P) -> Result<Par
     })
 }
 
-/// Lends an object to a callback of the host: the handle is valid until this value is dropped, and
-/// longer if the host keeps it.
+/// A slot handle that is lent to a callback of the host. The handle is valid until this value is
+/// dropped, and longer if the host keeps the object.
 pub(in crate::cffi) struct Lent<T: Object>(*mut T);
 
 impl<T: Object + Send + Sync> Lent<T> {
@@ -456,7 +471,7 @@ impl<T: Object + Send + Sync> Lent<T> {
         Self(insert(object))
     }
 
-    /// Lends an object and the part of it that [`view_of`] names.
+    /// Lends an object and one part of the object. [`view_of`] makes the handle for the part.
     pub(in crate::cffi) fn with_part<P: Object>(object: Arc<T>, part: fn(&T) -> &P) -> Self {
         let part = ptr::from_ref(part(&object)).cast();
         Self(insert_with(object, part))
@@ -466,7 +481,7 @@ impl<T: Object + Send + Sync> Lent<T> {
         self.0
     }
 
-    /// Hands the object over: the host frees it.
+    /// Transfers the ownership of the object to the host, which frees the object.
     pub(in crate::cffi) fn into_owned(self) -> *mut T {
         ManuallyDrop::new(self).0
     }
@@ -474,7 +489,8 @@ impl<T: Object + Send + Sync> Lent<T> {
 
 impl<T: Object> Drop for Lent<T> {
     fn drop(&mut self) {
-        // SAFETY: the handle is one of the table. The host may have freed it: then it is stale.
+        // SAFETY: the handle is a slot handle. If the host has freed the object, the handle is
+        // stale.
         drop(unsafe { release(self.0) });
     }
 }
@@ -508,7 +524,7 @@ mod tests {
         let dropped = Arc::new(AtomicUsize::new(0));
         let thing = || insert(Arc::new(Thing(Arc::clone(&dropped))));
         let first = thing();
-        // SAFETY: all handles are of the table.
+        // SAFETY: all handles are slot handles.
         unsafe {
             assert!(find(first).is_ok());
             assert!(matches!(

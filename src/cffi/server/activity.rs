@@ -99,7 +99,7 @@ pub unsafe extern "C" fn mcplink_server_stats(
     stats: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and places that can be written to.
+    // SAFETY: the header requires a server of this library and pointers that can be written to.
     unsafe {
         giving(stats, err, || {
             let server = enter(server, "server")?;
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn mcplink_server_activity(
     activity: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and places that can be written to.
+    // SAFETY: the header requires a server of this library and pointers that can be written to.
     unsafe {
         giving(activity, err, || {
             let server = enter(server, "server")?;

@@ -13,9 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "constants of C")]
 pub enum mcplink_param_flag {
-    /// The argument may be omitted.
+    /// An optional argument, which calls may omit.
     MCPLINK_PARAM_OPTIONAL = 0,
-    /// The argument is required.
+    /// A required argument.
     MCPLINK_PARAM_REQUIRED = 32768,
 }
 
@@ -23,7 +23,7 @@ pub enum mcplink_param_flag {
 ///
 /// # Safety
 ///
-/// The safety contract is that of [`optional_json`].
+/// The requirements of [`optional_json`] apply.
 pub(super) unsafe fn typed<T: DeserializeOwned>(
     ptr: *const c_char,
     len: usize,

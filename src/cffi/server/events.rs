@@ -43,8 +43,8 @@ pub enum mcplink_server_event {
     /// The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
     /// "method".
     MCPLINK_SERVER_HANDLER_FAILED = 1406,
-    /// A request over HTTP was denied because of its field Host, its origin or its credentials. The
-    /// params are those of MCPLINK_SERVER_MALFORMED.
+    /// A request over HTTP was denied because of its header field Host, its origin or its
+    /// credentials. The params are those of MCPLINK_SERVER_MALFORMED.
     MCPLINK_SERVER_DENIED = 1407,
 }
 

@@ -18,11 +18,11 @@ use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
-/// Sets a limit of each connection.
+/// Sets a limit that applies to each connection.
 ///
 /// options: the options.
 /// which: one of enum mcplink_limit.
-/// bound: the limit.
+/// bound: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -247,8 +247,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     }
 }
 
-/// Sets whether handlers may send log messages to clients, and declares the capability "logging".
-/// Default: false.
+/// Sets whether handlers may send log messages to clients. With true, the server declares the
+/// capability "logging". Default: false.
 ///
 /// options: the options.
 /// logging: true to enable log messages.
@@ -343,7 +343,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
 }
 
 /// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
-/// Default: true. Validation requires a build with mcplink_has_feature("validation").
+/// Default: true. Validation requires a build for which mcplink_has_feature("validation") returns
+/// true.
 ///
 /// options: the options.
 /// validation: true to validate arguments and results.
@@ -422,8 +423,8 @@ fn list_of(list: i32) -> crate::error::Result<List> {
     })
 }
 
-/// Declares the capability for a list even if the server has no entries of this kind yet. Clients
-/// that connect early then know that entries may be added later.
+/// Sets that the server declares the capability for a list even if the list has no entries yet.
+/// Clients that connect early then know that entries may be added later.
 ///
 /// options: the options.
 /// list: one of enum mcplink_list.
@@ -480,8 +481,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     }
 }
 
-/// Enables tasks, for tools with mcplink_tool_set_task_support. If a call becomes a task, the
-/// client receives the task at once, and fetches the result when the task has ended.
+/// Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
+/// becomes a task, the client receives the task at once, and fetches the result when the task has
+/// ended.
 ///
 /// options: the options.
 /// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
@@ -512,8 +514,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     }
 }
 
-/// Declares an extension of the protocol. The methods of the extension are handled with
-/// mcplink_server_options_on_method.
+/// Adds an extension of the protocol, which the server declares to clients. The methods of the
+/// extension are handled with mcplink_server_options_on_method.
 ///
 /// options: the options.
 /// id: the id of the extension, for example "com.example/maps".
@@ -545,12 +547,12 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
 }
 
 /// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
-/// 2 MiB on a 32-bit system. The address space of the stack is reserved, but uses no memory before
-/// it is written to.
+/// 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+/// that were written to.
 ///
 /// options: the options.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
-/// system lacks the memory, starting a thread fails.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+/// the system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -603,11 +605,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_server_free has
-/// returned, all threads have ended, except those whose callback does not return. If
+/// returned, all threads have ended, except threads whose callback does not return. If
 /// mcplink_server_free is called in a callback of the server, the threads end after that callback.
 ///
-/// Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
-/// The hooks do not run on threads of the host itself, such as those that dispatch a pump.
+/// Threads with these hooks have the stack size that is set with
+/// mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
+/// itself, such as a thread that dispatches a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.

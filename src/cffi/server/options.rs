@@ -16,8 +16,8 @@ use crate::cffi::text::{self, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::schema::{Icon, ProtocolVersion};
 
-/// Makes the options of a server with a name and a version. All options have defaults that suit
-/// most servers.
+/// Makes server options with the name and the version of the server. All other options have
+/// defaults that suit most servers.
 ///
 /// name: the name of the server, for programs.
 /// version: the version of the server.
@@ -219,8 +219,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     }
 }
 
-/// Sets the log hook of the server. For this server, the hook replaces the process-wide hook of
-/// mcplink_set_log.
+/// Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
+/// was set with mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // SAFETY: the header requires a server and a definition of this library and a pointer that can
     // be written to.
     unsafe {
         ffi(err, || {
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // SAFETY: the header requires a server and a definition of this library and a pointer that can
     // be written to.
     unsafe {
         ffi(err, || {
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn mcplink_server_add_template(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // SAFETY: the header requires a server and a definition of this library and a pointer that can
     // be written to.
     unsafe {
         ffi(err, || {
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // SAFETY: the header requires a server and a definition of this library and a pointer that can
     // be written to.
     unsafe {
         ffi(err, || {
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     use mcplink_primitive as Of;
-    // SAFETY: the header requires a server of this library, texts that end in NUL, and a place
+    // SAFETY: the header requires a server of this library, texts that end in NUL, and a pointer
     // that can be written to.
     unsafe {
         ffi(err, || {
@@ -421,7 +421,7 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 ) -> mcplink_status_t {
     use mcplink_completion_of as Of;
     let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server of this library, texts that end in NUL, and a place
+    // SAFETY: the header requires a server of this library, texts that end in NUL, and a pointer
     // that can be written to.
     unsafe {
         ffi(err, || {

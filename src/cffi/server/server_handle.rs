@@ -35,8 +35,8 @@ pub struct mcplink_server_t {
     pub(super) claims_stdio: bool,
     /// The log hook of the server; `None` for the process-wide log hook.
     pub(super) log: Option<Arc<Hook>>,
-    /// The first error of mcplink_server_require_scopes. After an error the server accepts no
-    /// further clients.
+    /// The first error that mcplink_server_require_scopes returned. After an error the server
+    /// accepts no further clients.
     pub(super) refusal: Refusal,
 }
 
@@ -140,7 +140,7 @@ unsafe fn described(
 /// mcplink_server_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
-/// setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
+/// failed setter of the options. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn mcplink_server_new_with(
     out: *mut *mut mcplink_server_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and places that can be written to.
+    // SAFETY: the header requires options of this library and pointers that can be written to.
     unsafe {
         giving(out, err, || {
             mcplink_server_t::new(taken(options, "options")?)

@@ -1,9 +1,9 @@
 //! The sessions, listeners and endpoints that a server serves, and how all of them end.
 //!
-//! **Threads.** While something is served, one watcher thread waits for a request to stop. A signal
-//! handler may make that request, so the request only sets a flag and writes to a wakeup
-//! descriptor. The watcher ends when nothing is served any more. After a stop, freeing the server
-//! joins the watcher.
+//! **Threads.** While the server serves a session, listener or endpoint, one watcher thread waits
+//! for a request to stop. A signal handler may make that request, so the request only sets a flag
+//! and writes to a wakeup descriptor. The watcher ends when the last session, listener or endpoint
+//! has ended. After a stop, freeing the server joins the watcher.
 //!
 //! **Invariant:** `ask_to_stop` sets `stopped` before it reads `wake`. `enter` sets `wake` before
 //! it reads `stopped`, under the lock. So `ask_to_stop` sees the descriptor, or `enter` sees the
@@ -245,7 +245,7 @@ impl Serving {
 
     /// Marks this thread as closing a connection, listener or endpoint, until the returned value is
     /// dropped. Freeing the server waits for marked threads. So if a callback on this thread frees
-    /// the server, another thread does the waiting. An example of such a callback is the close
+    /// the server, another thread waits for this thread. An example of such a callback is the close
     /// function of a transport.
     pub(super) fn inside(&self) -> Closer<'_> {
         self.state.lock().closers += 1;
@@ -321,15 +321,15 @@ impl Serving {
         self.changed.notify_all();
     }
 
-    /// Runs the loop of the watcher thread: waits for a request to stop, and then closes everything
-    /// that is served.
+    /// Runs the loop of the watcher thread: waits for a request to stop, and then closes all
+    /// connections, listeners and endpoints.
     fn watch(self: &Arc<Self>) {
         let Some(wake) = self.wake.get() else {
             return;
         };
         loop {
-            // If waiting fails, stop requests have no effect; freeing the server still ends
-            // everything.
+            // If waiting fails, stop requests have no effect; freeing the server still closes all
+            // connections, listeners and endpoints.
             if wake.wait(None).is_err() {
                 return;
             }

@@ -181,7 +181,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
     server: *mut mcplink_server_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and a place that can be written to.
+    // SAFETY: the header requires a server of this library and a pointer that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and places that can be written to.
+    // SAFETY: the header requires a server of this library and pointers that can be written to.
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
@@ -220,12 +220,12 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 /// client disconnects or mcplink_server_stop is called. Each message is a line.
 ///
 /// server: the server.
-/// input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
-/// equal to input. Both descriptors are duplicated. The originals remain the caller's, which may
-/// close them at any time.
+/// input, output: the descriptors to read from and to write to; for a socket they may be equal.
+/// Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
+/// time.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
-/// MCPLINK_E_INVALID, MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
+/// MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
 /// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
 /// Blocks: until serving ends. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
     output: c_int,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and a place that can be written to.
+    // SAFETY: the header requires a server of this library and a pointer that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library, text that ends in NUL, and places
+    // SAFETY: the header requires a server of this library, text that ends in NUL, and pointers
     // that can be written to.
     unsafe {
         giving(session, err, || {
@@ -308,8 +308,8 @@ pub unsafe extern "C" fn mcplink_server_attach(
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server and a transport of this library, text that ends in
-    // NUL, and places that can be written to.
+    // SAFETY: the header requires a server and a transport of this library, text that ends in NUL,
+    // and pointers that can be written to.
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn mcplink_session_wait(
     session: *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a session of this library and a place that can be written to.
+    // SAFETY: the header requires a session of this library and a pointer that can be written to.
     unsafe {
         ffi(err, || {
             let session = enter(session, "session")?;
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn mcplink_session_wait(
 
 /// Closes a session: its calls are cancelled, and its transport is closed. If the close function of
 /// the session's transport calls this function or mcplink_session_wait, the call returns at once.
-/// The close that is running then continues.
+/// The close in progress then continues.
 ///
 /// session: the session.
 /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few

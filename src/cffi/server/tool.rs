@@ -50,17 +50,17 @@ struct Params {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_param_type {
-    /// The argument is text.
+    /// A string.
     MCPLINK_PARAM_STRING = 1201,
-    /// The argument is an integer.
+    /// An integer.
     MCPLINK_PARAM_INTEGER = 1202,
-    /// The argument is any number.
+    /// Any number.
     MCPLINK_PARAM_NUMBER = 1203,
-    /// The argument is true or false.
+    /// A Boolean: true or false.
     MCPLINK_PARAM_BOOLEAN = 1204,
-    /// The argument is an array of any values.
+    /// An array of any values.
     MCPLINK_PARAM_ARRAY = 1205,
-    /// The argument is an object with any members.
+    /// An object with any members.
     MCPLINK_PARAM_OBJECT = 1206,
 }
 
@@ -68,13 +68,13 @@ pub enum mcplink_param_type {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_tool_hint {
-    /// The tool changes nothing. Default: false.
+    /// The hint that the tool changes nothing. Default: false.
     MCPLINK_HINT_READ_ONLY = 1801,
-    /// The tool may destroy something. Default: true.
+    /// The hint that the tool may destroy something. Default: true.
     MCPLINK_HINT_DESTRUCTIVE = 1802,
-    /// The tool is idempotent: a repeated call has no further effect. Default: false.
+    /// The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
     MCPLINK_HINT_IDEMPOTENT = 1803,
-    /// The tool interacts with an open world, such as the web. Default: true.
+    /// The hint that the tool interacts with an open world, such as the web. Default: true.
     MCPLINK_HINT_OPEN_WORLD = 1804,
 }
 
@@ -82,11 +82,11 @@ pub enum mcplink_tool_hint {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_task_support {
-    /// Calls of the tool must not become tasks.
+    /// The tool does not support tasks: calls of the tool never become tasks.
     MCPLINK_TASK_FORBIDDEN = 1700,
-    /// Calls of the tool can become tasks.
+    /// The tool supports tasks: calls of the tool can become tasks.
     MCPLINK_TASK_OPTIONAL = 1701,
-    /// Calls of the tool must become tasks.
+    /// The tool requires tasks: calls of the tool must become tasks.
     MCPLINK_TASK_REQUIRED = 1702,
 }
 
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
                 optional(description, "description")?,
             )
         };
-        let mut tool = Tool::new(name);
+        let mut tool = Tool::new(name).input_schema(JsonSchema::any_object());
         tool.description = description.map(str::to_owned);
         let tool = mcplink_tool_t(tool, Params::default(), Refusal::default());
         Ok(own(tool))
@@ -253,8 +253,8 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     }
 }
 
-/// Sets the output schema of the tool. Values of mcplink_responder_structured must match the
-/// schema.
+/// Sets the output schema of the tool. Values that handlers pass to mcplink_responder_structured
+/// must match the schema.
 ///
 /// tool: the tool.
 /// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text

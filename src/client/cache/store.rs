@@ -1,4 +1,5 @@
-//! The store of the response cache: entries and pending fetches. The store does no I/O.
+//! The store of the response cache: the cached responses, and the pending fetches. A fetch is a
+//! request in flight whose response may be cached. The store does no I/O.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -63,11 +64,13 @@ struct Entry {
     topic: Topic,
     text: Arc<String>,
     until: Instant,
-    /// The position of the entry in the order of use, least recently used first.
+    /// The number of the last use of this entry. The least recently used entry has the lowest
+    /// number.
     used: u64,
 }
 
-/// The cached responses and the pending fetches. The current time is an argument of the methods.
+/// The cached responses, and the pending fetches: the requests in flight whose responses may be
+/// cached. The current time is an argument of the methods.
 pub(super) struct Store {
     max_entries: usize,
     max_bytes: usize,
@@ -76,7 +79,8 @@ pub(super) struct Store {
     order: BTreeMap<u64, Key>,
     /// The total bytes of the cached requests and responses.
     bytes: usize,
-    /// The pending fetches by number. A fetch that a change has invalidated is not included.
+    /// The pending fetches by number, with their servers and topics. A fetch is removed when the
+    /// server reports a change of its topic.
     fetches: HashMap<u64, (Arc<str>, Topic)>,
     last_number: u64,
 }
@@ -103,7 +107,7 @@ impl Store {
         (self.entries.len(), self.bytes)
     }
 
-    /// Ends a fetch whose response will not be cached.
+    /// Removes a pending fetch, because its response will not be cached.
     pub(super) fn give_up(&mut self, fetch: u64) {
         self.fetches.remove(&fetch);
     }

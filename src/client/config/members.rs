@@ -37,7 +37,8 @@ pub(super) enum Endpoint {
 pub(super) struct Command {
     pub(super) program: String,
     pub(super) args: Vec<String>,
-    /// A variable without a value is removed.
+    /// The environment variables to set. A variable whose value is `None` is removed from the
+    /// environment.
     pub(super) env: Vec<(String, Option<String>)>,
     pub(super) env_file: Option<String>,
     pub(super) cwd: Option<String>,
@@ -54,21 +55,21 @@ pub struct ConfigInput {
     pub description: Option<String>,
     /// Whether the value is a secret, which is not shown while the user types it.
     pub is_password: bool,
-    /// The value to offer.
+    /// The default value, which the host offers to the user.
     pub default: Option<String>,
     /// The values to choose from. Empty if the user may enter any text.
     pub options: Vec<String>,
 }
 
-/// A part of a configuration that is not applied.
+/// A warning about a member of a configuration file that is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConfigWarning {
-    /// The name of the server; `None` if the part belongs to no server.
+    /// The name of the server; `None` if the member belongs to no server.
     pub server: Option<String>,
     /// The name of the member.
     pub member: String,
-    /// The reason. The text contains no value of the file.
+    /// The reason why the member is not applied. The text contains no value of the file.
     pub reason: String,
 }
 
@@ -105,7 +106,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Reads the whole file. Returns whether there is an object with servers.
+    /// Reads all servers and inputs of the file. Returns whether the file has an object with
+    /// servers.
     pub(super) fn read(&mut self, file: &Value) -> bool {
         // The servers of the project first: they take precedence over those of the user.
         let projects = file["projects"].as_object();
@@ -202,7 +204,8 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Takes the members of one server, and collects those that it does not understand.
+/// A reader of the members of one server. Collects a warning for each member that is unknown or
+/// invalid.
 struct Reader {
     members: Map<String, Value>,
     warnings: Vec<(String, String)>,

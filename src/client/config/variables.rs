@@ -87,7 +87,8 @@ pub(super) fn inputs(text: &str) -> Vec<&str> {
     ids
 }
 
-/// Splits a text at its first `${…}`.
+/// Splits a text at its first `${…}`. Returns the text before it, the name between the braces, and
+/// the text after it.
 fn next(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("${")?;
     let (variable, after) = rest.split_once('}')?;

@@ -10,11 +10,13 @@ use crate::skills::{Digest, SkillEntry, normalized_uri};
 /// A user's approval of a skill. A host stores it, for example as JSON.
 ///
 /// An approval covers exactly the skill that the user saw: the label of the server, the URI, and
-/// URI, size and digest of each file, together with the front matter. When one of them changes, the
-/// approval no longer [covers](Self::covers) the skill, and the host asks the user again.
+/// URI, size and digest of each file, together with the front matter. When any of this data
+/// changes, the approval no longer [covers](Self::covers) the skill, and the host asks the user
+/// again.
 ///
-/// A dynamic skill has no digests, so its approval can't be kept. An approval of a skill does not
-/// reach skills that are nested in its folder: each has an entry of its own.
+/// A dynamic skill has no digests, so no approval can be made for it. The approval does not cover
+/// skills that are nested in the folder of the approved skill. Each nested skill has its own entry
+/// and needs its own approval.
 ///
 /// Spec: Extensions, Skills, "Security Considerations".
 ///
@@ -39,7 +41,7 @@ pub struct SkillApproval {
     skill: SkillId,
     /// The digest of the front matter as JSON with sorted members.
     front_matter: String,
-    /// Sorted by URI.
+    /// The approved files, sorted by URI.
     files: Vec<ApprovedFile>,
     grants: Vec<String>,
 }
@@ -102,7 +104,8 @@ impl SkillApproval {
     /// Returns the tools that the user granted to this skill. Empty if the approval does not
     /// [cover](Self::covers) the skill.
     ///
-    /// A host must not take the tools from the front matter: there they are the wish of the server.
+    /// A host must not take the tools from the front matter, which only lists the tools that the
+    /// server requests.
     pub fn grants_for(&self, skill: &RemoteSkill) -> &[String] {
         if self.covers(skill) {
             &self.grants
@@ -127,7 +130,8 @@ fn front_matter_digest(entry: &SkillEntry) -> String {
     Digest::of(json.as_bytes()).to_string()
 }
 
-/// Returns a copy whose objects have their members in order, whatever order the map type keeps.
+/// Returns a copy in which the members of each object are sorted by name. The result does not
+/// depend on the order in which `Value` stores members.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(sorted).collect(),

@@ -31,7 +31,7 @@ use crate::fallible;
 use crate::skills::{Digest, SKILL_FILE, SkillFile};
 use crate::sync::Mutex;
 
-/// The name of the file that says what a folder is for.
+/// The name of the file that contains the server label and skill URI of a folder.
 const ORIGIN: &str = "origin.json";
 /// The maximum length of an [`ORIGIN`] file, in bytes.
 const MAX_ORIGIN_BYTES: u64 = 1 << 20;
@@ -44,12 +44,13 @@ const DEFAULT_MAX_BYTES: u64 = 256 << 20;
 
 /// A cache of skill files in a folder of the user; clones share the cache.
 ///
-/// The cache has the files that were read, for each server and skill apart. Every read computes the
-/// digest again, so a changed file is not used but removed. No file is executable. Content from the
-/// cache counts as received from its server, also after a restart, and after the server was removed
-/// from the host: it always comes with its [`SkillId`].
+/// The cache stores the files that were read, separately for each server and skill. Every read
+/// computes the digest again. A file that was changed on disk is removed and not used. No file is
+/// executable. Content from the cache always has the [`SkillId`] of its skill. It counts as
+/// received from the server of the skill, even if the host was restarted or has removed the server
+/// since.
 ///
-/// Choose a folder that no program searches for skills. Files have no name that makes them a skill.
+/// Choose a folder that no program searches for skills. No cached file has the name `SKILL.md`.
 /// When the host removes a server, call [`forget`](Self::forget).
 ///
 /// # Examples
@@ -71,9 +72,10 @@ pub struct SkillCache(Arc<Folder>);
 struct Folder {
     root: PathBuf,
     max_bytes: AtomicU64,
-    /// Distinguishes the partial files of this process.
+    /// The number of the next partial file. Numbers distinguish the partial files of this process.
     number: AtomicU64,
-    /// Guards the total size of the cached files. Other processes may change the true total.
+    /// The total size of the cached files, in bytes. The value may be inaccurate if other processes
+    /// use the same folder.
     total: Mutex<u64>,
 }
 
@@ -91,8 +93,8 @@ impl SkillCache {
     /// # Errors
     ///
     /// - [`ErrorKind::Io`]: the folder can't be created or written to.
-    /// - [`ErrorKind::Invalid`]: others may write to the folder, it belongs to another user, it is
-    ///   in the folder of a skill, or it contains such a folder.
+    /// - [`ErrorKind::Invalid`]: other users may write to the folder, or the folder belongs to
+    ///   another user, is inside the folder of a skill, or contains the folder of a skill.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         let failed = |error| failed("the folder of the skill cache can't be used", &root, error);
@@ -113,7 +115,7 @@ impl SkillCache {
     }
 
     /// Sets the maximum total size of the cached files, in bytes. Defaults to 256 MiB. Above the
-    /// limit, the files that were not used for the longest time are removed.
+    /// limit, the least recently used files are removed.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         self.0.max_bytes.store(max_bytes, Ordering::Relaxed);
         self
@@ -125,6 +127,7 @@ impl SkillCache {
     /// # Errors
     ///
     /// [`ErrorKind::Io`] or [`ErrorKind::Invalid`] when the cache can't be used.
+    /// [`ErrorKind::Limit`] when there is no memory for the file.
     // E-SKILL-C-32, E-SKILL-C-77
     pub fn read(&self, skill: &SkillId, file: &SkillFile) -> Result<Option<SkillContent>> {
         let folder = self.path_of(skill);
@@ -194,7 +197,7 @@ impl SkillCache {
         self.remove(&self.path_of(skill))
     }
 
-    /// Returns the skills that have files in the cache. A folder that does not say its origin is
+    /// Returns the skills that have files in the cache. A folder without a valid `origin.json` is
     /// left out.
     ///
     /// # Errors
@@ -225,8 +228,9 @@ impl SkillCache {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the path is no such folder in this cache, or the origin in the
-    /// folder was changed. [`ErrorKind::Io`] when the origin can't be read.
+    /// [`ErrorKind::Invalid`] when the path is not in the folder of a skill in this cache, or when
+    /// the file `origin.json` of this folder is invalid. [`ErrorKind::Io`] when `origin.json` can't
+    /// be read.
     // E-SKILL-C-10, E-SKILL-C-79
     pub fn origin_of(&self, path: &Path) -> Result<SkillId> {
         let below = path
@@ -252,8 +256,8 @@ impl SkillCache {
         Ok(skill)
     }
 
-    /// Whether the folder of a skill exists. An error if it or its parent is a link, or others may
-    /// write to it.
+    /// Whether the folder of a skill exists. Returns an error if the folder or its parent is a
+    /// link, or if other users may write to it.
     fn is_usable(&self, folder: &Path) -> Result<bool> {
         for folder in [folder.parent().unwrap_or(&self.0.root), folder] {
             match check_private(folder) {
@@ -264,7 +268,7 @@ impl SkillCache {
         Ok(true)
     }
 
-    /// Creates a folder and its origin, if they do not exist.
+    /// Creates a folder and its file `origin.json`, if they do not exist.
     fn make(&self, folder: &Path, origin: &Origin) -> Result<()> {
         make_folder(folder, false).map_err(|error| {
             failed(
@@ -315,8 +319,8 @@ impl SkillCache {
         }
     }
 
-    /// Removes the files that were not used for the longest time, until the rest is within `max`
-    /// bytes. Keeps the file `newest`. Returns the size of the rest.
+    /// Removes the least recently used files, until the total size is at most `max` bytes. Does not
+    /// remove the file `newest`. Returns the total size of the remaining files.
     fn evict(&self, newest: &Path, max: u64) -> u64 {
         let mut files = self.files();
         files.sort_by_key(|file| file.used);
@@ -367,7 +371,8 @@ impl SkillCache {
         Ok(folders)
     }
 
-    /// Checks that the folder belongs to the user. Creates a file to learn the user.
+    /// Checks that the cache folder belongs to the user of this process. Creates a temporary file,
+    /// whose owner is this user.
     fn check_owner(&self) -> Result<()> {
         let root = &self.0.root;
         let probe = root.join(format!("{}.{PARTIAL}", std::process::id()));
@@ -407,7 +412,7 @@ struct Cached {
     used: SystemTime,
 }
 
-/// Returns the hexadecimal digits of a digest, which are a file name.
+/// Returns the hexadecimal digits of a digest, which are used as a file name.
 fn hex(digest: &Digest) -> String {
     digest.to_string().replace("sha256:", "")
 }
@@ -448,7 +453,8 @@ fn check_private(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that no program that looks for skills finds the cache.
+/// Checks that the cache folder is neither inside the folder of a skill, nor contains the folder of
+/// a skill. Otherwise a program that searches for skills could find the cache.
 // E-SKILL-C-78
 fn check_apart_from_skills(root: &Path) -> Result<()> {
     let has_skill = |folder: &Path| fs::symlink_metadata(folder.join(SKILL_FILE)).is_ok();
@@ -463,8 +469,8 @@ fn check_apart_from_skills(root: &Path) -> Result<()> {
     }
 }
 
-/// Reads at most `max` bytes and one more of a regular file. Fails for a link. Marks the file as
-/// used.
+/// Reads a regular file. Fails for a link, and for a file of more than `max` bytes. Sets the
+/// modification time, which shows when the file was last used.
 fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     // Without O_NONBLOCK, opening a pipe could block.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;

@@ -44,14 +44,14 @@ impl Client {
         Pages::new(self.clone(), options)
     }
 
-    /// Gets the entry of the skill with this `SKILL.md`, as the server sent it. A skill that is not
-    /// in the list may exist nevertheless.
+    /// Gets the entry of the skill whose `SKILL.md` has this URI, as the server sent it. A skill
+    /// that is not in the list may exist nevertheless.
     ///
     /// Spec: Extensions, Skills, "Getting a Skill".
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::Invalid`]: the URI is not that of a `SKILL.md`; nothing is sent.
+    /// - [`ErrorKind::Invalid`]: the URI is not the URI of a `SKILL.md`; nothing is sent.
     /// - [`ErrorKind::Unsupported`]: the server did not declare the extension; nothing is sent.
     /// - [`ErrorKind::Peer`]: the server has no such skill.
     /// - [`ErrorKind::Protocol`]: the answer is the entry of another skill, or no entry.
@@ -100,8 +100,8 @@ impl Client {
     /// Lists the direct children of a directory, over all pages. A subdirectory has the MIME type
     /// [`DIRECTORY_MIME_TYPE`](crate::schema::DIRECTORY_MIME_TYPE).
     ///
-    /// The list says what the server has at the moment. It does not extend the manifest of a skill:
-    /// see [`LoadedSkill::read_directory`](super::LoadedSkill::read_directory).
+    /// The list shows the directory as it is now on the server. It does not extend the manifest of
+    /// a skill: see [`LoadedSkill::read_directory`](super::LoadedSkill::read_directory).
     ///
     /// Spec: Extensions, Skills, "Reading Directories".
     ///
@@ -124,8 +124,8 @@ impl Client {
         Pages::new(self.clone(), options).of_directory(uri)
     }
 
-    /// Returns an error if the server did not declare the skills extension. Other than for
-    /// capabilities, the host can't assume it.
+    /// Returns an error if the server did not declare the skills extension, even if the host lets
+    /// the client assume capabilities.
     // E-SKILL-C-02
     pub(in crate::client) fn need_skills(&self, method: &str) -> Result<()> {
         if self.capabilities().skills().is_some() {

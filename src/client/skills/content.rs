@@ -34,7 +34,8 @@ impl SkillContent {
         }
     }
 
-    /// Marks the content as equal in size and digest to the manifest.
+    /// Marks the content as verified. Before, its size and digest must have been compared with the
+    /// manifest.
     pub(super) fn verified(mut self) -> Self {
         self.is_verified = true;
         self

@@ -67,7 +67,7 @@ impl Client {
 
 impl Skills {
     /// Sets the limits for one skill. Defaults to 512 files and 16 MiB, which every host accepts. A
-    /// larger skill is declined before one of its files is read.
+    /// larger skill is declined before any of its files is read.
     pub fn limits(mut self, limits: SkillLimits) -> Self {
         self.0.limits = limits;
         self
@@ -86,18 +86,18 @@ impl Skills {
         self
     }
 
-    /// Sets the cache on disk for files that were read. Defaults to none. Several servers may share
-    /// a cache.
+    /// Sets the cache on disk for files that were read. By default no files are cached on disk.
+    /// Several servers may share a cache.
     pub fn cache(mut self, cache: &SkillCache) -> Self {
         self.0.cache = Some(cache.clone());
         self
     }
 
     /// Sets a hook that runs before each load, on the thread that loads. If the hook returns an
-    /// error, the load fails with that error, and nothing is sent. Defaults to none.
+    /// error, the load fails with that error, and nothing is sent. Defaults to no hook.
     ///
-    /// The hook is the place to look for an [approval](super::SkillApproval) that covers the skill,
-    /// and to ask the user otherwise.
+    /// The hook should look for an [approval](super::SkillApproval) that covers the skill. If there
+    /// is no such approval, the hook should ask the user.
     // E-SKILL-C-72
     pub fn before_load(
         mut self,
@@ -171,9 +171,9 @@ impl Skills {
         Ok(RemoteSkill::new(&*self.0.label, entry))
     }
 
-    /// Gets the present entry of a skill, past the response cache. Use it after an
-    /// [`Error::skill_fault`], and ask the user again if no
-    /// [approval](super::SkillApproval::covers) covers the new entry.
+    /// Gets the current entry of a skill from the server, without using the response cache. Call
+    /// this function after an error with a [`skill_fault`](Error::skill_fault). Ask the user again
+    /// if no [approval](super::SkillApproval::covers) covers the new entry.
     ///
     /// # Errors
     ///
@@ -185,11 +185,12 @@ impl Skills {
     }
 
     /// Reads `SKILL.md` so that the user can look at it before the skill is loaded. Size and digest
-    /// are verified. The skill is not loaded, so the content must not reach the model.
+    /// are verified, unless the skill is dynamic. The skill is not loaded, so the content must not
+    /// reach the model.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load).
+    /// As [`load`](Self::load), except that neither the hook nor a parser is needed.
     // E-SKILL-C-71
     pub fn preview(&self, skill: &RemoteSkill) -> Result<SkillContent> {
         self.preview_file(skill, skill.entry().uri().as_str())
@@ -199,7 +200,8 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// As [`LoadedSkill::read`].
+    /// As [`preview`](Self::preview). [`ErrorKind::Protocol`] when the skill does not have the
+    /// file.
     pub fn preview_file(&self, skill: &RemoteSkill, uri: &str) -> Result<SkillContent> {
         self.0.check(skill)?;
         self.read(skill, uri, CallOptions::new())
@@ -214,8 +216,8 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::Protocol`]: the content differs from the entry; [`Error::skill_fault`] says
-    ///   how.
+    /// - [`ErrorKind::Protocol`]: the content differs from the entry; [`Error::skill_fault`]
+    ///   returns the kind of difference.
     /// - [`ErrorKind::State`]: the skill is dynamic, and [`allow_dynamic`](Self::allow_dynamic) is
     ///   not set; nothing is sent.
     /// - [`ErrorKind::Invalid`]: the skill is of another server; nothing is sent.

@@ -1,4 +1,4 @@
-//! Skills with the label of their server, and the list of one server.
+//! Skills with the label of their server, and the list of the skills of one server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -101,7 +101,7 @@ impl RemoteSkill {
     }
 }
 
-/// An entry of a list of skills that can't be used.
+/// An unusable entry of a list of skills.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InvalidSkill {

@@ -30,7 +30,8 @@ struct Loaded {
     reader: SkillReader,
     skill: RemoteSkill,
     content: SkillContent,
-    /// The number of bytes that were read of a dynamic skill.
+    /// The number of bytes of the skill's files that were read. Limited for a dynamic skill, whose
+    /// total size is unknown.
     read_bytes: AtomicU64,
 }
 
@@ -64,7 +65,7 @@ pub struct SkillDirectory {
     pub resources: Vec<Resource>,
     /// The number of children that were left out, because the held manifest does not have them.
     pub unlisted: usize,
-    /// The paths of the children of the held manifest that the server does not show.
+    /// The paths of the children that are in the held manifest, but not in the server's list.
     pub missing: Vec<String>,
 }
 
@@ -99,7 +100,8 @@ impl LoadedSkill {
         self.0.skill.id()
     }
 
-    /// Returns the content of `SKILL.md`. [`SkillContent::tagged`] is the form for the model.
+    /// Returns the content of `SKILL.md`. [`SkillContent::tagged`] returns its text in the form for
+    /// a model.
     pub fn content(&self) -> &SkillContent {
         &self.0.content
     }
@@ -141,8 +143,8 @@ impl LoadedSkill {
         self.read_resolved(self.0.skill.entry().uri(), reference, options)
     }
 
-    /// Reads a file of the skill. `reference` stands in the nested `SKILL.md` with the URI
-    /// `nested`, so that it is relative to the directory of the nested file.
+    /// Reads a file of the skill. `reference` comes from a nested `SKILL.md`, whose URI is
+    /// `nested`. A relative `reference` is resolved against the directory of the nested `SKILL.md`.
     ///
     /// # Errors
     ///
@@ -199,7 +201,8 @@ impl LoadedSkill {
     }
 
     /// Returns the children of a folder from the held manifest; nothing is sent. `path` is the path
-    /// below the skill's directory, empty for the directory itself. Empty for a dynamic skill.
+    /// below the skill's directory, empty for the directory itself. The result is empty for a
+    /// dynamic skill.
     // E-SKILL-C-47
     pub fn folder(&self, path: &str) -> SkillFolder {
         let path = path.trim_end_matches('/');
@@ -233,7 +236,8 @@ impl LoadedSkill {
     /// `path` is the path below the skill's directory, empty for the directory itself.
     ///
     /// Children that are not in the manifest are left out: they can't be read, and the model must
-    /// not see them. For a dynamic skill this is the way to its files. It adds no integrity.
+    /// not see them. A dynamic skill has no manifest, so all children below its directory are
+    /// returned. Their content is still not verified.
     ///
     /// # Errors
     ///
@@ -275,7 +279,7 @@ impl LoadedSkill {
     }
 
     /// Returns the server's spelling of the URI of a directory that the manifest has. For a dynamic
-    /// skill, returns each URI below its directory.
+    /// skill, returns `uri` unchanged if it is below the skill's directory.
     fn spelling_of(&self, uri: &str) -> Option<String> {
         let entry = self.0.skill.entry();
         if entry.is_dynamic() {

@@ -20,10 +20,10 @@ use crate::sync::Mutex;
 /// The maximum number of bytes of JSON for one byte of a file: the escape `\u0001`. Base64 needs
 /// fewer.
 const JSON_BYTES: u64 = 6;
-/// The length of a response without the content of its file, in bytes.
+/// The assumed maximum length of a response without the content of its file, in bytes.
 const REST_OF_RESPONSE: u64 = 64 << 10;
 
-/// The remedy for a file that does not fit its entry.
+/// The remedy that the error text names, if a file does not match the entry of its skill.
 const REMEDY: &str = "the skill has changed or was tampered with: get its entry again, and ask \
                       for a new approval";
 
@@ -40,7 +40,8 @@ pub(super) struct SkillReader {
     pub(super) parser: Option<FrontMatterParser>,
     pub(super) cache: Option<SkillCache>,
     pub(super) before_load: Option<LoadHook>,
-    /// Guards the skills that are loaded, each as often as it is loaded.
+    /// The skills that are loaded at the moment. A skill that is loaded several times occurs
+    /// several times.
     pub(super) active: Arc<Mutex<Vec<SkillId>>>,
 }
 
@@ -142,8 +143,9 @@ impl SkillReader {
         Ok(SkillContent::new(skill.id().clone(), uri, bytes))
     }
 
-    /// Accepts longer messages while the returned guard exists, if a file of `size` bytes may need
-    /// them.
+    /// Raises the maximum message length if a response with a file of `size` bytes may be longer.
+    /// The length stays raised while the returned guard exists. Returns `None` if no raise is
+    /// needed.
     // E-SKILL-C-18
     fn raise_limit(&self, size: u64) -> Option<impl Drop + use<>> {
         let limits = &self.client.0.link.settings().limits;
@@ -156,7 +158,7 @@ impl SkillReader {
     }
 
     /// Reads the bytes of a resource. The response is only cached if `check` accepts the bytes. The
-    /// error says whether the response was from the response cache.
+    /// boolean of an error is true if the response was from the response cache.
     fn fetch(
         &self,
         uri: &str,
@@ -177,7 +179,8 @@ impl SkillReader {
         Ok(bytes)
     }
 
-    /// Returns the bytes of the only file in a result.
+    /// Returns the bytes of the file `uri` in a result. Fails unless the result has exactly one
+    /// entry with this URI.
     fn bytes_of(&self, uri: &str, result: ReadResourceResult) -> Result<Vec<u8>> {
         let asked = normalized_uri(uri)?;
         let mut contents = result.contents;
@@ -200,8 +203,8 @@ impl SkillReader {
         }
     }
 
-    /// Completes the error of a file that does not fit its entry. Lists and entries in the response
-    /// cache are removed, so that the host gets new ones.
+    /// Completes the error text for a file that does not match the entry of its skill. Removes
+    /// lists and entries of skills from the response cache, so that the host gets new ones.
     // E-SKILL-C-35
     pub(super) fn at_fault(&self, error: Error, uri: &str) -> Error {
         if error.skill_fault().is_none() {

@@ -9,10 +9,10 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The skills that a host knows, by name.
 ///
-/// Names are not unique. A skill of a server has a qualified name: `label/name`, or with more of
-/// its path if the server has several skills of this name. A bare name is only ever that of one of
-/// the host's own skills. So no skill of a server can stand in for a skill from elsewhere, and a
-/// server that is added changes no other name.
+/// Names are not unique. A skill of a server has a qualified name: `label/name`, or a longer name
+/// if the server has several skills of this name (see [`qualified_name`](Self::qualified_name)).
+/// [`resolve`](Self::resolve) accepts a bare name only for the host's own skills. So a skill of a
+/// server never replaces another skill, and adding a server changes no other name.
 ///
 /// # Examples
 ///
@@ -52,8 +52,7 @@ pub enum KnownSkill<'a> {
 pub struct SkillCollision {
     /// The name that the skills share.
     pub name: String,
-    /// The qualified names of the skills. The name of one of the host's own skills is the bare
-    /// name.
+    /// The qualified names of the skills. For one of the host's own skills, this is the bare name.
     pub qualified: Vec<String>,
 }
 
@@ -73,14 +72,14 @@ impl SkillRegistry {
         self.own.remove(name);
     }
 
-    /// Replaces the skills of a server.
+    /// Replaces all skills of a server by the skills of the listing.
     pub fn set(&mut self, listing: &SkillListing) {
         let skills = listing.skills.clone();
         self.servers.insert(listing.label.clone(), skills);
     }
 
-    /// Adds a skill of a server, for example one that the server does not list. Replaces the skill
-    /// with the same identity.
+    /// Adds a skill of a server, for example a skill that the server does not list. Replaces the
+    /// skill with the same identity.
     pub fn add(&mut self, skill: &RemoteSkill) {
         let skills = self.servers.entry(skill.label().to_owned()).or_default();
         skills.retain(|known| known.id() != skill.id());
@@ -107,9 +106,10 @@ impl SkillRegistry {
             .collect()
     }
 
-    /// Returns the qualified name of a skill: `label/name` if the server has one skill of this
-    /// name, else `label/path`, where the path is that of the skill's directory, else `label/URI`.
-    /// The order of the server's list has no influence.
+    /// Returns the qualified name of a skill. The name is `label/name` if the server has one skill
+    /// of this name. Otherwise it is `label/path` with the path of the skill's directory, if this
+    /// path is unique and has several segments. Otherwise it is `label/URI`. The order of the
+    /// server's list has no influence.
     // E-SKILL-C-13
     pub fn qualified_name(&self, skill: &RemoteSkill) -> String {
         let label = skill.label();
@@ -131,8 +131,8 @@ impl SkillRegistry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when no skill has the name, or several have it. The error text has
-    /// the qualified names of the candidates.
+    /// [`ErrorKind::Invalid`] when no skill or several skills have the name. The error text has the
+    /// qualified names of the candidates.
     // E-SKILL-C-14, E-SKILL-C-15
     pub fn resolve(&self, name: &str) -> Result<KnownSkill<'_>> {
         if let Some(own) = self.own.get(name) {

@@ -1,4 +1,4 @@
-//! The threads of started calls: of calls over HTTP, and of calls that go on after their first
+//! The threads of started calls: of calls over HTTP, and of calls that continue after their first
 //! response.
 
 use std::cell::Cell;
@@ -14,14 +14,14 @@ use crate::transport::Stack;
 const CALL_WAIT: Duration = Duration::from_secs(2);
 
 thread_local! {
-    /// The address of the supervisor whose started call this thread runs; 0 on other threads. A
-    /// close on this thread must not wait for the call.
+    /// On the thread of a started call, the address of the client's supervisor; on other threads,
+    /// 0. If this thread closes the client, the close must not wait for the thread itself.
     static CALLS: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Supervisor {
-    /// Starts a thread for a started call that can't go on without one. A close of the client joins
-    /// the thread.
+    /// Starts a thread that runs a started call, or the rest of the call. A close of the client
+    /// joins the thread.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl Supervisor {
             })
     }
 
-    /// Joins the threads of started calls. Their calls have failed, so that they end soon, unless a
-    /// handler of the host does not return. Then this function gives up after [`CALL_WAIT`].
+    /// Joins the threads of started calls. The calls have already failed, so the threads end soon.
+    /// If a handler of the host does not return, this function gives up after [`CALL_WAIT`].
     pub(super) fn join_calls(&self) {
         let own = usize::from(CALLS.get() == self.id());
         let until = Instant::now() + CALL_WAIT;

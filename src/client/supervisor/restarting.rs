@@ -1,4 +1,4 @@
-//! The restarting thread, which connects a client again after its server was lost.
+//! The restarting thread, which connects a client again after its connection ended unexpectedly.
 
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,8 +35,9 @@ impl Supervisor {
         self.changed.notify_all();
     }
 
-    /// Returns the reason of the loss that this thread has to handle. Returns `None` if the server
-    /// is connected or the client is over. The next loss then starts another thread.
+    /// Returns the error that ended the connection, if this thread has to restart the server.
+    /// Returns `None` if the server is connected or the client is over. If the connection ends
+    /// later, another thread is started.
     // `restarting` is cleared under the lock under which `Up` is seen. So no loss falls in between.
     fn next_loss(&self) -> Option<Error> {
         let mut state = self.state.lock();

@@ -127,8 +127,9 @@ impl Core {
         self.close_soon(&why.to_string());
     }
 
-    /// Closes the connection without blocking. Active requests are cancelled at once. A thread of
-    /// the connection completes the close, unless nothing is left to do.
+    /// Closes the connection without blocking. Active requests are cancelled at once. If the
+    /// connection has no active requests and no threads, this thread completes the close. Otherwise
+    /// a thread of the connection does.
     #[cfg(feature = "http-server")]
     pub(crate) fn close_soon(self: &Arc<Self>, why: &str) {
         self.cut_requests_off(why);

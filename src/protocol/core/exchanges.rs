@@ -48,7 +48,7 @@ impl Sender for Posting {
             // Posting calls host code, which may panic.
             let post = AssertUnwindSafe(|| self.exchange_transport.post(&message, Some(until)));
             let posted = catch_unwind(post).unwrap_or_else(|_| {
-                let text = "what the host does for each request panicked";
+                let text = "code of the host that runs for each request panicked";
                 Err(Error::new(ErrorKind::Io, text))
             });
             if let Err(error) = posted {

@@ -1,5 +1,5 @@
 //! The parser for progress notifications. A call may get very many progress notifications, so each
-//! one is parsed in a single pass, without a generic message.
+//! one is parsed in a single pass, without building a [`Message`](crate::jsonrpc::Message).
 
 use super::super::call_channel::Progress;
 use super::PROGRESS;

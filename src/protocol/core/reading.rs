@@ -20,18 +20,19 @@ use crate::transport::{Receiver, Stack};
 /// messages. A calling thread that reads makes the pool write them, and checks its deadline.
 const BURST: usize = 64;
 
-/// While too many requests are deferred, the reading thread reads no input. In the meantime it
-/// checks its timers at this interval.
+/// The interval at which the reading thread checks its timers while it reads no input, because too
+/// many requests are deferred.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// The reading thread's knowledge of the outgoing queue, between two flush checks.
 #[derive(Default)]
 struct FlushState {
-    /// The argument of the last flush check, if nothing was queued since then. It avoids a second
-    /// check.
+    /// The argument with which `Outbox::is_due` was last called, if nothing was queued since then.
+    /// A second check with this argument is skipped.
     checked: Option<bool>,
-    /// Whether senders relied on this thread to write all messages, including those that may wait.
-    /// This thread has cleared its flag for flushing, and must check the queue once more.
+    /// Whether this thread had promised to flush the queue and has just withdrawn the promise.
+    /// Senders may have relied on the promise, so the queue is checked once more, including
+    /// messages whose write may be delayed.
     is_promised: bool,
 }
 
@@ -97,7 +98,8 @@ impl Core {
         IN_HANDLER.set(false);
     }
 
-    /// Runs a handler whose start was recorded in the table of active requests.
+    /// Runs a handler. Before the call, the start of the handler must be recorded in the table of
+    /// active requests.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
         let _run = work.key.map(|key| self.running(key));
         match work.run {
@@ -108,7 +110,8 @@ impl Core {
         }
     }
 
-    /// Queues a handler for another thread. The handler was recorded as running on this thread.
+    /// Queues a handler for another thread. Changes the record of the handler in the table of
+    /// active requests from "running" to "waiting for a thread".
     pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
         if let Some(key) = work.key {
             self.engine().in_hand.wait(key);
@@ -231,8 +234,8 @@ impl Core {
             || flushing.is_promised && outbox.has_soon()
     }
 
-    /// If deferred requests use up the memory for messages, blocks for a moment instead of reading
-    /// more input. Returns whether the thread has blocked.
+    /// If the deferred requests have reached `max_queued_bytes`, blocks for a moment instead of
+    /// reading more input. Returns whether the thread has blocked.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
         let max = self.settings.limits.max_queued_bytes;
         if !self.held_back.is_full(max) {

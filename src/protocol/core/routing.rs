@@ -33,7 +33,7 @@ use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
 
 /// The outcome of routing a message.
-#[must_use = "what is not done with has to be handed on"]
+#[must_use = "an unfinished message has to be dispatched"]
 pub(super) enum Routed {
     /// The message is processed, and nothing is left to do.
     Done,
@@ -58,7 +58,7 @@ impl Core {
         Ok(self.take_received(received))
     }
 
-    /// Receives the next message. Returns nothing when no message arrived in time.
+    /// Receives the next message. Returns [`Received::Nothing`] when no message arrived in time.
     pub(super) fn receive(
         &self,
         receiver: &mut dyn Receiver,
@@ -305,7 +305,8 @@ impl Core {
         self.admit(request, origin, place, quick, share)
     }
 
-    /// Makes a request active. The caller has checked that there is room for one more request.
+    /// Makes a request active. Before the call, the caller must check that there is room for one
+    /// more request.
     fn admit(
         self: &Arc<Self>,
         request: Request,
@@ -595,7 +596,7 @@ impl Core {
         Routed::Done
     }
 
-    /// Answers a message with an error. The message is not in the table of active requests.
+    /// Answers a message that is not in the table of active requests with an error.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,

@@ -20,9 +20,9 @@ use crate::transport::clock::about_now;
 use crate::transport::{Limits, SessionMessage};
 
 impl Core {
-    /// Queues the answer of an exchange. The caller has called
-    /// [`begin_answer`](Exchange::begin_answer) before, and calls
-    /// [`write_answers`](Self::write_answers) next.
+    /// Queues the answer of an exchange, or passes the answer to the response sink of the exchange.
+    /// The caller must call [`begin_answer`](Exchange::begin_answer) before this function, and
+    /// [`write_answers`](Self::write_answers) after it.
     pub(in crate::protocol) fn queue_response(
         self: &Arc<Self>,
         exchange: &Exchange,
@@ -258,8 +258,8 @@ impl Core {
         Ok(message.is_none())
     }
 
-    /// Makes a thread of the connection write the messages of the source. `make` creates the source
-    /// on the first call.
+    /// Makes a thread of the connection write the messages of the connection's [`Source`]. If the
+    /// connection has no source yet, `make` creates it.
     pub(crate) fn pull_soon(self: &Arc<Self>, make: impl FnOnce() -> Box<dyn Source>) {
         self.engine().outbox.want_pull(make);
         self.write_soon();

@@ -1,5 +1,5 @@
-//! Timers and introspection: the reading thread checks for slow handlers and sends keep-alive
-//! pings.
+//! Timers and introspection. The reading thread runs the timers: it checks for slow handlers and
+//! sends keep-alive pings. Any thread can take a snapshot of the connection's activity.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

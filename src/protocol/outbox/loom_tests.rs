@@ -39,8 +39,9 @@ fn loom_nothing_stays_behind() {
     });
 }
 
-/// A caller leaves writing to the reading thread, which clears its flag at that moment. Either
-/// the last check of the reading thread finds the message, or the caller writes the message.
+/// A caller relies on the reading thread to write its message, while the reading thread withdraws
+/// its promise to flush. Either the last check of the reading thread finds the message, or the
+/// caller writes the message.
 #[test]
 fn loom_what_is_seen_to_is_written() {
     loom::model(|| {
@@ -66,9 +67,9 @@ fn loom_what_is_seen_to_is_written() {
     });
 }
 
-/// A caller queues a message that may wait, while the reading thread clears its flag. Either the
-/// reading thread finds the message, or the caller sees that it has to write the message before it
-/// waits.
+/// A caller queues a message whose write may be delayed, while the reading thread withdraws its
+/// promise to flush. Either the reading thread finds the message, or the caller sees that it has to
+/// write the message before it waits.
 #[test]
 fn loom_what_may_wait_is_written_too() {
     loom::model(|| {

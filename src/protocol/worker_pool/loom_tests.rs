@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The reader runs a handler inline while the watchdog arrives: exactly one of them holds the
-/// receiver.
+/// The reader runs a handler inline while the watchdog tries to take the receiver: exactly one of
+/// them holds the receiver.
 #[test]
 fn loom_the_receiver_has_one_holder() {
     loom::model(|| {

@@ -1,11 +1,11 @@
-//! The scopes that a server requires from the beginning.
+//! The setting of a server builder that requires OAuth scopes for single items.
 
 use super::ServerBuilder;
 use crate::protocol::principal::scope_set;
 use crate::server::guard::Primitive;
 
 impl ServerBuilder {
-    /// Requires all these scopes for the use of an item.
+    /// Sets that a client needs all these scopes to use an item.
     ///
     /// Clients that lack the scopes still see the item on lists, so that they know which scopes
     /// they could request. The scopes of a template apply to each resource that is read through it.

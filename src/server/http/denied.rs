@@ -19,9 +19,9 @@ use crate::protocol::{Answer, LogLevel};
 use crate::sync::Mutex;
 use crate::transport::http::ResponseHead;
 
-/// The authentication schemes. `Bearer` is for a token alone. `DPoP` is for a token that is bound
-/// to a key, with a proof of the key.
+/// The authentication scheme of an access token alone.
 pub(super) const BEARER: &str = "Bearer";
+/// The authentication scheme of an access token that comes with a proof of the token's key.
 pub(super) const DPOP: &str = "DPoP";
 
 /// The reason why a request is refused. The reason decides the HTTP response.
@@ -32,13 +32,13 @@ pub struct Denied(pub(super) Why);
 pub(super) enum Why {
     /// The request has no access token.
     NoToken,
-    /// The credentials can't be parsed.
+    /// The reason why the credentials can't be parsed.
     Malformed(String),
     InvalidToken(String),
-    /// The proof that the sender has the token's key is invalid.
+    /// The reason why the proof of the token's key is invalid.
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
     Proof(String),
-    /// The request must be repeated with a proof that contains this nonce.
+    /// The nonce that the proof must contain when the client repeats the request.
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
     Nonce(String),
     Scopes(BTreeSet<String>),
@@ -113,7 +113,8 @@ impl Denied {
     }
 }
 
-/// Makes the responses for denied requests, with the challenges for the configured authentication.
+/// A factory for the responses to denied requests. The responses have the challenges of the
+/// configured authentication.
 pub(super) struct Challenger(Access);
 
 impl Challenger {
@@ -250,8 +251,8 @@ fn quotable(text: &str) -> String {
     text.chars().filter(allowed).collect()
 }
 
-/// Chooses the response head for the answer to one request. The reason of a refusal is recorded
-/// before the answer is known.
+/// A handle that chooses the response head for the answer to one request. The reason of a refusal
+/// is recorded first, and is used when the answer is known.
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
     era: Era,
@@ -269,13 +270,13 @@ pub(super) enum Era {
 /// The recorded reason why a request is refused. The reason decides the response head.
 enum Note {
     Nothing,
-    /// The client lacks these scopes.
+    /// The scopes that the request needs, of which the client lacks at least one.
     #[expect(
         clippy::box_collection,
         reason = "one pointer for the many that have none"
     )]
     Scopes(Box<BTreeSet<String>>),
-    /// The host's permission hook refused the request.
+    /// A guard of the host refused the request with a protocol error.
     OfGuard,
 }
 
@@ -296,7 +297,7 @@ impl Demand {
         *self.note.lock() = Note::OfGuard;
     }
 
-    /// Returns the head of an answer that is a single message.
+    /// Returns the response head for an answer that is a single message.
     pub(super) fn head(&self, answer: Answer) -> ResponseHead {
         if answer == Answer::Result {
             return json_head(200);

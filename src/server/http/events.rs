@@ -110,9 +110,9 @@ pub trait EventStore: Send + Sync {
     fn open(&self, session: &str, stream: u64) -> Box<dyn EventLog>;
 }
 
-/// The stored events of one stream. The log is dropped when no client can resume the stream any
-/// more. This happens when the session has ended, or when enough newer streams of the session have
-/// ended.
+/// A log that stores the events of one stream. The log is dropped when no client can resume the
+/// stream any more. This happens when the session has ended, or when enough newer streams of the
+/// session have ended.
 ///
 /// One thread at a time uses a log, and each function of the log blocks this thread. The thread may
 /// be that of a handler that sends a message, a thread of the session that sends a notification, or
@@ -204,9 +204,9 @@ struct Room {
     max: usize,
     used_bytes: AtomicUsize,
     next: AtomicU64,
-    /// All non-empty logs. The last log in this order is the oldest of the largest logs, and loses
-    /// its events first. A log moves only when the number of bits of its size changes, so storing
-    /// an event seldom takes this lock.
+    /// All non-empty logs, by rank and age. The last log in this order is the oldest of the largest
+    /// logs, and loses its events first. A log moves only when the number of bits of its size
+    /// changes, so storing an event seldom takes this lock.
     logs: Mutex<Ranked>,
 }
 

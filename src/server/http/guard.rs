@@ -93,7 +93,7 @@ fn names_a_machine(name: &str) -> bool {
     is_address || is_loopback_name(name)
 }
 
-/// Returns `host` of `host:port`. The brackets of an IPv6 address stay.
+/// Returns the `host` in a text `host:port`. The brackets of an IPv6 address stay.
 ///
 /// Unlike [`Url::read`], this function accepts a malformed `host:port`: the caller compares the
 /// result with the allowed names.
@@ -108,9 +108,9 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Returns `host:port` of `http://host:port` or `https://host:port`. Returns `None` for another
-/// scheme, such as a browser extension's: a page with another scheme is never a page of this
-/// server.
+/// Returns the `host:port` in the origin `http://host:port` or `https://host:port`. Returns `None`
+/// for an origin with another scheme, such as that of a browser extension: it is never an origin of
+/// this server.
 fn origin_host(origin: &str) -> Option<&str> {
     let url = Url::read(origin)?;
     let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();

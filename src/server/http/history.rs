@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogHook, LogLevel, tell};
 use crate::transport::http::event::{write_event, write_mark};
 
-/// [`History::read`] stops when it has appended this many bytes.
+/// The number of appended bytes after which [`History::read`] stops.
 const PIECE: usize = 64 << 10;
 
 /// The id of an event: the number of the stream, and the number of the event on that stream.

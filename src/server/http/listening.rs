@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
-/// How long the closing server waits for clients to read the last data.
+/// The maximum time that a closing server waits for clients to read the ends of their responses.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// An HTTP server that listens for clients of a [`Server`]. Dropping the `HttpServer` calls

@@ -35,6 +35,7 @@ mod reply;
 mod resource_server;
 mod service;
 mod session;
+mod static_tokens;
 mod stream;
 mod verifier;
 
@@ -46,4 +47,5 @@ pub use self::listening::HttpServer;
 pub use self::options::HttpOptions;
 pub use self::resource_server::ResourceServer;
 pub use self::service::HttpService;
+pub use self::static_tokens::StaticTokens;
 pub use self::verifier::{Grant, TokenVerifier};

@@ -80,8 +80,8 @@ fn text_of(value: &str) -> Option<Cow<'_, str>> {
         .map(|text| text.0)
 }
 
-/// Compares the header fields with the body, in the order of the specification's rules, and checks
-/// the revision.
+/// Compares the header fields of a modern request with its body, in the order of the
+/// specification's rules. Also checks the revision.
 ///
 /// A mismatch in the header fields of a tool's parameters is returned as `Ok(Some(error))`. The
 /// caller reports this error only after the guards have admitted the client, because the error

@@ -10,8 +10,7 @@ use super::resource_server::ResourceServer;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
-/// A function of the host that authenticates a request, before anything else is done for the
-/// request.
+/// A function of the host that authenticates a request, before the body of the request is parsed.
 type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
 
 /// The way in which a server authenticates requests.
@@ -109,9 +108,9 @@ impl HttpOptions {
         self
     }
 
-    /// Requires an access token for this server. The token is checked before anything else. The
-    /// response to a request without a token says where to get tokens. Replaces
-    /// [`authenticate`](Self::authenticate), which is for other credentials.
+    /// Sets that each request needs an access token for this server. The token is checked before
+    /// the body of the request is parsed. The response to a request without a token says where to
+    /// get tokens. Replaces [`authenticate`](Self::authenticate), which is for other credentials.
     ///
     /// Spec: Base Protocol, "Authorization" (2025-06-18 and later).
     pub fn authorization(mut self, server: ResourceServer) -> Self {
@@ -119,8 +118,9 @@ impl HttpOptions {
         self
     }
 
-    /// Authenticates each request with a function of the host, before anything else is done for the
-    /// request. Handlers get the resulting principal from
+    /// Sets the function that authenticates each request, before the body of the request is parsed.
+    /// Preflight requests are not authenticated, since browsers send no credentials with them.
+    /// Handlers get the resulting principal from
     /// [`Context::principal`](crate::server::Context::principal).
     ///
     /// The function runs on the thread that read the request. If the function panics, the request
@@ -151,9 +151,9 @@ impl HttpOptions {
     /// with most sessions. Sessions that were never used are ended first, then the sessions with
     /// the longest idle time. If no session can be ended, the client gets status 503.
     ///
-    /// A client can displace sessions of other clients only until it has its part of all sessions
-    /// ([`HttpLimits::part_percent`]). It can displace only sessions of clients with more sessions
-    /// than it has.
+    /// A client can displace sessions of other clients only until it has its share of all sessions
+    /// ([`HttpLimits::part_percent`]). It can displace its own sessions, and sessions of clients
+    /// that have more sessions.
     ///
     /// The client info of all sessions together is limited too: to 2 KiB for each possible session,
     /// but at least 1 MiB. The params of one `initialize` are limited to 256 KiB.
@@ -170,9 +170,9 @@ impl HttpOptions {
         self
     }
 
-    /// Also serves clients of revision 2024-11-05, whose HTTP transport needs two paths. Clients
-    /// open the event stream at `stream`, and post messages to `post`. By default these clients are
-    /// not served. Newer clients don't use these paths.
+    /// Sets two paths for clients of revision 2024-11-05, whose HTTP transport needs them. These
+    /// clients open the event stream at `stream`, and post messages to `post`. By default these
+    /// clients are not served. Newer clients don't use these paths.
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {
@@ -190,7 +190,7 @@ impl HttpOptions {
 
     /// Sets a limit for the subscriptions of all modern clients together. Each
     /// `subscriptions/listen` stream counts as one, and so does each resource and task in its
-    /// filter. Defaults to 10,000.
+    /// filter. A long URI counts one more for each full KiB of its length. Defaults to 10,000.
     ///
     /// Further streams get a "busy" error. A part of the limit is reserved for principals and
     /// addresses with few streams

@@ -80,11 +80,12 @@ pub(super) const DECIDING: [&str; 7] = [
     "Origin",
 ];
 
-/// The header fields that repeat members of the body.
+/// The header fields of a modern request that repeat members of its body.
 pub(super) const MIRRORING: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
-/// Returns a field of `names` that occurs several times in a request, with different values. Two
-/// programs that forward or read such a request could use different values.
+/// Returns the name of a header field that occurs several times in a request, with different
+/// values. Only the fields in `names` are checked. Two programs that forward or read such a request
+/// could use different values.
 pub(super) fn contradicted(
     request: &HttpRequest<'_>,
     names: &[&'static str],

@@ -1,5 +1,5 @@
 //! The HTTP response to a modern request, or to a legacy request without a session. The response is
-//! plain JSON, or an event stream if other messages precede the answer.
+//! plain JSON, or an event stream if other messages or a long silence precede the answer.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -25,8 +25,8 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// An OAuth 2.1 resource server, to which clients authorize with access tokens of an authorization
 /// server.
 ///
-/// A request needs a token in its `Authorization` field. The verifier must accept the token, it
-/// must be issued for this server, and it must not have expired. Otherwise the answer is status
+/// A request needs a token in its `Authorization` field. The verifier must accept the token. The
+/// token must be issued for this server, and must not have expired. Otherwise the answer is status
 /// 401, with a challenge that says where to get tokens. If a scope is missing, the answer is status
 /// 403 with the required scopes. The metadata that the challenge refers to is public, at the paths
 /// of RFC 9728.
@@ -69,7 +69,7 @@ pub struct ResourceServer {
     proofs: Option<Arc<dyn ProofCheck>>,
 }
 
-/// Checks that the sender of a token has the key that the token is bound to.
+/// A check that the sender of a token has the key that the token is bound to.
 pub(super) trait ProofCheck: Send + Sync {
     /// Returns whether tokens that are not bound to a key are refused.
     fn is_required(&self) -> bool;
@@ -78,8 +78,8 @@ pub(super) trait ProofCheck: Send + Sync {
     fn algorithms(&self) -> &'static [&'static str];
 
     /// Checks that a request to the URL `target` has a valid proof for its token. The proof must be
-    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. The
-    /// proof counts for `client` among the remembered proofs.
+    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. A valid
+    /// proof is remembered as a proof of `client`, and is not accepted again.
     fn check(
         &self,
         request: &HttpRequest<'_>,
@@ -215,9 +215,9 @@ impl ResourceServer {
         Ok(self)
     }
 
-    /// Accepts tokens that are bound to a key of the client, together with a proof of the key
-    /// (`Authorization: DPoP`). Challenges and metadata tell clients that these tokens are
-    /// accepted. By default tokens that are bound to a key are refused.
+    /// Sets that tokens that are bound to a key of the client are accepted, together with a proof
+    /// of the key (`Authorization: DPoP`). Challenges and metadata tell clients that these tokens
+    /// are accepted. By default tokens that are bound to a key are refused.
     ///
     /// Spec: RFC 9449, section 7; DPoP profile of MCP (draft, SEP-1932).
     #[cfg(feature = "jwt")]

@@ -501,8 +501,8 @@ impl Served {
         })
     }
 
-    /// Returns the refusal when there is no room for another session, or for the params of its
-    /// `initialize`.
+    /// Returns the refusal of an `initialize` request when there is no room for another session, or
+    /// for the params of the request.
     fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
         let max = self.options.max_sessions;
         let text = format!(
@@ -780,7 +780,7 @@ impl Sender for Nowhere {
     }
 }
 
-/// Implements [`Control`] for a connection that many clients share.
+/// The [`Control`] of a connection that many clients share.
 #[derive(Debug)]
 struct Everybody(String);
 

@@ -50,9 +50,9 @@ const REMEMBERED: usize = 16;
 /// hundred times the memory of its text.
 const MAX_OPENING: usize = 256 << 10;
 
-/// The memory budget for `initialize` params, in bytes for each possible session. The budget of all
-/// sessions together is at least [`LEAST_BYTES`], so that a session may need more even if only a
-/// few sessions are possible.
+/// The memory budget for `initialize` params, in bytes for each session that the table can hold.
+/// The budget is at least [`LEAST_BYTES`]. So even if the table can hold only a few sessions, a
+/// session can store long params.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
@@ -84,8 +84,8 @@ pub(super) struct Session {
     /// The event store of the session's streams. `None` if streams can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
-    /// The time of the session's last use, in milliseconds since `born`. A use is a request, an
-    /// answer, or the end of a reader's connection.
+    /// The time of the session's last use, in milliseconds since `born`. A use is a request of the
+    /// client, an answer of the server, or the end of a reader's connection.
     used: AtomicU64,
     /// The sequence number of the session's last use, counted over the uses of all sessions.
     order: AtomicU64,
@@ -248,8 +248,9 @@ impl Session {
         slot.is_some_and(|slot| table.is_some_and(|table| table.enter(self, slot)))
     }
 
-    /// Called when the last reader of the GET stream has disconnected. If all messages of the
-    /// session are sent on this stream, ends the session. Neither blocks nor runs code of the host.
+    /// Ends the session if all its messages are sent on the GET stream, as in 2024-11-05. This
+    /// function is called when the last reader of the GET stream has disconnected. It neither
+    /// blocks nor runs code of the host.
     pub(super) fn lost_its_stream(self: &Arc<Self>) {
         if self.on_one_stream {
             let session = Arc::clone(self);
@@ -271,7 +272,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the session was not used for longer than `limit`.
+    /// Returns whether more time than `limit` has passed since the session's last use.
     fn is_unused_for(&self, limit: Duration) -> bool {
         let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(used) > limit
@@ -359,8 +360,8 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct State {
     open: HashMap<Arc<str>, Entry>,
-    /// The slots for sessions that each client holds. A session takes a slot as soon as its opening
-    /// begins.
+    /// The slots of the table, by the clients that use them. A session uses a slot as soon as its
+    /// opening begins.
     slots: Shares<Arc<str>>,
     /// The memory that each client uses for the client info of its sessions.
     bytes: Shares<Arc<str>>,
@@ -397,8 +398,8 @@ impl State {
         }
     }
 
-    /// If a session is in use, removes its eviction rank. If the session is idle, sets its eviction
-    /// rank.
+    /// Updates the eviction rank of a session: removes the rank if the session is in use, and
+    /// otherwise sets it.
     fn look_at(&mut self, session: &Arc<Session>) {
         // `was_busy` is set before the check. A use that ends after the check then sees `was_busy`,
         // and calls `look_again`. In the other order an idle session could stay without a rank.

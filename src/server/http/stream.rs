@@ -384,8 +384,8 @@ impl Stream {
         read.map(|_| !is_done || !piece.is_empty())
     }
 
-    /// Makes `writer` the response to the newest reader, and registers a callback for the reader's
-    /// disconnect.
+    /// Adds the newest reader, whose response is `writer`. Registers a callback that runs when this
+    /// reader disconnects.
     fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
         state.readers += 1;
         let (number, stream) = (state.readers, Arc::downgrade(self));

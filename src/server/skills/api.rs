@@ -1,4 +1,4 @@
-//! The functions of servers and their builders for skills.
+//! The methods of `Server` and `ServerBuilder` for skills.
 
 use super::files::Target;
 use super::folder::SkillFolder;
@@ -13,11 +13,12 @@ use crate::server::builder::ServerBuilder;
 use crate::server::{Inner, Server};
 
 impl ServerBuilder {
-    /// Publishes the skills of a folder (`io.modelcontextprotocol/skills`). Skills that can't be
-    /// published are skipped: see [`Server::skipped_skills`].
+    /// Adds a folder whose skills are published (extension `io.modelcontextprotocol/skills`).
+    /// Skills that can't be published are skipped: see [`Server::skipped_skills`].
     ///
-    /// The folder is scanned when the server is built. An error of the folder as a whole is an
-    /// error of [`build`](Self::build). Later changes of the folder need [`Server::reload_skills`].
+    /// The folder is scanned when the server is built. If the folder itself can't be read or has
+    /// too many entries, [`build`](Self::build) fails. To publish later changes of the folder, call
+    /// [`Server::reload_skills`].
     ///
     /// Skills need the YAML parser of the feature `skills`, or
     /// [`SkillOptions::front_matter_parser`].
@@ -28,9 +29,9 @@ impl ServerBuilder {
             .finishing(|server| publish::add_folder(server, folder))
     }
 
-    /// Publishes a skill that is made in code. See [`PublishedSkill`].
+    /// Adds a skill that is made in code. See [`PublishedSkill`].
     ///
-    /// A skill that breaks a rule is an error of [`build`](Self::build).
+    /// If the skill breaks a rule, [`build`](Self::build) fails.
     pub fn skill(self, skill: PublishedSkill) -> Self {
         self.with_skills().finishing(|server| {
             let options = &publish::skills_of(server)?.options;
@@ -46,7 +47,8 @@ impl ServerBuilder {
         this
     }
 
-    /// Declares the extension. The settings are known when the server is built.
+    /// Enables skills. The extension is declared when the server is built, because its settings are
+    /// known only then.
     pub(in crate::server) fn with_skills(mut self) -> Self {
         if self.inner.skills.is_some() {
             return self;
@@ -94,7 +96,7 @@ impl Server {
     /// # Errors
     ///
     /// - [`ErrorKind::Invalid`]: the skill breaks a rule, or its URI belongs to a skill of a folder
-    ///   or to another resource. A skill that is nested in another skill must be part of it.
+    ///   or to another resource. All files of a nested skill must also be files of the outer skill.
     /// - [`ErrorKind::Limit`]: the skill exceeds the [limits](SkillOptions::limits).
     /// - [`ErrorKind::State`]: the server was built without skills.
     ///
@@ -112,14 +114,15 @@ impl Server {
         publish::remove(&self.0, uri)
     }
 
-    /// Scans the folders of [`ServerBuilder::skills`] again and publishes what they have now, as a
-    /// whole. Requests are answered from the old skills until then. Returns the differences.
+    /// Scans the folders that were added with [`ServerBuilder::skills`] again, and replaces the
+    /// skills of all folders at once. Before the replacement, requests are answered from the old
+    /// skills. Returns the differences.
     ///
-    /// If a skill comes, goes or changes, clients get `notifications/resources/list_changed`.
+    /// If a skill is added, removed or changed, clients get `notifications/resources/list_changed`.
     /// Clients that have subscribed to a changed file get `notifications/resources/updated`.
     ///
-    /// The function reads all files of all skills. It may be called from any thread. Of two scans
-    /// at once, the one that began later is published.
+    /// The function reads all files of all skills of the folders. It may be called from any thread.
+    /// If two threads reload at the same time, the scan that began later is published.
     ///
     /// # Errors
     ///
@@ -129,8 +132,8 @@ impl Server {
         publish::reload(&self.0)
     }
 
-    /// Returns what the folders of [`ServerBuilder::skills`] have that is not published, with the
-    /// reasons.
+    /// Returns the skipped skills, and other skipped entries, of the folders that were added with
+    /// [`ServerBuilder::skills`]. Each has the reason why it is not published.
     pub fn skipped_skills(&self) -> Vec<SkippedSkill> {
         let skills = self.0.skills.as_ref();
         skills.map(Skills::<Target>::skipped).unwrap_or_default()

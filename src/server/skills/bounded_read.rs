@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a file of at most `max` bytes. Does not follow a link in the last segment of the path, and
-/// does not wait for a named pipe.
+/// Reads a file of at most `max` bytes. On Unix, does not follow a link in the last segment of the
+/// path, and does not wait for a named pipe.
 pub(super) fn read_at_most(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -15,9 +15,9 @@ use crate::skills::{
     Digest, FrontMatter, FrontMatterParser, SKILL_FILE, SkillEntry, SkillLimits, normalized_uri,
 };
 
-/// The maximum length of `compatibility`, in characters.
+/// The maximum length of the front matter member `compatibility`, in characters.
 const MAX_COMPATIBILITY_CHARS: usize = 500;
-/// The prefix of the keys in `metadata` that the extension reserves.
+/// The prefix of the keys that the extension reserves in the front matter member `metadata`.
 const RESERVED_METADATA: &str = "io.modelcontextprotocol/";
 /// The prefix that keys in the `_meta` of a skill's resources should have.
 const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
@@ -25,25 +25,26 @@ const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
 /// The digest and the size of a file.
 pub(super) type Identity = (Digest, u64);
 
-/// A file of a skill. `F` is what a request to read the file needs.
+/// A file of a skill. `F` is the type of the target, which serves requests to read the file.
 pub(super) struct BuiltFile<F> {
-    /// The normalized URI.
+    /// The normalized URI of the file.
     pub(super) key: String,
     /// The metadata of the file as a resource.
     pub(super) resource: Resource,
-    /// `None` if the bytes are made when the file is read.
+    /// The digest and the size of the file. `None` if a function of the host makes the bytes at
+    /// each read.
     pub(super) identity: Option<Identity>,
     pub(super) target: F,
 }
 
-/// A skill that obeys all rules.
+/// A skill that was checked against all rules, ready to be published.
 pub(super) struct BuiltSkill<F> {
     pub(super) entry: SkillEntry,
     pub(super) is_listed: bool,
     pub(super) files: Vec<BuiltFile<F>>,
-    /// Texts for the log of the host.
+    /// The warnings about the skill, for the log of the host.
     pub(super) warnings: Vec<String>,
-    /// The folder that the skill was found in.
+    /// The folder that the skill was found in; empty if the skill was made in code.
     pub(super) origin: PathBuf,
 }
 
@@ -52,7 +53,8 @@ pub(super) struct FileSource<B> {
     /// The path below the skill's directory, with `/` between the names.
     pub(super) path: String,
     pub(super) identity: Option<Identity>,
-    /// Whether the content is text; `None` if the content is made when the file is read.
+    /// Whether the content is text; `None` if a function of the host makes the content at each
+    /// read.
     pub(super) is_text: Option<bool>,
     pub(super) body: B,
 }
@@ -64,15 +66,15 @@ pub(super) struct SkillSource<B> {
     pub(super) front_matter: JsonObject,
     pub(super) files: Vec<FileSource<B>>,
     pub(super) is_listed: bool,
-    /// The `_meta` of the `SKILL.md` as a resource.
+    /// The `_meta` of the resource `SKILL.md`.
     pub(super) meta: Option<MetaObject>,
     /// The folder that the skill was found in; empty if the skill was made in code.
     pub(super) origin: PathBuf,
 }
 
 impl<B> SkillSource<B> {
-    /// Builds the skill and checks it against all rules. `target` makes what a request to read a
-    /// file needs.
+    /// Builds the skill and checks it against all rules. `target` makes the target of each file,
+    /// which serves requests to read the file.
     pub(super) fn build<F>(
         self,
         limits: &SkillLimits,
@@ -156,7 +158,8 @@ fn resource_of<B>(
     resource
 }
 
-/// Checks the rules that hold for dynamic skills too, whose entry has no list of files.
+/// Checks the rules about the files of a skill. Unlike the rules about the manifest, these rules
+/// also hold for a dynamic skill, whose entry has no manifest.
 fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimits) -> Result<()> {
     let uri = entry.uri();
     let (found, max) = (files.len(), limits.max_files);
@@ -188,7 +191,7 @@ fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimi
     Ok(())
 }
 
-/// Returns the front matter of a `SKILL.md`. `given` is the front matter as the host wrote it in
+/// Returns the front matter of a `SKILL.md`. `given` is the front matter that the host gave as
 /// JSON.
 pub(super) fn front_matter_of(
     file: &[u8],

@@ -17,7 +17,7 @@ pub(super) fn in_memory(resource: &Resource, bytes: Arc<[u8]>) -> Target {
     Entry::apart(resource.clone(), handler)
 }
 
-/// Returns the target of a file whose bytes a function of the host makes.
+/// Returns the target of a file whose bytes are made by `handler`, a function of the host.
 pub(super) fn made(resource: &Resource, handler: ReadHandler) -> Target {
     Entry::apart(resource.clone(), handler)
 }
@@ -26,8 +26,8 @@ pub(super) fn is_skill_file(resource: &Resource) -> bool {
     resource.uri.rsplit('/').next() == Some(SKILL_FILE)
 }
 
-/// Returns the contents of a file: as text if the text brings back the same bytes, otherwise as
-/// bytes. A `SKILL.md` is always text.
+/// Returns the contents of a file: as text if the bytes are UTF-8 without NUL, otherwise as bytes.
+/// A `SKILL.md` is text even if it contains NUL.
 // E-SKILL-S-52
 pub(super) fn contents(
     read: &ResourceRead,

@@ -15,12 +15,12 @@ use crate::skills::normalized_uri;
 /// `skill://billing/refunds/SKILL.md`. If the folder itself has a `SKILL.md`, it is one skill with
 /// the name of the folder.
 ///
-/// **Published files.** Files and folders whose names begin with a dot are left out. Symbolic
-/// links are not followed. A skill with a symbolic link, a device, a socket or a name that is not
-/// UTF-8 is not published, and neither is a skill that breaks a rule of the format or exceeds the
-/// [limits](super::SkillOptions::limits). The others are published nevertheless.
-/// [`Server::skipped_skills`](crate::server::Server::skipped_skills) has the reasons, which are
-/// also logged.
+/// **Published files.** Files and folders whose names begin with a dot are left out. Symbolic links
+/// are not followed. A skill is skipped if it has a symbolic link, a device, a socket or a name
+/// that is not UTF-8. A skill that breaks a rule of the format or exceeds the
+/// [limits](super::SkillOptions::limits) is skipped too. The other skills are published
+/// nevertheless. [`Server::skipped_skills`](crate::server::Server::skipped_skills) returns the
+/// skipped skills with the reasons, which are also logged.
 ///
 /// **Memory.** The files stay on the disk. While the folder is scanned, one file at a time is in
 /// memory.
@@ -53,7 +53,7 @@ pub struct SkillFolder {
 }
 
 impl SkillFolder {
-    /// Names a folder. The folder is read when the server is built.
+    /// Creates the settings for the folder `path`. The folder is read when the server is built.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -62,8 +62,8 @@ impl SkillFolder {
         }
     }
 
-    /// Sets the URI that stands for the folder, without a slash at its end. By default, URIs begin
-    /// with `skill://` and the first folder below this one.
+    /// Sets the URI that stands for the folder, without a slash at its end. By default, the URI of
+    /// a skill is `skill://`, followed by the path of the skill below this folder.
     ///
     /// Any scheme is allowed. Clients never connect to the first segment, even if it looks like a
     /// host name.
@@ -73,8 +73,8 @@ impl SkillFolder {
         self
     }
 
-    /// Leaves the skills of the folder out of `skills/list` and `resources/list`. Clients that know
-    /// the URI of such a skill can use it.
+    /// Sets that `skills/list` and `resources/list` leave out the skills of the folder. Clients
+    /// that know the URI of such a skill can use it.
     // E-SKILL-S-42
     pub fn unlisted(mut self) -> Self {
         self.is_listed = false;
@@ -85,13 +85,14 @@ impl SkillFolder {
         &self.path
     }
 
-    /// Returns the URI of a directory below the folder.
+    /// Returns the URI of the directory with the path `names` below the folder.
     pub(super) fn uri_of(&self, names: &[&str]) -> Result<String> {
         uri_below(self.base_uri.as_deref(), names)
     }
 }
 
-/// Returns the URI of the directory with these names below a base URI.
+/// Returns the URI of a directory: `base` followed by the path segments `names`. If `base` is
+/// `None`, the URI is `skill://` followed by these segments.
 // E-SKILL-S-16, E-SKILL-S-17
 pub(super) fn uri_below(base: Option<&str>, names: &[&str]) -> Result<String> {
     let names: Vec<String> = names.iter().map(|name| percent_encoded(name)).collect();

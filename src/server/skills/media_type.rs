@@ -57,8 +57,9 @@ const TYPES: [(&str, &str); 44] = [
     ("zip", "application/zip"),
 ];
 
-/// Returns the media type of a file, by the ending of its name or else by its content. Returns
-/// `None` if the content is unknown, because it is made when the file is read.
+/// Returns the media type of a file: by the ending of its name if the ending is known, otherwise by
+/// `is_text`. Returns `None` if the ending is unknown and `is_text` is `None`, because the content
+/// is made only when the file is read.
 pub(super) fn media_type(name: &str, is_text: Option<bool>) -> Option<&'static str> {
     let ending = name.rsplit_once('.').map(|(_, it)| it.to_ascii_lowercase());
     let known = ending.and_then(|ending| {

@@ -37,7 +37,8 @@ pub(super) const METHODS: [Row; 2] = [
     }),
 ];
 
-/// The handler of the method that a server with `directoryRead` has too.
+/// The handler of `resources/directory/read`. A server has this method only if its skills have the
+/// setting `directoryRead`.
 pub(super) const DIRECTORY_READ: Row = (
     method::RESOURCES_DIRECTORY_READ,
     |link, request, responder| {
@@ -156,8 +157,8 @@ impl Conversation {
         self.server.page_size.map_or(own, |size| size.min(own))
     }
 
-    /// Returns the cache hint of results about skills. With guards they may differ from user to
-    /// user, so they are private.
+    /// Returns the cache hint of results about skills. If the server has guards, the results may
+    /// differ from user to user, so the hint is private.
     fn skill_hint(&self) -> CacheHint {
         let hint = self.server.hints.get(&List::Skills).unwrap_or(&UNCACHED);
         match self.server.guards.is_empty() {
@@ -166,8 +167,8 @@ impl Conversation {
         }
     }
 
-    /// Checks whether a request about an item may continue. If a guard hides the item, the error is
-    /// that for an item that does not exist.
+    /// Checks whether a request about an item may continue. If a guard hides the item, returns the
+    /// error `unknown`, as for an item that does not exist.
     fn admit_to(
         &self,
         access: &GuardedRequest<'_>,
@@ -183,7 +184,7 @@ impl Conversation {
     }
 }
 
-/// Splits off the items of a page. Also returns whether there are more items.
+/// Returns the first `size` items, and whether there are more items.
 fn page_of<T>(mut items: impl Iterator<Item = T>, size: NonZeroUsize) -> (Vec<T>, bool) {
     let shown = items.by_ref().take(size.get()).collect();
     (shown, items.next().is_some())
@@ -201,16 +202,16 @@ const CURSOR_FORM: u8 = 1;
 /// The number of bytes of a directory's digest in a cursor.
 const DIGEST_BYTES: usize = 8;
 
-/// Returns the cursor of the page after the child with this name. A cursor belongs to one
-/// directory. The next page begins after the name, so children that come or go in the meantime move
-/// no other children.
+/// Returns the cursor of the page after the child `name` of a directory. The cursor is valid for
+/// this directory only. The cursor contains the name instead of a position. So if children are
+/// added or removed between two pages, no other child is missing or on both pages.
 fn cursor_after(directory: &str, name: &str) -> String {
     let digest = Digest::of(directory.as_bytes());
     let digest = &digest.as_bytes()[..DIGEST_BYTES];
     URL_SAFE_NO_PAD.encode([&[CURSOR_FORM], digest, name.as_bytes()].concat())
 }
 
-/// Returns the name in a cursor of this directory.
+/// Returns the name in a cursor, or `None` if the cursor is not one of this directory.
 fn name_in_cursor(cursor: &str, directory: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let rest = bytes.strip_prefix(&[CURSOR_FORM])?;

@@ -2,7 +2,7 @@
 //!
 //! A skill has a file `SKILL.md` and any further files. A server publishes its *entry*: the front
 //! matter of `SKILL.md`, and a *manifest* with the size and digest of each file. [`SkillFolder`]
-//! publishes the skills of a folder, [`PublishedSkill`] is a skill made in code.
+//! publishes the skills of a folder. [`PublishedSkill`] is a skill that is made in code.
 //!
 //! ```text
 //!  SkillFolder ────▶ scan ──╮
@@ -13,9 +13,9 @@
 //!
 //! **Changes.** All requests about skills are answered from one snapshot, which a change replaces
 //! as a whole. So an entry and the bytes that it describes always belong together. The files of a
-//! folder are read when a client requests them. If the bytes of a file no longer fit its entry, the
-//! request fails and the folder is scanned again. [`Server::reload_skills`](super::Server) does
-//! this at any time.
+//! folder are read when a client requests them. If the bytes of a file no longer match its entry,
+//! the request fails and all folders are scanned again. [`Server::reload_skills`](super::Server)
+//! also scans all folders.
 //!
 //! **Threads.** Folders are scanned on the thread that builds the server or reloads the skills. The
 //! library starts no thread for skills, and does not watch folders.

@@ -35,8 +35,8 @@ impl SkillOptions {
     /// Sets whether clients may list the directories of skills with `resources/directory/read`.
     /// Defaults to yes.
     ///
-    /// The directories above skills can be listed too. So such a listing also names the skills that
-    /// are [unlisted](super::PublishedSkill::unlisted).
+    /// The directories above skills can be listed too. These listings also contain
+    /// [unlisted](super::PublishedSkill::unlisted) skills.
     pub fn directory_read(mut self, directory_read: bool) -> Self {
         self.directory_read = directory_read;
         self
@@ -72,7 +72,7 @@ impl SkillOptions {
         self
     }
 
-    /// Returns the settings that the server declares.
+    /// Returns the settings of the extension, which the server declares to clients.
     pub(super) fn capability(&self) -> SkillsCapability {
         SkillsCapability {
             directory_read: self.directory_read,
@@ -88,27 +88,29 @@ pub struct SkippedSkill {
     /// The path of the skill's folder, or of the link or special file that was found outside of
     /// skills.
     pub path: PathBuf,
-    /// The reason. [`ErrorKind::Limit`](crate::ErrorKind::Limit): the skill is too large.
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io): it can't be read.
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): it breaks another rule.
+    /// The reason why the skill or entry is not published. The kind is
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if the skill exceeds a limit,
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file or folder can't be read, and
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if another rule is broken.
     pub reason: Error,
 }
 
-/// The result of [`Server::reload_skills`](crate::server::Server::reload_skills): the URIs of the
-/// `SKILL.md` of the skills that differ from before.
+/// The result of [`Server::reload_skills`](crate::server::Server::reload_skills): the skills that
+/// were added, changed or removed. Each skill is given by the URI of its `SKILL.md`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SkillChanges {
-    /// The skills that are new.
+    /// The URIs of the new skills.
     pub added: Vec<String>,
-    /// The skills whose entry has changed: any of their files.
+    /// The URIs of the skills whose entry has changed. If any file of a skill changes, its entry
+    /// changes too.
     pub changed: Vec<String>,
-    /// The skills that are no longer published.
+    /// The URIs of the skills that are no longer published.
     pub removed: Vec<String>,
 }
 
 impl SkillChanges {
-    /// Whether no skill differs from before.
+    /// Returns whether no skill was added, changed or removed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }

@@ -1,4 +1,5 @@
-//! Changes of the published skills: they reach the list of resources, the subscribers and the log.
+//! Publishes and removes skills. Each change updates the list of resources and notifies the
+//! subscribers. Warnings are logged.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ pub(super) fn remove(server: &Inner, uri: &str) -> bool {
     swap.inspect(|swap| _ = announce(server, swap)).is_some()
 }
 
-/// Scans all folders again and publishes what they have now.
+/// Scans all folders again, and publishes the skills that the scans found. Returns the differences.
 pub(super) fn reload(server: &Inner) -> Result<SkillChanges> {
     let Some(skills) = &server.skills else {
         return Ok(SkillChanges::default());
@@ -86,8 +87,9 @@ pub(super) fn on_disk(resource: &Resource, path: PathBuf, identity: Identity) ->
     Entry::apart(resource.clone(), handler)
 }
 
-/// Reads a file on the disk. The bytes have to be those that the entry of the skill describes, so
-/// that entry and bytes belong together. So a link that replaces the file leads nowhere either.
+/// Reads a file on the disk, and compares its size and digest with the entry of the skill. If they
+/// differ, reloads the skills and returns an error. So a client never gets bytes that don't match
+/// the entry, even if the file was replaced by a link to another file.
 // E-SKILL-S-53
 fn read_checked(
     path: &Path,
@@ -125,7 +127,7 @@ pub(super) fn reload_or_log(server: &Inner) {
     }
 }
 
-/// Notifies subscribers of a change, and logs warnings.
+/// Notifies subscribers of a change, and logs warnings. Returns the skills that have changed.
 // E-SKILL-S-67, AMB-99
 fn announce(server: &Inner, swap: &Swap<Target>) -> SkillChanges {
     for warning in &swap.warnings {

@@ -14,7 +14,7 @@ use crate::server::context::Context;
 use crate::server::resources::{ReadHandler, ResourceOutput, ResourceRead, reading};
 use crate::skills::{Digest, SKILL_FILE};
 
-/// A skill that a program makes: see [`ServerBuilder::skill`](crate::server::ServerBuilder::skill).
+/// A skill that is made in code: see [`ServerBuilder::skill`](crate::server::ServerBuilder::skill).
 ///
 /// # Examples
 ///
@@ -49,9 +49,9 @@ enum Body {
 }
 
 impl PublishedSkill {
-    /// Begins a skill with this path. The last segment of the path is the name of the skill, and
-    /// the others are chosen freely: `billing/refunds` becomes
-    /// `skill://billing/refunds/SKILL.md`.
+    /// Creates a skill with this path, and without files. The last segment of the path is the name
+    /// of the skill. The other segments can be chosen freely. The path `billing/refunds` becomes
+    /// the URI `skill://billing/refunds/SKILL.md`.
     pub fn new(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -78,15 +78,16 @@ impl PublishedSkill {
         self
     }
 
-    /// Adds a file whose content a function makes when a client reads it. The skill is then
-    /// *dynamic*: its entry has no digests.
+    /// Adds a file whose content is made by a function each time a client reads the file. The skill
+    /// is then *dynamic*: its entry has no digests.
     ///
     /// Clients can't verify the files of dynamic skills. **Some clients refuse dynamic skills**,
     /// and no client remembers an approval for them. So use this function only if the content can't
-    /// be known before.
+    /// be known in advance.
     ///
-    /// The front matter of a `SKILL.md` that a function makes has to be given with
-    /// [`front_matter`](Self::front_matter), and has to stay the same.
+    /// If a function makes the `SKILL.md`, give its front matter with
+    /// [`front_matter`](Self::front_matter). The function must then make a `SKILL.md` with this
+    /// front matter at each call.
     // E-SKILL-S-38, E-SKILL-S-39
     pub fn dynamic_file<R: ResourceOutput>(
         mut self,
@@ -107,23 +108,23 @@ impl PublishedSkill {
         self
     }
 
-    /// Sets the `_meta` of the `SKILL.md` as a resource. By default there is none. The keys should
-    /// begin with `io.modelcontextprotocol.skills/`.
+    /// Sets the `_meta` of the resource `SKILL.md`. By default this resource has no `_meta`. The
+    /// keys should begin with `io.modelcontextprotocol.skills/`.
     // E-SKILL-S-23
     pub fn meta(mut self, meta: MetaObject) -> Self {
         self.meta = Some(meta);
         self
     }
 
-    /// Leaves the skill out of `skills/list` and `resources/list`. Clients that know its URI can
-    /// use it.
+    /// Sets that `skills/list` and `resources/list` leave out the skill. Clients that know its URI
+    /// can use it.
     // E-SKILL-S-42
     pub fn unlisted(mut self) -> Self {
         self.is_listed = false;
         self
     }
 
-    /// Checks the skill against all rules.
+    /// Builds the skill, and checks it against all rules.
     pub(super) fn build(self, options: &SkillOptions) -> Result<BuiltSkill<Target>> {
         let path = self.path.clone();
         let built = self.source(options).and_then(|source| {
@@ -181,7 +182,7 @@ impl PublishedSkill {
     }
 }
 
-/// Splits a path into its names.
+/// Splits a path into its names. Fails if a name is empty, `.` or `..`.
 fn names_of(path: &str) -> Result<Vec<&str>> {
     let names: Vec<&str> = path.split('/').collect();
     if names.iter().any(|name| matches!(*name, "" | "." | "..")) {

@@ -22,13 +22,13 @@ const MAX_DEPTH: usize = 32;
 /// The maximum number of files and folders in a [`SkillFolder`].
 const MAX_ENTRIES: usize = 200_000;
 
-/// A folder with all that is in it.
+/// A folder with all its files and subfolders.
 struct Tree {
     name: String,
     path: PathBuf,
     files: Vec<FoundFile>,
     folders: Vec<Self>,
-    /// The entry of this folder that can't be published, with the reason.
+    /// The first entry of this folder that can't be published, with the reason.
     fault: Option<(PathBuf, Error)>,
 }
 
@@ -38,17 +38,17 @@ struct FoundFile {
     size: u64,
 }
 
-/// The facts about a file that reading it gives.
+/// The result of reading a file.
 #[derive(Clone)]
 struct ReadFile {
     identity: Identity,
     is_text: bool,
-    /// The content of a `SKILL.md`.
+    /// The content of the file, if the file is a `SKILL.md`.
     text: Option<Arc<[u8]>>,
 }
 
-/// Scans a folder. `target` makes what a request to read a file needs, from the metadata of the
-/// file, its path, and its digest and size.
+/// Scans a folder. `target` makes the target of each file, which serves requests to read the file.
+/// The arguments of `target` are the metadata of the file, its path, and its digest and size.
 ///
 /// # Errors
 ///
@@ -119,7 +119,8 @@ fn list(path: PathBuf, name: String, depth: usize, entries: &mut usize) -> Resul
     Ok(tree)
 }
 
-/// Adds an entry to its folder. Entries whose names begin with a dot are left out.
+/// Adds a directory entry to the tree of its folder. Entries whose names begin with a dot are left
+/// out.
 fn add(tree: &mut Tree, entry: &DirEntry, depth: usize, entries: &mut usize) -> Result<()> {
     let name = entry.file_name();
     if name.as_encoded_bytes().starts_with(b".") {
@@ -169,7 +170,8 @@ impl Tree {
         self.fault.as_ref().or_else(below)
     }
 
-    /// Collects all files, with their paths below the skill.
+    /// Adds all files below this folder to `into`, with their paths below the skill's folder.
+    /// `prefix` is the path of this folder.
     fn all_files<'a>(&'a self, prefix: &str, into: &mut Vec<(String, &'a FoundFile)>) {
         let files = self.files.iter();
         into.extend(files.map(|file| (format!("{prefix}{}", file.name), file)));
@@ -183,13 +185,15 @@ struct Scan<'a, F> {
     folder: &'a SkillFolder,
     options: &'a SkillOptions,
     target: &'a dyn Fn(&Resource, PathBuf, Identity) -> F,
-    /// The files that were read: those of a nested skill are needed twice.
+    /// The results of reading files, by path. A file of a nested skill belongs to the outer skill
+    /// too, but is read only once.
     read: HashMap<PathBuf, ReadFile>,
     found: Scanned<F>,
 }
 
 impl<F> Scan<'_, F> {
-    /// Publishes the skills in a folder and below it. `names` are the segments of its URI.
+    /// Adds the skills in a folder and below it to the result. `names` are the segments of the
+    /// folder's URI. `is_inside` tells whether the folder is in the folder of a skill.
     fn visit(&mut self, tree: &Tree, names: &[&str], is_inside: bool) -> Result<()> {
         if tree.is_skill() {
             match self.skill(tree, names) {
@@ -280,7 +284,7 @@ impl<F> Scan<'_, F> {
     }
 }
 
-/// Checks the limits before any file is read.
+/// Checks the number and the total size of a skill's files, before any file is read.
 // E-SKILL-S-40
 fn check_limits(files: &[(String, &FoundFile)], limits: &SkillLimits) -> Result<()> {
     let (found, max) = (files.len(), limits.max_files);

@@ -19,7 +19,7 @@ pub(super) struct Numbered<F> {
 
 /// A file or directory in a directory.
 pub(super) struct Child {
-    /// The normalized last segment of its URI. Children are sorted by it.
+    /// The last segment of the child's normalized URI. Children are sorted by this name.
     pub(super) name: String,
     pub(super) resource: Resource,
 }
@@ -32,7 +32,7 @@ struct File<F> {
 
 /// All published skills.
 pub(in crate::server) struct Snapshot<F> {
-    /// Sorted by their numbers.
+    /// The skills, sorted by their numbers.
     pub(super) skills: Vec<Numbered<F>>,
     /// The indexes in `skills`, by the normalized URIs of the `SKILL.md`.
     by_key: HashMap<String, usize>,
@@ -54,7 +54,7 @@ impl<F> Default for Snapshot<F> {
 }
 
 impl<F: Clone> Snapshot<F> {
-    /// Makes a snapshot of skills that fit together: see [`fit_together`].
+    /// Creates a snapshot of these skills. [`fit_together`] must have accepted each pair of them.
     pub(super) fn of(skills: Vec<Numbered<F>>) -> Self {
         let mut this = Self {
             by_key: (skills.iter().map(|it| key_of(it).to_owned()).zip(0..)).collect(),
@@ -86,15 +86,15 @@ impl<F: Clone> Snapshot<F> {
         self.files.insert(file.key.clone(), entry);
     }
 
-    /// Returns what a request to read the file with this URI needs. Any spelling of the URI is
-    /// found.
+    /// Returns the target of the file with this URI, in any spelling. Returns `None` if no skill
+    /// has the file.
     pub(super) fn file(&self, uri: &str) -> Option<F> {
         let file = self.files.get(&normalized_uri(uri).ok()?)?;
         Some(file.target.clone())
     }
 
-    /// Returns the digest and the size of the file with this normalized URI; `None` if there is no
-    /// such file, or if its bytes are made when it is read.
+    /// Returns the digest and the size of the file with the normalized URI `key`. Returns `None` if
+    /// there is no such file, or if a function of the host makes its bytes at each read.
     pub(super) fn identity(&self, key: &str) -> Option<Identity> {
         self.files.get(key)?.identity
     }
@@ -105,26 +105,29 @@ impl<F: Clone> Snapshot<F> {
         Some(self.skills[place].skill.entry.skill())
     }
 
-    /// Returns the children of the directory with this URI, in any spelling.
+    /// Returns the normalized URI of a directory, and its children. The argument is the directory's
+    /// URI in any spelling.
     pub(super) fn directory(&self, uri: &str) -> Option<(String, &[Child])> {
         let key = normalized_uri(uri).ok()?;
         let children = self.directories.get(&key)?;
         Some((key, children))
     }
 
-    /// Returns the number of a skill that is published.
+    /// Returns the number of a skill, or `None` if the skill is not published. `key` is the
+    /// normalized URI of its `SKILL.md`.
     pub(super) fn number(&self, key: &str) -> Option<u64> {
         Some(self.skills[*self.by_key.get(key)?].number)
     }
 
-    /// Returns the `SKILL.md` of the listed skills as resources, in order, by their normalized
-    /// URIs.
+    /// Returns the `SKILL.md` of each listed skill as a resource, with its normalized URI. The
+    /// skills are in the order of their numbers.
     pub(super) fn listed(&self) -> impl Iterator<Item = (&str, &Resource)> {
         let listed = self.skills.iter().filter(|it| it.skill.is_listed);
         listed.map(|it| (key_of(it), &self.files[key_of(it)].resource))
     }
 
-    /// Returns the keys of all files that differ from the files of `other`, or are not in `other`.
+    /// Returns the URIs of the files of this snapshot that `other` lacks, or that differ in
+    /// `other`.
     pub(super) fn files_unlike(&self, other: &Self) -> BTreeSet<String> {
         let differs = |(key, file): &(&String, &File<F>)| {
             let same = |other: &File<F>| {
@@ -148,8 +151,8 @@ fn base_of<F>(skill: &BuiltSkill<F>) -> &str {
     &key[..key.len() - SKILL_FILE.len()]
 }
 
-/// Checks that two skills can be published together: they are not the same skill, and if one is
-/// nested in the other one, the manifest of the outer skill has the files of the nested one.
+/// Checks that two skills can be published together. Their URIs must differ. If one skill is nested
+/// in the other one, the outer skill must have all files of the nested skill, with equal contents.
 // E-SKILL-S-37
 pub(super) fn fit_together<F>(one: &BuiltSkill<F>, other: &BuiltSkill<F>) -> Result<()> {
     let (one_base, other_base) = (base_of(one), base_of(other));
@@ -172,7 +175,7 @@ pub(super) fn fit_together<F>(one: &BuiltSkill<F>, other: &BuiltSkill<F>) -> Res
     Err(Error::new(ErrorKind::Invalid, text))
 }
 
-/// Returns the rule about nested skills that two skills break.
+/// Returns an error text if a file of `nested` is missing in `outer`, or has another content there.
 fn missing<F>(nested: &BuiltSkill<F>, outer: &BuiltSkill<F>) -> Option<String> {
     let have: HashMap<&str, Option<Identity>> =
         (outer.files.iter().map(|file| (&*file.key, file.identity))).collect();
@@ -186,7 +189,8 @@ fn missing<F>(nested: &BuiltSkill<F>, outer: &BuiltSkill<F>) -> Option<String> {
     ))
 }
 
-/// Returns the directories of all files, up to the first segments of their URIs.
+/// Returns the directories of these files with their children, by normalized URI. The directories
+/// above a skill are included, up to the first path segment of the URI.
 // E-SKILL-S-59, E-SKILL-S-61
 fn directories<'a>(files: impl Iterator<Item = &'a Resource>) -> HashMap<String, Vec<Child>> {
     let mut found: HashMap<String, BTreeMap<String, Resource>> = HashMap::new();
@@ -219,7 +223,7 @@ fn directories<'a>(files: impl Iterator<Item = &'a Resource>) -> HashMap<String,
     all.map(|(key, children)| (key, sorted(children))).collect()
 }
 
-/// Returns the length of a normalized URI before its first segment.
+/// Returns the length of the part of a normalized URI that precedes its first path segment.
 fn root_len(uri: &str) -> usize {
     let scheme = uri.find(':').map_or(0, |colon| colon + 1);
     let rest = &uri[scheme..];

@@ -1,9 +1,10 @@
 //! The store of a server's skills: their sources, and the snapshot that requests are answered from.
 //!
-//! The type parameter `F` is what a request to read a file needs. The store passes it on.
+//! The type parameter `F` is the target of a file, which serves requests to read the file. The
+//! store only returns targets and never uses them.
 //!
-//! **Locks:** sources → snapshot. No code of the host runs, and no file is read, while one of them
-//! is held.
+//! **Locks:** the lock of `sources` is taken before the lock of `snapshot`. While one of these
+//! locks is held, no code of the host runs, and no file is read.
 
 use std::sync::Arc;
 
@@ -51,26 +52,30 @@ impl<F> Default for Scanned<F> {
     }
 }
 
-/// The folders of a reload, and its number.
+/// A reload that has begun: the folders to scan, and the number of the scan.
 pub(super) struct Reload {
     pub(super) folders: Vec<SkillFolder>,
     scan: u64,
 }
 
-/// A change of the snapshot.
+/// The replacement of a snapshot by a new snapshot.
 pub(super) struct Swap<F> {
     pub(super) old: Arc<Snapshot<F>>,
     pub(super) new: Arc<Snapshot<F>>,
-    /// Texts for the log of the host.
+    /// The warnings about new and changed skills, for the log of the host.
     pub(super) warnings: Vec<String>,
 }
 
-/// The resources that a server has besides its skills. The store calls it with its lock held.
+/// The list of the server's resources. The store calls the functions of this trait while it holds
+/// the lock of its sources.
 pub(super) trait OtherResources<F> {
-    /// Whether the host has added a resource with this URI.
+    /// Returns whether the list has a resource with this URI. The list contains the resources that
+    /// the host has added, and the `SKILL.md` of each listed skill.
     fn has(&self, uri: &str) -> bool;
 
-    /// Lists the `SKILL.md` of the new snapshot instead of those of the old one.
+    /// Updates the list after a change from the snapshot `old` to the snapshot `new`. Removes the
+    /// `SKILL.md` files that only `old` lists, adds those that only `new` lists, and replaces those
+    /// that differ.
     fn list(&self, old: &Snapshot<F>, new: &Snapshot<F>);
 }
 
@@ -93,18 +98,19 @@ impl<F: Clone> Skills<F> {
         Arc::clone(&self.snapshot.lock())
     }
 
-    /// Returns what a request to read a file needs, in any spelling of the URI. Returns `None` if
-    /// no skill has the file.
+    /// Returns the target of the file with this URI, in any spelling. Returns `None` if no skill
+    /// has the file.
     pub(in crate::server) fn find(&self, uri: &str) -> Option<F> {
         self.snapshot().file(uri)
     }
 
-    /// Whether a file with this content is published.
+    /// Returns whether the file with the normalized URI `key` is published with this digest and
+    /// size.
     pub(super) fn publishes(&self, key: &str, identity: Identity) -> bool {
         self.snapshot().identity(key) == Some(identity)
     }
 
-    /// Returns the entries of folders that are not published.
+    /// Returns the skipped skills, and other skipped entries, of all folders.
     pub(super) fn skipped(&self) -> Vec<SkippedSkill> {
         let sources = self.sources.lock();
         let folders = sources.folders.iter();
@@ -113,7 +119,7 @@ impl<F: Clone> Skills<F> {
             .collect()
     }
 
-    /// Adds a folder and what a scan found in it.
+    /// Adds a folder, and publishes the skills that a scan found in it.
     pub(super) fn add_folder(
         &self,
         folder: SkillFolder,
@@ -130,7 +136,8 @@ impl<F: Clone> Skills<F> {
         self.assemble(&mut sources, others)
     }
 
-    /// Begins a reload: the caller scans the folders.
+    /// Begins a reload. The caller scans the returned folders, and then calls
+    /// [`end_reload`](Self::end_reload).
     pub(super) fn begin_reload(&self) -> Reload {
         let mut sources = self.sources.lock();
         sources.begun += 1;
@@ -141,8 +148,8 @@ impl<F: Clone> Skills<F> {
         }
     }
 
-    /// Publishes the skills that the scans of a reload found. The skills of a scan that began
-    /// earlier than the published one are discarded.
+    /// Publishes the skills that the scans of a reload found. The skills are discarded if a scan
+    /// that began later is published already.
     pub(super) fn end_reload(
         &self,
         reload: &Reload,
@@ -159,8 +166,8 @@ impl<F: Clone> Skills<F> {
         self.assemble(&mut sources, others)
     }
 
-    /// Publishes a skill that was made in code. With `replaces`, the skill replaces an earlier one
-    /// that was made in code.
+    /// Publishes a skill that was made in code. If such a skill with the same URI is published
+    /// already, `replaces` decides: the new skill replaces it, or the function fails.
     pub(super) fn publish(
         &self,
         skill: BuiltSkill<F>,
@@ -200,8 +207,8 @@ impl<F: Clone> Skills<F> {
         Some(swap)
     }
 
-    /// Makes the snapshot of all sources and publishes it. A skill of a folder that does not fit
-    /// together with the others is skipped.
+    /// Creates a snapshot of all sources, and publishes the snapshot. Skips a skill of a folder if
+    /// the skill can't be published together with the skills before it.
     fn assemble(&self, sources: &mut Sources<F>, others: &impl OtherResources<F>) -> Swap<F> {
         let old = self.snapshot();
         let mut accepted: Vec<Arc<BuiltSkill<F>>> = sources.made.clone();
@@ -240,13 +247,14 @@ impl<F: Clone> Skills<F> {
         Swap { old, new, warnings }
     }
 
-    /// Returns the smallest number that no skill has had.
+    /// Returns the number that the next new skill will get. All earlier skills have smaller
+    /// numbers.
     pub(super) fn next_number(&self) -> u64 {
         self.sources.lock().next_number
     }
 }
 
-/// Checks that the host has not added a resource with the URI of a file of a new skill.
+/// Checks that no resource of the host has the URI of a file of this skill.
 fn check_free<F: Clone>(
     skill: &BuiltSkill<F>,
     old: &Snapshot<F>,
@@ -266,7 +274,7 @@ fn check_free<F: Clone>(
     }
 }
 
-/// Returns warnings about skills that are not in the old snapshot.
+/// Returns the warnings about the skills that are new or have changed since the old snapshot.
 // E-SKILL-S-31
 fn warnings<F: Clone>(skills: &[Arc<BuiltSkill<F>>], old: &Snapshot<F>) -> Vec<String> {
     let is_new = |skill: &&Arc<BuiltSkill<F>>| {
@@ -289,7 +297,7 @@ fn warnings<F: Clone>(skills: &[Arc<BuiltSkill<F>>], old: &Snapshot<F>) -> Vec<S
 }
 
 impl<F: Clone> Swap<F> {
-    /// Returns the skills that differ.
+    /// Returns the skills that were added, changed or removed.
     pub(super) fn changes(&self) -> SkillChanges {
         let mut changes = SkillChanges::default();
         for skill in &self.new.skills {
@@ -308,7 +316,7 @@ impl<F: Clone> Swap<F> {
         changes
     }
 
-    /// Returns the URIs of the files that have changed or gone.
+    /// Returns the URIs of the files that were changed or removed.
     pub(super) fn changed_files(&self) -> Vec<String> {
         self.old.files_unlike(&self.new).into_iter().collect()
     }

@@ -64,7 +64,8 @@ struct Work {
     logs: Vec<(LoggingLevel, Arc<[u8]>)>,
     /// Marked subscribers, to which notifications must be written.
     ready: Vec<Arc<Subscriber>>,
-    /// Subscribers that had no room for a notification, by the time of the next attempt.
+    /// The subscribers that had no room for a notification. The key contains the time of the next
+    /// attempt.
     later: BTreeMap<(Instant, u64), Arc<Subscriber>>,
 }
 
@@ -298,7 +299,8 @@ struct Inner<W> {
     /// Whether there may be subscribers. If false, the thread ends when the inbox is empty, and an
     /// inbox without a thread accepts no entry.
     is_open: bool,
-    /// Whether the thread waits and the inbox has no change, so that the next change must wake it.
+    /// Whether the thread that empties the inbox is waiting, and the inbox has no change. If so,
+    /// the next change must wake the thread.
     waits: bool,
     has_urgent: bool,
 }
@@ -313,7 +315,8 @@ enum Urgency {
     Schedule,
 }
 
-/// The result of putting an entry into the inbox.
+/// The result of [`Inbox::put`]: whether the entry was queued, and whether the caller must start
+/// the thread that empties the inbox.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {

@@ -12,10 +12,10 @@
 //!                                          ╰ Parked ╯
 //! ```
 //!
-//! **Invariant:** a subscriber in `Due` has exactly one owner. The owner is either the fan-out,
-//! which has the subscriber in its inbox or its current pass, or the connection, which has it in
-//! its list. Only the owner writes to the subscriber, so the notifications of a topic stay in
-//! order.
+//! **Invariant:** a subscriber in `Due` has exactly one owner: the fan-out or the connection. The
+//! fan-out owns the subscribers in its inbox and in its current pass. The connection owns the
+//! subscribers in its queue. Only the owner writes to the subscriber, so the notifications of a
+//! topic stay in order.
 //!
 //! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
 //! is written, sent or dropped while this lock is held.
@@ -86,7 +86,7 @@ struct State {
     is_awaited: bool,
     /// Whether the subscriber is ending. Then no more notifications are added.
     is_ending: bool,
-    /// Whether the client has got a reader again since a thread last took a notification to
+    /// Whether the stream of the client has got a reader since a thread last took a notification to
     /// write.
     has_reader_come: bool,
 }
@@ -102,7 +102,8 @@ enum Phase {
     Idle,
     /// The subscriber has an owner, which has to send the pending notifications.
     Due,
-    /// The subscriber has no owner until the client has a reader again.
+    /// The stream of the client has no reader. No thread owns the subscriber until the stream has a
+    /// reader again.
     Parked,
 }
 
@@ -282,8 +283,8 @@ impl Subscriber {
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// Records that the client has a reader again. Returns whether the caller is now the owner of
-    /// the subscriber. An owner has to call [`dispatch`](Self::dispatch).
+    /// Records that the stream of the client has a reader again. Returns whether the caller is now
+    /// the owner of the subscriber. An owner has to call [`dispatch`](Self::dispatch).
     #[must_use]
     #[cfg(feature = "http-server")]
     pub(super) fn reader_came(&self) -> bool {
@@ -407,7 +408,7 @@ impl Subscriber {
     }
 
     /// Queues pending notifications on the connection, until the subscriber has no room or `bytes`
-    /// reaches `enough`. Returns whether no more notifications can be queued now.
+    /// reaches `enough`. Returns `false` if notifications are left that must be queued later.
     pub(super) fn queue(&self, fanout: &Fanout, bytes: &mut usize, enough: usize) -> bool {
         self.begin_writing();
         let is_done = loop {
@@ -578,8 +579,9 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// Puts an unsent notification back into the set. If the topic has changed again or was left,
-    /// returns the notification, and the caller must drop it after releasing the lock.
+    /// Puts an unsent notification back into the set. If the topic has changed again, or the
+    /// subscriber has left the topic, returns the notification. The caller must drop the
+    /// notification after releasing the lock.
     #[must_use]
     fn put_back(&mut self, item: Item) -> Option<Item> {
         match &item {

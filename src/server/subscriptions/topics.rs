@@ -1,5 +1,4 @@
-//! The index of topics. The index maps each subject that can change to the subscribers that are
-//! notified.
+//! The index of topics. When a subject changes, the index finds the subscribers that are notified.
 //!
 //! **Locks:** a publisher takes the index's lock only for one lookup. A topic's lock is never taken
 //! while the index's lock is held. So marking ten thousand members blocks no publisher.

@@ -68,7 +68,7 @@ impl TaskOptions {
     /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)), so that no client
     /// can use up all slots.
     ///
-    /// If there is no slot for its task, a call fails with a "busy" error. But since 2026-07-28, a
+    /// A call fails with a "busy" error if there is no slot for its task. But since 2026-07-28, a
     /// call of a tool that does not require tasks runs without a task instead.
     pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {
         self.max_tasks = max_tasks.get();

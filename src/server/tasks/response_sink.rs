@@ -24,7 +24,7 @@ struct TaskResponseSink {
 }
 
 impl Task {
-    /// Creates the response sink of the call that is this task.
+    /// Creates the response sink that stores the answer of the call in this task.
     pub(in crate::server) fn sink(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
         let task = Arc::clone(self);
         Arc::new(TaskResponseSink { task, peer })

@@ -10,7 +10,8 @@ use super::store::NewTask;
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport, Tool, method};
 
-/// The decision that a call becomes a task, made before its handler runs.
+/// The decision that a call becomes a task. It is made before the handler runs, or by the handler
+/// ([`Context::become_task`]).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct Start {
     /// The lifetime that the client requests for the task, in milliseconds.

@@ -54,7 +54,7 @@ pub(in crate::server) struct Tasks {
 
 /// The properties of a new task.
 pub(super) struct NewTask {
-    /// The client that owns the task in the limits of the server.
+    /// The client whose shares of the server's limits the task uses.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
     pub(super) revision: ProtocolVersion,
@@ -506,8 +506,8 @@ impl Tasks {
     }
 }
 
-/// Joins the thread that ends tasks at their deadline. When the server is dropped, its connections
-/// and the work of its tasks have already ended.
+/// Implements `Drop`: joins the thread that ends tasks at their deadline. When the server is
+/// dropped, its connections and the work of its tasks have already ended.
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.store.table.lock().closed = true;

@@ -56,7 +56,7 @@ pub(super) struct State {
     changed: SystemTime,
     /// The exchange in which the handler runs. `None` once the exchange has ended.
     work: Option<ExchangeHandle>,
-    /// The call of the task, while the call waits for input in the modern era.
+    /// The call that became the task, while this call waits for input in the modern era.
     asking: Option<Gathered>,
     /// The input requests that are not answered yet, by the key that the client sees.
     outstanding: BTreeMap<String, Question>,
@@ -321,8 +321,8 @@ impl Task {
         }
     }
 
-    /// Sends an input request of the legacy era on a request that waits for the task's result. If
-    /// no request waits, the input request is stored.
+    /// Sends an input request of the legacy era on a pending `tasks/result` request. If there is no
+    /// such request, stores the input request.
     pub(super) fn show(&self, question: &[u8]) {
         let mut state = self.state.lock();
         if state.stage.is_terminal() {

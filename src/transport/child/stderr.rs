@@ -1,5 +1,5 @@
-//! Captures the standard error of a child. A thread always drains it, so that the child can't block
-//! on a write. The last part is stored.
+//! Captures the standard error of a child. A thread always drains the pipe, so that the child can't
+//! block on a write. The last 64 KiB are stored.
 
 use std::fmt;
 use std::io;
@@ -23,10 +23,10 @@ const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
 /// The maximum length of a line, in bytes. The callback gets a longer line in pieces.
 const LINE_BYTES: usize = 64 << 10;
-/// If there is no memory to convert a whole line with invalid UTF-8, the callback gets the line in
-/// pieces of this size, in bytes.
+/// The size of the pieces, in bytes, in which the callback gets a line with invalid UTF-8 if there
+/// is no memory to convert the whole line.
 const PIECE_BYTES: usize = 1 << 10;
-/// If a child ends within this time after an answer, the answered request may be the cause.
+/// The time after an answer within which the answered request may be the cause of the child's end.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The maximum time that closing waits for a callback that does not return.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
@@ -156,9 +156,9 @@ impl StderrTail {
 
     /// Returns the lines of standard error since the last answer, cut to fit into an error.
     ///
-    /// If output arrives while an answer is read, its order relative to the answer is unknown. If
-    /// the child went on reading its input after the answer (`read_on`), the output counts as
-    /// earlier than the answer. If the child ended at once and read nothing, the quote begins at
+    /// If output arrives while an answer is read, its order relative to the answer is unknown. Such
+    /// output counts as earlier than the answer, except in one case: the child ended soon after the
+    /// answer, and did not go on reading its input (`read_on` is false). Then the quote begins at
     /// the answer before the last.
     pub(super) fn quote(&self, read_on: bool) -> Option<String> {
         let state = self.0.state.lock();
@@ -221,7 +221,8 @@ pub(super) struct Drainer {
 }
 
 impl Drainer {
-    /// Starts the thread. Also returns the child's end of the pipe.
+    /// Starts the thread that reads the child's standard error. Also returns the child's end of the
+    /// pipe.
     pub(super) fn start(
         tail: StderrTail,
         shown: StderrTail,
@@ -356,7 +357,7 @@ impl Splitter {
     }
 
     /// Passes the stored part of a line to the callback, and then the next piece of the line.
-    /// Called when there is no memory to join the two.
+    /// Called when there is no memory to join the two parts.
     #[cold]
     fn push_within(&mut self, piece: &[u8]) {
         self.flush();

@@ -125,7 +125,8 @@ pub(super) struct FaultyReceiver {
     count: u64,
     /// A delayed message, with the time of its delivery.
     held: Option<(Instant, Received)>,
-    /// Whether the connection is lost at the next receive, after a message was received.
+    /// Whether the next receive loses the connection, because the fault of the last message is
+    /// [`Fault::CloseAfter`].
     lost_next: bool,
 }
 
@@ -203,8 +204,8 @@ pub(super) struct FaultySender {
     inner: Box<dyn Sender>,
     line: Arc<FaultyLine>,
     count: u64,
-    /// The message that is being sent or delayed. Its fault is already chosen. There is at most
-    /// one.
+    /// The message that is being sent or delayed, after its fault was chosen. The queue has at most
+    /// one message.
     held: VecDeque<SessionMessage>,
     /// The time until which the message in `held` is delayed.
     due: Option<Instant>,

@@ -59,7 +59,7 @@ impl Faults {
         }
     }
 
-    /// Applies a fault to message `number` of a direction, counted from 1.
+    /// Adds a fault for message `number` of a direction, counted from 1.
     pub fn at(self, direction: Direction, number: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction && message.number == number;
@@ -67,8 +67,8 @@ impl Faults {
         })
     }
 
-    /// Applies a fault to message `number` of a direction, counted from 1, and to all later
-    /// messages of the direction.
+    /// Adds a fault for message `number` of a direction, counted from 1, and for all later messages
+    /// of the direction.
     pub fn since(self, direction: Direction, number: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction && message.number >= number;
@@ -76,8 +76,8 @@ impl Faults {
         })
     }
 
-    /// Applies a fault to every `interval`-th message of a direction. With 0 it applies to no
-    /// message.
+    /// Adds a fault for every `interval`-th message of a direction. With an `interval` of 0, the
+    /// fault applies to no message.
     pub fn every(self, direction: Direction, interval: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction

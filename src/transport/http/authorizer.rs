@@ -65,7 +65,8 @@ pub trait Authorizer: Send + Sync {
         0
     }
 
-    /// Called when the server accepted the credentials. Does nothing by default. Must not block.
+    /// Notifies the authorizer that the server accepted the credentials of a request. Does nothing
+    /// by default. Must not block.
     fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
         _ = (request, response);
     }
@@ -106,9 +107,9 @@ pub const MAX_ATTEMPTS: u32 = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthorizerDecision {
-    /// The request is sent again.
+    /// The refused request is sent again.
     Again,
-    /// The request fails.
+    /// The refused request fails.
     GiveUp,
 }
 

@@ -1,4 +1,4 @@
-//! The key of the client that a request is accounted to. Limits are shared by client.
+//! The key of the client that a request is accounted to. Limits are divided among clients.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::shares::Client;
 
-/// The key of the client that a request is accounted to. Limits are shared by client.
+/// The key of the client that a request is accounted to. Limits are divided among clients.
 ///
 /// An authenticated principal is one client. Without a principal, each network address is one
 /// client, and each session at an address is one too. Sessions at one address share the limits of

@@ -22,7 +22,7 @@ pub(crate) enum Item {
         name: Cow<'static, str>,
         data: Vec<u8>,
     },
-    /// The parser dropped the data of an event. The event was too long, or there was no memory for
+    /// An event whose data the parser dropped. The event was too long, or there was no memory for
     /// it.
     Dropped {
         /// The number of data bytes of the dropped event that the parser has counted. The actual
@@ -88,8 +88,8 @@ impl EventReader {
         }
     }
 
-    /// Sets the maximum length of the data of an event. It applies to the event that is being read
-    /// too.
+    /// Sets the maximum length of the data of an event. The new maximum also applies to the event
+    /// that is being read.
     pub(crate) fn set_max_bytes(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
     }

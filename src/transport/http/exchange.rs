@@ -208,7 +208,7 @@ pub trait Service: Send + Sync + fmt::Debug {
     }
 
     /// Returns the client that a request is accounted to. Shared resources, such as threads, are
-    /// divided by client. By default, returns `address`: the client at its network address, as
+    /// divided among clients. By default, returns `address`: the client at its network address, as
     /// trusted proxies report it.
     ///
     /// The method is called before each request is served, on the thread that read the request. The

@@ -27,8 +27,8 @@ const KEYWORD: &str = "x-mcp-header";
 /// UTF-8 text.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
 
-/// Encodes a text as the value of a header field. Returns a text that a field can contain
-/// unchanged. Encodes any other text in base64.
+/// Encodes a text as the value of a header field. A text that a field can contain is returned
+/// unchanged. Any other text is encoded in base64.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let plain = is_plain(text) && marked(text).is_none();
     if plain {
@@ -89,13 +89,13 @@ pub(crate) struct Mirrored {
 /// The value of a tool parameter in its header field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mirror {
-    /// The request has no field, because the parameter has no value.
+    /// No value: the parameter is absent or `null`, so the request has no header field for it.
     Absent,
-    /// The field contains this text, which is not yet encoded.
+    /// The text that the field contains, before the text is encoded.
     Text(String),
-    /// The field contains this integer.
+    /// The integer that the field contains.
     Integer(i64),
-    /// A header field can't contain the value of the tool's parameter. The text is the reason.
+    /// The reason why a header field can't contain the value of the tool's parameter.
     Impossible(&'static str),
 }
 

@@ -5,7 +5,7 @@
 //! ```text
 //! {"t":0,"dir":"out","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}
 //! {"t":3,"dir":"in","message":{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}}
-//! {"t":4,"dir":"in","text":"what is no JSON, as text"}
+//! {"t":4,"dir":"in","text":"a line that is not JSON"}
 //! {"t":9,"dir":"in","too_long":{"bytes":20000000,"id":2,"response":true}}
 //! ```
 //!

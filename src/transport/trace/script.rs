@@ -16,7 +16,8 @@ use crate::jsonrpc::{Message, RequestId};
 #[derive(Debug)]
 pub(super) struct Script {
     steps: Vec<Step>,
-    /// All steps before this index have been played.
+    /// The index of the step after the last returned message of the peer. All earlier steps have
+    /// been played.
     next: usize,
     /// The map from the recorded id of each request of this side to its current id. Contains only
     /// ids that differ.

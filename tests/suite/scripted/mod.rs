@@ -57,7 +57,7 @@ impl Wire {
 pub(crate) fn greeter() -> ServerBuilder {
     let schema = r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
     let tool = Tool::new("greet").input_schema(JsonSchema::parse(schema).unwrap());
-    Server::builder("greeter", "1.0").tool_with(tool, |args: Greeting, _: &Context| {
+    Server::builder("greeter", "1.0").tool_with_schema(tool, |args: Greeting, _: &Context| {
         format!("Hello, {}!", args.name)
     })
 }

@@ -27,9 +27,9 @@ const MAX_WAITING: usize = 256 << 10;
 
 /// Begins a response.
 ///
-/// head: status and header fields, valid until the callback returns. length: the length of the
-/// whole body in bytes; -1 for a streamed body of unknown length. Returns: MCPLINK_OK; any other
-/// status when the client has disconnected.
+/// head: status and header fields, valid until the callback returns.
+/// length: the length of the whole body in bytes; -1 for a streamed body of unknown length.
+/// Returns: MCPLINK_OK; any other status when the client has disconnected.
 pub type mcplink_http_begin_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -38,9 +38,11 @@ pub type mcplink_http_begin_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Sends a part of the body. Flush the part at once, because a client waits for it. bytes: valid
-/// until the callback returns. Returns: MCPLINK_OK; any other status when the client has
-/// disconnected.
+/// Sends some bytes of the body of a response. The callback should flush the bytes at once, because
+/// the client waits for them.
+///
+/// bytes, len: the bytes, valid until the callback returns.
+/// Returns: MCPLINK_OK; any other status when the client has disconnected.
 pub type mcplink_http_write_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -49,9 +51,11 @@ pub type mcplink_http_write_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Ends a response. The function is called exactly once. complete: true if the whole response was
-/// sent. If complete is false, abort the connection, so that the client notices that the response
-/// is incomplete.
+/// Ends a response. The function is called once for each exchange that was served, unless the
+/// exchange is freed before.
+///
+/// complete: true if the whole response was sent. If complete is false, abort the connection, so
+/// that the client notices that the response is incomplete.
 pub type mcplink_http_end_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
 
@@ -85,7 +89,7 @@ struct State {
     ended: bool,
     freed: bool,
     running: usize,
-    /// The number of bytes that wait until the host dispatches its pump.
+    /// The number of bytes of the response that wait until the host dispatches its pump.
     waiting: usize,
 }
 
@@ -166,8 +170,8 @@ impl Channel {
         }
     }
 
-    /// Begins the response as an event stream. The host requests this when the response has not
-    /// begun for a long time.
+    /// Begins the response as an event stream, at the request of the host, when the response has
+    /// not begun for a long time.
     pub(super) fn break_silence(&self) {
         let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {

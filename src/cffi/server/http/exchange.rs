@@ -230,7 +230,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 }
 
 /// Sets the local and the remote address of the request. The local address decides which values of
-/// the field Host are accepted.
+/// the header field Host are accepted.
 ///
 /// exchange: the exchange.
 /// local: address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
 }
 
 /// Begins the response as an event stream, so that proxies do not drop the idle connection. Call
-/// the function when the response has not begun after the time of
+/// the function when the response has not begun after the interval that was set with
 /// mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
 /// accept event streams, or the response has begun.
 ///

@@ -5,7 +5,7 @@ use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::text::{Text, mcplink_str_t, view_or_empty};
 use crate::transport::http::ResponseHead;
 
-/// The status and header fields of a response. The host itself adds the fields for length,
+/// The status and header fields of a response. The host itself adds the header fields for length,
 /// connection and date. The head is borrowed until the function that receives it returns.
 pub struct mcplink_http_head_t {
     status: u16,
@@ -90,7 +90,8 @@ pub unsafe extern "C" fn mcplink_http_head_value(
 }
 
 /// Returns the keep-alive interval of a streamed response. After this time without data the host
-/// should write mcplink_http_head_quiet_text, so that proxies do not drop the idle connection.
+/// should write the text that mcplink_http_head_quiet_text returns, so that proxies do not drop the
+/// idle connection.
 ///
 /// head: the head; for NULL the function returns 0.
 /// Returns: the interval in milliseconds; 0 if no keep-alive is needed. Threads: any. Since 0.1.

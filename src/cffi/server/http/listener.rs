@@ -76,8 +76,8 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     listener: *mut *mut mcplink_listener_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server and options of this library, text that ends in NUL,
-    // and places that can be written to.
+    // SAFETY: the header requires a server and options of this library, text that ends in NUL, and
+    // pointers that can be written to.
     unsafe {
         giving(listener, err, || {
             let server = enter(server, "server")?;
@@ -141,8 +141,8 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
-/// Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
-/// the server, and sessions end. A handler should not call this function, because the function
+/// Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
+/// of the server, and sessions end. A handler should not call this function, because the function
 /// would wait for the handler's own call. A handler can free the listener or stop the server
 /// instead.
 ///

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mcplink_server_http(
     http: *mut *mut mcplink_http_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server and options of this library and places that can be
+    // SAFETY: the header requires a server and options of this library and pointers that can be
     // written to.
     unsafe {
         giving(http, err, || {
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// exchange remains the caller's.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
-/// MCPLINK_E_STATE when the exchange was served before; the status of a setter of the exchange that
-/// failed; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+/// MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
+/// exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
 /// without a pump the handler runs on this thread, and the function blocks until the handler
 /// returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
     exchange: *mut mcplink_exchange_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires an endpoint and an exchange of this library and a place that
+    // SAFETY: the header requires an endpoint and an exchange of this library and a pointer that
     // can be written to.
     unsafe {
         ffi(err, || {

@@ -157,8 +157,8 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Returns the error for setting a second kind of authentication. One kind does not replace another
-/// silently.
+/// Returns the error of a setter when another kind of authentication is set already. So no setter
+/// silently replaces the other kind.
 fn both(other: &str) -> Failure {
     let text = format!(
         "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
@@ -213,9 +213,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     }
 }
 
-/// Adds an allowed host name. Requests whose field Host names no allowed host name are refused,
-/// which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name that the
-/// proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
+/// Adds an allowed host name. A request is refused if the host name in its header field Host is not
+/// allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name
+/// that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
 /// addresses, all host names.
 ///
 /// options: the options.
@@ -238,9 +238,9 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
 }
 
 /// Adds an allowed origin: a web site whose pages may call the server. By default only pages under
-/// the server's own host name may call the server. It must be an allowed host name
-/// (mcplink_http_options_add_host), an IP address or a name of this machine, because the owner of
-/// any other name could make the name resolve to the server (DNS rebinding).
+/// the server's own host name may call the server. The server's own host name must be an allowed
+/// host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
+/// owner of any other name could make the name resolve to the server (DNS rebinding).
 ///
 /// options: the options.
 /// origin: scheme and host name, and the port unless it is the default port, for example
@@ -263,14 +263,14 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
 }
 
 /// Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
-/// client from the field Forwarded (RFC 7239) or X-Forwarded-For of a trusted proxy. The client's
-/// address is the last address in the field that does not belong to a trusted proxy. If the field
-/// is invalid, the proxy counts as the client. Without trusted proxies all requests through a proxy
-/// share the limits of one client.
+/// client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy sends.
+/// The client's address is the last address in the field that does not belong to a trusted proxy.
+/// If the field is invalid, the proxy counts as the client. Without trusted proxies all requests
+/// through a proxy share the limits of one client.
 ///
 /// options: the options.
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then no proxy is added. Threads: one at a time. Since
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     }
 }
 
-/// Enables clients of revision 2024-11-05, and sets the two paths of their HTTP+SSE transport.
+/// Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are served.
 /// Default: these clients are not served.
 ///
 /// options: the options.
@@ -363,9 +363,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     }
 }
 
-/// Limits the stored events of each stream of a session. A client that reconnects receives the
-/// stored events. Beyond the limits, the oldest events are dropped. Default: 256 events and 1 MiB.
-/// See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+/// Sets the limits for the stored events of each stream of a session. A client that reconnects
+/// receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
+/// events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
 ///
 /// options: the options.
 /// events: the maximum number of events.
@@ -441,7 +441,7 @@ pub enum mcplink_http_limit {
     /// client with the fewest threads gets the next free thread.
     MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /// The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-    /// last request of the client with the most waiting requests is answered with status 503.
+    /// newest request of the client with the most waiting requests is answered with status 503.
     MCPLINK_HTTP_LIMIT_WAITING = 706,
     /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
     /// longer request head is answered with status 431 or 414.
@@ -477,13 +477,13 @@ pub enum mcplink_http_limit {
     /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
     /// After that the connection is closed.
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
-    /// The maximum share of connections, threads and sessions that one client may hold while other
-    /// clients request some too, in percent. Default: 50. While no other client requests any of
-    /// them, one client may hold all.
+    /// The maximum share, in percent, of connections, threads and sessions that one client may use
+    /// while other clients need them too. Default: 50. While no other client needs them, one client
+    /// may use all of them.
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
-    /// The size of the reserve of connections and threads beyond the limits, in percent of the
-    /// limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
-    /// With 0 there is no reserve.
+    /// The number of reserved connections and threads beyond the limits, in percent of the limits.
+    /// Only clients that use few connections and threads may use the reserved ones. Default: 12.
+    /// With 0, nothing is reserved.
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 }
 
@@ -550,7 +550,7 @@ impl mcplink_http_options_t {
 ///
 /// options: the options.
 /// which: one of enum mcplink_http_limit.
-/// bound: the limit.
+/// bound: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -601,8 +601,8 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     }
 }
 
-/// Removes the function of mcplink_http_options_on_authenticate. If no resource server is set, all
-/// clients are accepted.
+/// Removes the function that was set with mcplink_http_options_on_authenticate. If no resource
+/// server is set, all clients are then accepted without authentication.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
@@ -627,19 +627,20 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     }
 }
 
-/// Requires an access token for this server with each request, and informs clients where they can
-/// obtain a token. If a function of mcplink_http_options_on_authenticate is set, this call fails,
-/// because that function checks other credentials.
+/// Sets a resource server: each request must then have an access token for this server, and clients
+/// are informed where they can obtain a token. If a function was set with
+/// mcplink_http_options_on_authenticate, this call fails, because that function checks other
+/// credentials.
 ///
 /// Handlers read the principal with mcplink_request_principal, and check the scopes of the
 /// principal with mcplink_request_has_scope.
 ///
 /// options: the options.
-/// server: the description of the resource server, which is copied and remains the caller's. NULL
-/// is refused: see mcplink_http_options_clear_resource_server. If a setter of the description
-/// failed, this call fails with the status of that setter. Other faults are reported when a
-/// listener or endpoint is made with the options. In a build without JWTs, making a listener or
-/// endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+/// server: the description of the resource server. The description is copied, and remains the
+/// caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of the
+/// description failed, this call fails with the status of that setter. Other faults are reported
+/// when a listener or endpoint is made with the options. In a build without JWTs, making a listener
+/// or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
 /// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -658,8 +659,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     }
 }
 
-/// Removes the resource server of mcplink_http_options_set_resource_server. If no function of
-/// mcplink_http_options_on_authenticate is set, all clients are accepted.
+/// Removes the resource server that was set with mcplink_http_options_set_resource_server. If no
+/// function was set with mcplink_http_options_on_authenticate, all clients are then accepted
+/// without authentication.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at

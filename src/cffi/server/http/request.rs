@@ -26,7 +26,7 @@ use super::super::mcplink_server_t;
 use super::super::serving::Serving;
 
 /// An HTTP request that has to be authenticated. The request is borrowed until the callback that
-/// receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
+/// receives it returns. After that, a function that changes the request fails with MCPLINK_E_STATE.
 pub struct mcplink_http_request_t {
     method: Text,
     target: Text,
@@ -209,8 +209,8 @@ impl mcplink_http_request_t {
 }
 
 impl Decision {
-    /// Fails in a callback that authenticates requests. There the library would ignore the audience
-    /// and the key, which it checks only for verified tokens.
+    /// Fails unless the callback verifies tokens. In a callback that authenticates requests, the
+    /// library would ignore the audience and the key of a token.
     fn need_token(&self) -> Result<(), Error> {
         if self.is_of_token {
             return Ok(());
@@ -220,7 +220,7 @@ impl Decision {
     }
 
     /// Returns the principal if the host admitted the request; otherwise returns the refusal. If
-    /// the host neither admitted nor refused the request, the refusal is that of `unknown`.
+    /// the host neither admitted nor refused the request, `unknown` makes the refusal.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
         let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
         let mut principal = Principal::new(name);
@@ -259,8 +259,8 @@ unsafe fn set(
     plain(|| request.attempt(setter, change))
 }
 
-/// Returns the bearer token of a request. Returns `None` unless the request has exactly one field
-/// Authorization and the field contains a token.
+/// Returns the bearer token of a request. Returns `None` unless the request has exactly one header
+/// field Authorization and this field contains a token.
 fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     let mut fields = request.values("Authorization");
     let (field, None) = (fields.next()?, fields.next()) else {
@@ -345,7 +345,8 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
     )
 }
 
-/// Returns the access token of an HTTP request: the text after Bearer in its field Authorization.
+/// Returns the access token of an HTTP request: the text after Bearer in its header field
+/// Authorization.
 ///
 /// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty without a token. Never pass the token
@@ -439,12 +440,12 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 }
 
 /// Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
-/// server in its audience is refused. If the host checks the audience in another way, the host adds
-/// the server's own URL.
+/// server in its audience is refused. A host that checks the audience itself adds the server's own
+/// URL.
 ///
 /// request: the request.
 /// audience: the audience, as in the token (aud).
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
 /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -471,7 +472,7 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
 /// request: the request.
 /// thumbprint: the thumbprint of the key, as the token or the authorization server contains it
 /// (cnf.jkt; RFC 7638).
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
 /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -562,8 +563,8 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
 /// Refuses an unauthenticated request with status 401 and a challenge.
 ///
 /// request: the request.
-/// challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
-/// "Bearer".
+/// challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
+/// example "Bearer".
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -19,14 +19,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::server::StateKey;
 use crate::server::http::ResourceServer;
 
-/// A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
-/// server. One thread at a time may use the description. HTTP options copy the description.
+/// The description of an OAuth resource server: a server over HTTP that requires access tokens,
+/// which an authorization server issues. One thread at a time may use the description. HTTP options
+/// store a copy of the description: see mcplink_http_options_set_resource_server.
 ///
-/// Each request must have a token in its field Authorization. The token must be valid, issued for
-/// this server, and not expired. Other requests are answered with status 401 and a challenge that
-/// says where to obtain tokens. A request that lacks a scope is answered with 403 and the required
-/// scopes. The challenge refers to the metadata of the server. Clients can fetch the metadata
-/// without a token.
+/// Each request must have a token in its header field Authorization. The token must be valid,
+/// issued for this server, and not expired. Other requests are answered with status 401 and a
+/// challenge that says where to obtain tokens. A request whose token lacks a required scope is
+/// answered with status 403 and the required scopes. The challenge contains the URL of the server's
+/// metadata, which clients can fetch without a token.
 #[derive(Clone)]
 pub struct mcplink_resource_server_t {
     resource: String,
@@ -86,8 +87,8 @@ impl Settings for mcplink_resource_server_t {
 }
 
 impl mcplink_resource_server_t {
-    /// Fails if another way to verify tokens is set already, so that no setter silently replaces
-    /// that way. `fits` returns whether the current way may be replaced.
+    /// Fails if another verification of tokens is set already, so that no setter silently replaces
+    /// the current verification. `fits` returns whether the current verification may be replaced.
     fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
         if fits(&self.check) {
             return Ok(());
@@ -241,14 +242,15 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 
 /// Makes the description of a resource server. By default the access tokens are JWTs. The
 /// authorization server signs them with the keys that its metadata names. Signature, issuer and
-/// times are verified. The principal is the claim sub; the scopes are those of the claim scope or
-/// scp.
+/// times are verified. The claim sub names the principal, and the claim scope or scp contains the
+/// granted scopes.
 ///
 /// resource: the URL that clients use, for example "https://files.example/mcp", not the address at
 /// which the process listens.
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
 /// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
-/// With a "/" at the end, an identifier names another issuer.
+/// An identifier with a "/" at the end and the same identifier without the "/" name two different
+/// issuers.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
 /// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
 /// listener or endpoint is made with the description. Threads: any. Since 0.1.
@@ -333,7 +335,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
 ///
 /// server: the description.
 /// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
-/// NUL. The key set replaces a URL of mcplink_resource_server_set_keys_url.
+/// NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -354,8 +356,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
     }
 }
 
-/// Fetches the issuer's metadata and keys through a proxy. Default: no proxy, regardless of the
-/// environment.
+/// Sets the proxy through which the issuer's metadata and keys are fetched. Default: no proxy,
+/// regardless of the environment.
 ///
 /// server: the description.
 /// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
@@ -403,8 +405,9 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
 /// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
 /// and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
 /// no valid certificate, making a listener or endpoint with the description fails with
-/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), it fails with
-/// MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
+/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
+/// fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
+/// mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -533,7 +536,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     }
 }
 
-/// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes of
+/// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
 /// mcplink_server_require_scopes are required.
 ///
 /// server: the description.
@@ -703,9 +706,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     }
 }
 
-/// Requires a nonce of this server in each DPoP proof, so that proofs can't be made in advance. A
-/// client without a nonce is refused, gets a nonce with the refusal, and retries. Default: no nonce
-/// is required.
+/// Sets the keys for nonces. Each DPoP proof must then contain a nonce of this server, so that
+/// proofs can't be made in advance. A client without a nonce is refused, gets a nonce with the
+/// refusal, and retries. Default: no nonce is required.
 ///
 /// server: the description.
 /// keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The first

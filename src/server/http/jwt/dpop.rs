@@ -88,8 +88,8 @@ impl Dpop {
         }
     }
 
-    /// Refuses tokens that are not bound to a key. The metadata and the challenges tell clients
-    /// that a key is required.
+    /// Sets that tokens that are not bound to a key are refused. The metadata and the challenges
+    /// then tell clients that a key is required.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
@@ -118,7 +118,8 @@ impl Dpop {
         self
     }
 
-    /// Requires a nonce of this server in each proof, so that no proof can be made in advance.
+    /// Sets that each proof must contain a nonce of this server, so that no proof can be made in
+    /// advance.
     ///
     /// If a proof has no valid nonce, the request is refused with a new nonce (`use_dpop_nonce`),
     /// and the client retries. A nonce is valid for `life`, but at least for a second. The first
@@ -139,8 +140,8 @@ impl Dpop {
         Ok(self)
     }
 
-    /// Checks that a proof was not used before, and remembers the proof. If the proof was used or
-    /// may have been used, returns the reason for the client.
+    /// Checks that a proof was not used before, and remembers the proof. If the proof was or may
+    /// have been used, returns an error text for the client.
     fn check_replay(&self, client: &Client, proof: &Proof, now: f64) -> Result<(), &'static str> {
         if self.max_proofs == 0 {
             return Ok(());

@@ -58,7 +58,7 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// Returns the thumbprint of a key that [`Key::of`] supports (RFC 7638).
+    /// Returns the thumbprint of the key (RFC 7638). Returns `None` for an unsupported kind of key.
     pub(super) fn thumbprint(&self) -> Option<String> {
         let text = |value: &Option<String>| value.clone();
         let members = match &*self.kty {

@@ -2,8 +2,8 @@
 //!
 //! **Threads.** One thread at a time fetches keys, without holding the lock. A request whose key is
 //! known continues during the fetch. Other requests wait for the end of the fetch. When the fetch
-//! has taken [`PATIENCE`], they are refused with "try again later". So neither made-up tokens nor a
-//! slow issuer can block all threads.
+//! has taken [`PATIENCE`], these requests are refused with "try again later". So neither made-up
+//! tokens nor a slow issuer can block all threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 
-/// If a thread fetches keys, requests on other threads wait until the fetch ends, or has taken this
-/// time.
+/// The maximum time that a request waits for a key fetch of another thread, counted from the start
+/// of the fetch.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The maximum age of keys when no newer keys can be fetched. Older keys are not used, because the
 /// issuer may have revoked a key since the last fetch.
@@ -27,7 +27,7 @@ pub(super) struct Keys {
     source: Source,
     pub(super) way: Way,
     pub(super) max_age: Duration,
-    /// The minimum time between two fetches.
+    /// The minimum time between two fetches of the issuer's keys.
     pub(super) min_interval: Duration,
     state: Mutex<State>,
     fetched: Condvar,
@@ -153,8 +153,8 @@ impl State {
             }
     }
 
-    /// Returns whether the key set may contain a key with an unknown id, because one of its keys
-    /// has no id. Returns `false` if the set is too old.
+    /// Returns whether a key of the cached key set has no id, so that it may be the key of any
+    /// token. Returns `false` if the key set is too old.
     fn may_know(&self) -> bool {
         !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
     }

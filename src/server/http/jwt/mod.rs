@@ -44,8 +44,8 @@ const MAX_TOKEN: usize = 16 << 10;
 ///
 /// Issuers are compared exactly. RFC 9068, section 4, requires this for `iss`, and RFC 8414,
 /// section 3.3, requires it for the issuer in metadata. So `https://login.example` and
-/// `https://login.example/` are two issuers. Use the issuer in the tokens of your authorization
-/// server.
+/// `https://login.example/` are two issuers. Pass the issuer exactly as your authorization server
+/// writes it in its tokens.
 ///
 /// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of the key,
 /// and only if the server accepts bound tokens
@@ -161,9 +161,9 @@ impl JwtVerifier {
         }
     }
 
-    /// Fetches metadata and keys through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`,
-    /// `socks5://` or `socks5h://` with host and port. By default no proxy is used, even if the
-    /// environment names proxies.
+    /// Sets the proxy through which metadata and keys are fetched: `http://`, `https://`,
+    /// `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and port. By default no
+    /// proxy is used, even if the environment names proxies.
     ///
     /// # Errors
     ///
@@ -177,18 +177,19 @@ impl JwtVerifier {
         Ok(self)
     }
 
-    /// Fetches metadata and keys through the proxies of the environment.
+    /// Sets that metadata and keys are fetched through the proxies that environment variables name.
     ///
-    /// These are `HTTPS_PROXY` for `https` URLs, `HTTP_PROXY` for `http` URLs and `ALL_PROXY` for
-    /// both, except for the hosts in `NO_PROXY`. If a proxy URL can't be parsed, the fetch fails.
+    /// The variables are `HTTPS_PROXY` for `https` URLs, `HTTP_PROXY` for `http` URLs and
+    /// `ALL_PROXY` for both, except for the hosts in `NO_PROXY`. If a proxy URL can't be parsed,
+    /// the fetch fails.
     pub fn proxy_from_environment(mut self) -> Self {
         self.keys.way.proxy = Proxies::Environment;
         self
     }
 
-    /// Trusts only these certificate authorities for the issuer, instead of Mozilla's list.
-    /// Repeated calls add authorities. `pem` is PEM text with one or more certificates; other PEM
-    /// items are ignored.
+    /// Sets the certificate authorities that are trusted for connections to the issuer. They
+    /// replace Mozilla's list. Repeated calls add authorities. `pem` is PEM text with one or more
+    /// certificates; other PEM items are ignored.
     ///
     /// # Errors
     ///
@@ -357,7 +358,8 @@ impl TokenVerifier for JwtVerifier {
     }
 }
 
-/// With an `Arc`, several servers can share one verifier and its cache.
+/// Implements [`TokenVerifier`] for an `Arc`, so that several servers can share one verifier and
+/// its cache.
 impl TokenVerifier for Arc<JwtVerifier> {
     fn verify(&self, token: &str) -> Result<Grant, Denied> {
         (**self).verify(token)

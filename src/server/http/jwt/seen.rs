@@ -36,7 +36,8 @@ struct Noted {
     order: u64,
 }
 
-/// The number of low bits of [`Noted::order`] in which the proofs of one second are counted.
+/// The number of low bits of [`Noted::order`], which contain [`Seen::count`]. The higher bits
+/// contain the time at which the proof was made.
 const COUNT_BITS: u32 = 28;
 
 /// The reason why a DPoP proof is refused.

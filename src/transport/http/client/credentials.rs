@@ -14,8 +14,8 @@ use crate::transport::http::authorizer::{
 };
 
 impl ClientTransport {
-    /// Calls `with` with the authorizer and a description of the request. Returns `None`, without a
-    /// call, if the client has no authorizer.
+    /// Calls the function `with`, and passes the authorizer and a description of the request. If
+    /// the client has no authorizer, returns `None` without a call.
     fn shown_to_authorizer<R>(
         &self,
         ask: &Ask<'_>,

@@ -127,7 +127,7 @@ impl HttpConnection {
     }
 }
 
-/// Reads the body of the server's response.
+/// Implements [`io::Read`] for the body of the server's response.
 impl io::Read for HttpConnection {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.read_body(into).map_err(|error| match error {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  transport    the transport: header fields of a request, meaning of the answer
-//!  stream       event streams: of a call, of no call, and the one of 2024-11-05
+//!  stream       event streams: of one call, for messages of no call, and of HTTP+SSE
 //!  location     URLs that a server sends, and their origin
 //!  proxies      the proxy of a request
 //!  cookies      the cookies of the server
@@ -19,8 +19,8 @@
 //!  deadlines    the deadline thread, which ends exchanges in time
 //! ```
 //!
-//! **Threads.** The deadline thread runs from the first call with a deadline on. Each stream of
-//! messages that belong to no call has a thread. Closing the transport ends these threads.
+//! **Threads.** The first call with a deadline starts the deadline thread. Each stream of messages
+//! that belong to no call has a thread. Closing the transport ends these threads.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
@@ -153,8 +153,8 @@ impl Http {
         })
     }
 
-    /// Sends a header field with every request. Errors, log lines and debug output do not show the
-    /// value.
+    /// Adds a header field that is sent with every request. Errors, log lines and debug output do
+    /// not show the value.
     ///
     /// Connecting fails with [`ErrorKind::Invalid`] for a name or value that HTTP does not allow,
     /// and for a field that only the library may set.
@@ -182,14 +182,15 @@ impl Http {
         }
     }
 
-    /// Sends a bearer token with every request, in the field `Authorization: Bearer …` (RFC 6750).
+    /// Sets a bearer token that is sent with every request, in the field `Authorization: Bearer …`
+    /// (RFC 6750).
     pub fn bearer(self, token: impl Into<String>) -> Self {
         let token = token.into();
         self.bearer_with(move || Ok(token.clone()))
     }
 
-    /// Sends a bearer token with every request. `token` is called for each request and returns the
-    /// token.
+    /// Sets a function that returns the bearer token of each request. The function is called for
+    /// each request.
     ///
     /// `token` runs on the thread that sends the request, and should not wait for the server. If
     /// `token` fails, the request is not sent and fails with the same error.
@@ -205,8 +206,9 @@ impl Http {
         self
     }
 
-    /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
-    /// with host and port. By default no proxy is used, and the environment is ignored.
+    /// Sets the URL of the proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or
+    /// `socks5h://` with host and port. By default no proxy is used, and the environment is
+    /// ignored.
     ///
     /// With `socks4` and `socks5`, this library resolves the server's name. With the other schemes,
     /// the proxy resolves the name. Connecting fails with [`ErrorKind::Invalid`] if the URL can't
@@ -221,7 +223,8 @@ impl Http {
         }
     }
 
-    /// Uses the proxy that the environment variables set for the server's URL, if they set a proxy.
+    /// Sets that requests use the proxy that the environment variables name for the server's URL,
+    /// if they name one.
     ///
     /// `HTTP_PROXY` is for `http`, `HTTPS_PROXY` for `https`, and `ALL_PROXY` for both. `NO_PROXY`
     /// lists hosts, domains and networks (`10.0.0.0/8`) that are reached directly, or `*` for all.
@@ -247,7 +250,7 @@ impl Http {
         }
     }
 
-    /// Sends a client certificate to servers that request one.
+    /// Sets the client certificate for servers that request one.
     ///
     /// `chain` is PEM text: the certificate, then the certificates that lead to an authority that
     /// the server knows. `key` is the certificate's private key as PEM text, unencrypted (PKCS #8,

@@ -27,7 +27,7 @@ impl Proxies {
     ///
     /// # Errors
     ///
-    /// The name of the environment variable that contains an invalid URL, as a text for an error.
+    /// A text for an error: the name of the environment variable whose URL is invalid.
     pub(crate) fn of(&self, uri: &Uri) -> Result<Option<Proxy>, String> {
         match self {
             Self::None => Ok(None),

@@ -196,7 +196,7 @@ impl ClientTransport {
                 Error::new(ErrorKind::Io, text)
             }
             ureq::Error::Protocol(error) => {
-                let text = format!("what '{peer}' answers is no HTTP: {error}");
+                let text = format!("the answer of '{peer}' is not HTTP: {error}");
                 Error::new(ErrorKind::Protocol, text).sent(true)
             }
             ureq::Error::LargeResponseHeader(_, max) => {

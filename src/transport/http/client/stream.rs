@@ -104,7 +104,7 @@ impl Refusal {
 /// The reason why reading a stream has ended.
 enum End {
     Enough,
-    /// The server ended the stream, or the stream failed with this error.
+    /// The stream has ended: the server ended the stream, or the stream failed with this error.
     Over(Option<Error>),
 }
 

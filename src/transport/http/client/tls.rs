@@ -99,7 +99,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 
 /// A connection failure that TLS caused.
 pub(super) enum Fault {
-    /// The client could not make a connection that it trusts. The text is the reason.
+    /// The client could not make a trusted TLS connection. The text is the reason.
     NoneSuch(String),
     /// The server refused the client's certificate, or requires a certificate and the client has
     /// none. With TLS 1.3 the server refuses after the handshake, but before it reads a request.
@@ -129,7 +129,7 @@ pub(super) fn fault(error: &io::Error) -> Option<Fault> {
     }
     Some(match of_tls(error)? {
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Fault::NoneSuch(
-            "what it answers is no TLS: servers without it are at http://".to_owned(),
+            "its answer is not TLS: use http:// for a server without TLS".to_owned(),
         ),
         rustls::Error::AlertReceived(
             Alert::CertificateRequired
@@ -141,7 +141,7 @@ pub(super) fn fault(error: &io::Error) -> Option<Fault> {
             | Alert::UnknownCA
             | Alert::AccessDenied,
         ) => Fault::Refused(format!(
-            "it wants a certificate of ours, or another one (Http::client_certificate): {error}"
+            "it requires a client certificate, or refuses ours (Http::client_certificate): {error}"
         )),
         error => Fault::NoneSuch(error.to_string()),
     })

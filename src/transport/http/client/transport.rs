@@ -84,7 +84,7 @@ fn value_of(text: &str) -> Result<HeaderValue> {
 }
 
 fn add_field(fields: &mut HeaderMap, name: &str, value: HeaderValue) -> Result<()> {
-    // The fields of every request are not parsed each time.
+    // The names of the usual fields are not parsed for each request.
     let known = [&VERSION, &METHOD, &NAME];
     let name = match known.into_iter().find(|known| *known == name) {
         Some(known) => known.clone(),

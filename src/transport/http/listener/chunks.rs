@@ -33,11 +33,11 @@ enum Place {
 
 /// The result of one decoding step.
 enum Step {
-    /// The step has used this many bytes.
+    /// The number of bytes that the step has used.
     Used(usize),
     /// The step needs more input.
     More,
-    /// The body has ended after this many bytes.
+    /// The number of bytes that the step has used, after which the body has ended.
     Last(usize),
 }
 

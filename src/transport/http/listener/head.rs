@@ -1,10 +1,11 @@
 //! The head of a request: finds its end, parses it, and validates it.
 //!
-//! A head that two servers could understand differently is refused, against request smuggling (RFC
-//! 9112, sections 3.2, 5 and 6). These heads are refused:
+//! A head that two servers could understand differently is refused, to prevent request smuggling
+//! (RFC 9112, sections 3.2, 5 and 6). These heads are refused:
 //!
 //! - a head with line ends without CR, with white space before a colon, or with folded lines;
-//! - a head with a repeated or malformed `Content-Length`, or with one beside a transfer coding;
+//! - a head with a repeated or malformed `Content-Length`, or with both `Content-Length` and a
+//!   transfer coding;
 //! - a head with a missing or repeated `Host`.
 
 use std::borrow::Cow;
@@ -240,7 +241,7 @@ impl Head {
     }
 }
 
-/// The values of the fields that define the end of the request, and of the `Host` field.
+/// The parsed fields `Host`, `Content-Length` and `Transfer-Encoding` of a request head.
 #[derive(Debug, Default)]
 struct Known {
     /// The index of the `Host` field among the header fields. `None` if there is no such field.

@@ -43,8 +43,8 @@ pub struct HttpLimits {
     ///
     /// The reserve applies to connections, threads and bytes of unfinished bodies. Unless the
     /// setting is 0, the reserve has at least two threads, and space for two bodies. A client may
-    /// use the reserve only while it holds no more than is still free. Even then it may hold at
-    /// most its share ([`part_percent`](Self::part_percent)).
+    /// use the reserve only as long as it holds no more of the resource than is free. Even then it
+    /// may hold at most its share ([`part_percent`](Self::part_percent)).
     pub reserve_percent: usize,
     /// The reverse proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` fields are trusted. By
     /// default no proxy is trusted: then all clients behind a proxy count as one client.
@@ -194,8 +194,9 @@ pub struct HttpStats {
     pub workers: usize,
     /// The number of connections accepted so far.
     pub accepted: u64,
-    /// The number of refused connections and requests so far. A malformed request is refused, and
-    /// so is one that exceeds a limit.
+    /// The number of refused connections and requests so far. A connection is refused at a limit. A
+    /// request is refused if it is malformed or too slow, or at a limit. Connections that were
+    /// reset because of [`max_unsent_bytes`](HttpLimits::max_unsent_bytes) count too.
     pub refused: u64,
     /// The number of connections that were closed so far to make space for other connections. Only
     /// connections without a request in flight are closed.

@@ -23,8 +23,8 @@ use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// The period of the poller's checks. If a request is in flight for longer, the poller watches its
-/// client.
+/// The period at which the poller checks connections. If a request is in flight for longer than
+/// this period, the poller watches the client of the request.
 const TICK: Duration = Duration::from_millis(100);
 /// The maximum wait for events while a closing listener waits for its last requests.
 const CLOSING_TICK: Duration = Duration::from_millis(5);
@@ -54,8 +54,8 @@ pub(super) struct Loop {
     timers: BTreeSet<(Instant, usize)>,
     /// The time when accepting connections resumes, if it is paused.
     paused_until: Option<Instant>,
-    /// The time of the next check of the workers' ready sets. It has no effect while the sets are
-    /// not checked.
+    /// The time of the next check of the workers' ready sets. The value is used only while the
+    /// poller checks the sets periodically.
     next_watch: Instant,
     /// The number of consecutive checks of the ready sets in which no set was stealable.
     calm: u32,

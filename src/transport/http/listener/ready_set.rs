@@ -9,8 +9,8 @@
 //!
 //! - If the handler takes longer than one tick, the poller moves all connections of the set to
 //!   other workers.
-//! - If the handler has not taken a tick yet, but connections of the set are ready and a CPU is
-//!   idle, the poller moves half of the ready connections.
+//! - If the worker has served some requests in a tick, but fewer than [`QUICK`], the poller moves
+//!   half of the ready connections. It does so only if several are ready and a CPU is idle.
 //!
 //! While requests are quick, the workers leave one CPU free, if the machine has more than one. The
 //! clients, the poller, and the system's network code use that CPU. Otherwise a worker would share
@@ -47,7 +47,7 @@ const SWEEP: Duration = Duration::from_millis(50);
 /// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
 /// two periods, the poller takes the other connections of its set.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// Requests count as quick if a worker serves at least this many of them in a tick.
+/// The minimum number of requests that a worker serves in a tick while requests count as quick.
 const QUICK: u32 = 8;
 /// The number of consecutive ticks without a stealable set after which the poller stops its checks.
 /// Until then, a worker that makes its set stealable does not have to wake the poller.
@@ -252,9 +252,9 @@ impl ReadySets {
         self.slow_for.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether one more worker may wait for a single connection. `alone` is the number of workers
-    /// that already do so. While requests are quick, no worker may do so if the ready set of
-    /// another worker contains connections. In this case the connection can join that set.
+    /// Whether one more worker may block in a read of a single connection. `alone` is the number of
+    /// workers that already do so. While requests are quick, returns false if a ready set of any
+    /// worker contains connections, because the connection can join that set.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
         let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
@@ -291,8 +291,9 @@ impl ReadySets {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
-    /// Makes a ready set stealable while its worker is busy with a request. The worker ends that
-    /// with [`ReadySet::come_back`]. Returns whether the caller has to wake the poller.
+    /// Makes a ready set stealable while its worker is busy with a request. The set stays stealable
+    /// until the worker calls [`ReadySet::come_back`]. Returns whether the caller has to wake the
+    /// poller.
     pub(super) fn make_stealable(&self, round: &ReadySet) -> bool {
         round.make_stealable() && !self.is_watched.swap(true, Ordering::SeqCst)
     }

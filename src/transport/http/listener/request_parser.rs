@@ -51,8 +51,8 @@ pub(super) struct RequestParser {
 pub(super) type Unfinished = Mutex<Shares<()>>;
 
 /// Creates the memory budget for unfinished bodies. It has space for a body of the maximum size for
-/// each worker, and a reserve for clients that hold little. One client takes at most half of the
-/// reserve, or one whole body if that is more.
+/// each worker, and a reserve for clients that hold little. A client that uses the reserve may hold
+/// at most its share (`part_percent`), or one body of the maximum size if that is more.
 pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
     let body = limits.max_body_bytes;
     let max = limits.max_workers.saturating_mul(body);
@@ -86,7 +86,7 @@ pub(super) struct Body {
     held: Option<Held>,
 }
 
-/// The result of parsing: what the parser needs next.
+/// The result of a parsing step: whether the request is complete, or what the parser waits for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParseStep {
     /// The request is complete and can be served.

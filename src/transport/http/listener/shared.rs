@@ -153,8 +153,8 @@ impl Shared {
         }
     }
 
-    /// Reserves the right to block in a read of a single connection. Returns whether the caller has
-    /// the right now. If so, the caller must release the right with
+    /// Tries to reserve the right to block in a read of a single connection. Returns true if the
+    /// caller has got the right. The caller must then release the right with
     /// [`no_longer_alone`](Self::no_longer_alone).
     pub(super) fn may_be_alone(&self) -> bool {
         let alone = self.alone.fetch_add(1, Ordering::Relaxed);

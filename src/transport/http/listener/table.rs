@@ -59,7 +59,8 @@ struct Entry {
 
 impl Table {
     /// Creates a table for `max` connections, and for `reserve` more connections of clients that
-    /// have few. `part` is the maximum number of connections of one client while others need some.
+    /// have few connections. `part` is the maximum number of connections of one client while other
+    /// clients need connections.
     pub(super) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::new(State {

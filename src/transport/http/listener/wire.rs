@@ -53,7 +53,7 @@ pub(super) fn head(head: &ResponseHead, length: Length, after: After) -> Result<
         while_quiet: _,
     } = head;
     if !(200..=599).contains(status) {
-        let text = format!("status {status} is not that of a response: use 200 to 599");
+        let text = format!("status {status} is not the status of a response: use 200 to 599");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     let mut text = Vec::with_capacity(256);

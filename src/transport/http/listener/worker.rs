@@ -27,8 +27,8 @@ use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
 
 thread_local! {
-    /// The listener whose worker the current thread is. The value is an address that is only
-    /// compared. 0 means no listener.
+    /// The address of the listener that the current thread works for; 0 if the thread is not a
+    /// worker. The address is only compared.
     static OF: Cell<usize> = const { Cell::new(0) };
 }
 

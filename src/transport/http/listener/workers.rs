@@ -66,7 +66,7 @@ pub(super) struct Workers<J> {
     ready: AtomicUsize,
     /// The number of permits in use. The number is a hint that may be outdated.
     held: AtomicUsize,
-    /// Notified when a worker has ended.
+    /// The condition variable that is notified when a worker has ended.
     fewer: Condvar,
     sizes: Sizes,
 }
@@ -183,8 +183,8 @@ impl<J> State<J> {
     }
 
     /// Returns the client whose newest waiting request is displaced by a new request of the client
-    /// `key`. The returned client, or its group, has more waiting requests than `key`. Returns
-    /// `None` if no client has more.
+    /// `key`. The returned client, or its group, has at least two more waiting requests than `key`.
+    /// Returns `None` if no client has so many.
     fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
         let mut groups: HashMap<&Client, usize> = HashMap::new();
         for (other, queued) in self.waiting.clients() {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use libc::c_int;
 
-/// Converts `-1` to the error in `errno`.
+/// Checks the result of a system call: returns the error in `errno` if the result is `-1`.
 pub(super) fn check(result: c_int) -> io::Result<c_int> {
     if result == -1 {
         Err(io::Error::last_os_error())
@@ -171,8 +171,8 @@ pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until a descriptor is ready (returns true) or the deadline passes (returns false). Without
-/// a deadline the wait has no limit.
+/// Waits until at least one of the descriptors is ready (returns true) or the deadline passes
+/// (returns false). Without a deadline the wait has no limit.
 pub(super) fn poll(fds: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<bool> {
     let ready = until(deadline, |timeout| {
         // SAFETY: the entries are initialised, and their number is given.

@@ -23,7 +23,8 @@ struct Plan {
     envp: *const *mut c_char,
     stdin: libc::c_int,
     stdout: libc::c_int,
-    /// The child's standard error. With `None` the child inherits it.
+    /// The descriptor of the child's standard error. With `None`, the child inherits the standard
+    /// error of this process.
     stderr: Option<libc::c_int>,
     directory: Option<*const c_char>,
     inheritable: *const [libc::c_int],

@@ -1,4 +1,4 @@
-//! A client connection of a listener. The same code serves whichever thread owns the connection.
+//! A client connection of a listener, with the operations of all threads that use it.
 //!
 //! **Probes.** A client that half-closes (`shutdown(SHUT_WR)`) while its request is in flight sends
 //! no more data, but may still read. A client that closes its socket looks the same until the
@@ -86,7 +86,8 @@ pub(super) struct Connection {
     /// Whether the worker has read bytes of a request that is not yet in flight. The worker sets
     /// the flag after its read, without the lock. The flag is cleared while the lock is held.
     has_bytes: AtomicBool,
-    /// Notified when the outbox has space again, or when the connection is closed.
+    /// The condition variable that is notified when the outbox has space again, or when the
+    /// connection is closed.
     room: Condvar,
 }
 
@@ -321,7 +322,8 @@ impl Connection {
     }
 }
 
-/// The internal steps of the public operations. The caller holds the connection's lock.
+/// The internal steps of the operations on a connection. The caller of each step holds the
+/// connection's lock.
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
@@ -420,7 +422,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Updates the part of this connection in the listener's count of unsent bytes.
+    /// Updates the number of unsent bytes that this connection contributes to the listener's total.
     fn count(&self, state: &mut State) {
         let before = std::mem::replace(&mut state.counted, state.outbox.len());
         let unsent = &self.shared.unsent;
@@ -527,7 +529,7 @@ impl Connection {
     }
 
     /// Closes the connection. Its descriptor is closed when the last reference is dropped.
-    #[must_use = "what it holds is dropped without the lock"]
+    #[must_use = "the exchange has to be dropped without the lock"]
     fn over(&self, state: &mut State) -> Option<Exchange> {
         if state.owner != Owner::Nobody {
             state.owner = Owner::Nobody;
