@@ -471,8 +471,8 @@ impl RpcError {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// Makes *user rejected* (-1): the user does not allow the server to use the model or to see
-    /// the roots.
+    /// Makes the error *user rejected* (code -1): the user does not allow the server to use the
+    /// model or to see the roots.
     pub fn user_rejected(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::USER_REJECTED, message)
     }

@@ -252,7 +252,8 @@ pub unsafe extern "C" fn mcplink_request_meta(
 /// the name of the completed argument.
 ///
 /// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
+/// Returns: text that is valid as long as the request; empty for requests of other methods.
+/// Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -265,7 +266,7 @@ pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t)
     )
 }
 
-/// Returns the text typed so far for the completed argument.
+/// Returns the text that was typed so far for the argument to complete.
 ///
 /// request: the request; for NULL the function returns "".
 /// Returns: text that is valid as long as the request; empty for other requests. Threads: any.

@@ -366,7 +366,7 @@ impl Supervisor {
         self.may_retry(error) && generation.peer.is_closed()
     }
 
-    /// Blocks until there is a connection with a number greater than `than`.
+    /// Blocks until there is a newer connection than the connection with the number `than`.
     fn await_newer(
         &self,
         than: Option<u64>,

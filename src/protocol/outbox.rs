@@ -347,8 +347,8 @@ impl Outbox {
         bytes_of(batch)
     }
 
-    /// Lets the source of merged messages queue its messages, before the current thread writes. The
-    /// messages go through the queue to keep their order.
+    /// Asks the connection's [`Source`] to put its messages into the queue, before the current
+    /// thread writes. The messages go through the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !std::mem::take(&mut state.pulls) {
             return state;
@@ -408,7 +408,7 @@ impl Outbox {
         self.seen_to.load(Ordering::SeqCst)
     }
 
-    /// Whether senders wait for room in the queue, or the queue is full.
+    /// Returns true if the queue is full, or if senders already wait for room in the queue.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.state.lock();
         state.waiting > 0 || state.bytes >= self.max_bytes

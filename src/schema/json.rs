@@ -31,7 +31,7 @@ pub type Extra = JsonObject;
 #[derive(Clone)]
 pub struct JsonSchema {
     raw: Box<RawValue>,
-    /// Whether the schema stands for a schema that was not set yet.
+    /// Whether this is only a placeholder, because no schema was set yet.
     is_placeholder: bool,
 }
 
@@ -65,7 +65,7 @@ impl JsonSchema {
         }
     }
 
-    /// Returns a schema that accepts any object and stands for a schema that was not set yet.
+    /// Returns a placeholder for a schema that was not set yet. The placeholder accepts any object.
     pub(super) fn placeholder() -> Self {
         Self {
             is_placeholder: true,
@@ -73,7 +73,7 @@ impl JsonSchema {
         }
     }
 
-    /// Whether the schema stands for a schema that was not set yet.
+    /// Whether this is only a placeholder, because no schema was set yet.
     pub(crate) fn is_placeholder(&self) -> bool {
         self.is_placeholder
     }

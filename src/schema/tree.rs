@@ -16,8 +16,8 @@ use serde_json::{Map, Number, Value};
 use super::json::JsonObject;
 use super::misfit::{self, Misfit};
 
-/// The memory that the trees of a text may always use, in bytes. In addition, the trees may use
-/// `FOR_EACH` bytes for each byte of the text.
+/// The memory that the values parsed from one JSON text may use, in bytes, whatever the length of
+/// the text. Each byte of the text allows `FOR_EACH` bytes more.
 const ALWAYS: usize = 64 << 20;
 const FOR_EACH: usize = 4;
 /// The maximum length of a text whose trees are not counted, in bytes. The trees of such a text

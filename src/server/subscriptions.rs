@@ -474,8 +474,8 @@ impl Conversation {
         }
     }
 
-    /// Checks a `subscriptions/listen` request. Returns `None` when the stream would exceed the
-    /// client's limit of subscriptions.
+    /// Checks a `subscriptions/listen` request and prepares its stream. Returns `None` when the
+    /// stream would exceed the client's limit of subscriptions.
     fn open_stream(
         &self,
         request: &Request,

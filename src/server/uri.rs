@@ -43,8 +43,8 @@ pub(super) struct UriTemplate {
     /// The variants of the path. The first variant has all optional parts of the path. Each later
     /// variant has one optional part less.
     paths: Vec<Path>,
-    /// The variants of the path with normalized texts. Normalized URIs are matched against these
-    /// variants.
+    /// The same variants, in which the literal parts of the path are normalized. Normalized URIs
+    /// are matched against these variants.
     normalized: Vec<Path>,
     /// The names of the variables in the query. `None` when the template has no query.
     query: Option<Vec<String>>,

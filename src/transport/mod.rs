@@ -328,13 +328,14 @@ pub struct Limits {
     /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the
     /// setting for connections, threads and sessions.
     pub part_percent: usize,
-    /// The part of each server resource that is reserved for clients that use little, in percent.
-    /// Defaults to 12. One client may use at most half of the reserve.
+    /// The part of each limited capacity of a server that is reserved for clients that use little,
+    /// in percent. Defaults to 12. One client may use at most half of the reserve.
     /// [`part_percent`](Self::part_percent) lists the resources.
     pub reserve_percent: usize,
     /// The settings of the threads that an opened transport starts. They are not a limit.
     pub(crate) threads: Threads,
-    /// The present increase of `max_message_bytes`. Each client has an increase of its own.
+    /// The number of bytes by which a message may exceed `max_message_bytes` at present. Each
+    /// client has an allowance of its own.
     pub(crate) allowance: Allowance,
 }
 

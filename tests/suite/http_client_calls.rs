@@ -290,7 +290,7 @@ fn errors_come_with_any_status() {
         ("202", ErrorKind::Protocol, None, "202"),
         ("no json", ErrorKind::Protocol, None, "not the response"),
         ("other", ErrorKind::Protocol, None, "not the response"),
-        ("junk", ErrorKind::Protocol, None, "no HTTP"),
+        ("junk", ErrorKind::Protocol, None, "not HTTP"),
     ] {
         let error = call(&client, tool).unwrap_err();
         assert_eq!(error.kind(), kind, "{tool}: {error}");

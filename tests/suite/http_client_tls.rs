@@ -200,7 +200,7 @@ fn a_server_without_tls_is_told_from_others() {
     let error = asker().connect(Http::new(&url).unwrap()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(!error.was_sent());
-    assert!(error.to_string().contains("no TLS"), "{error}");
+    assert!(error.to_string().contains("not TLS"), "{error}");
 }
 
 // Must not happen: connecting, probing, closing and token requests have no deadline.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Instant;
 
 use mcplink::schema::{
-    BooleanSchema, ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool,
-    ToolExecution,
+    BooleanSchema, ElicitRequestParams, ElicitSchema, JsonSchema, ProtocolVersion, TaskSupport,
+    Tool, ToolExecution,
 };
 use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions};
 use mcplink::{ErrorCode, RpcError};
@@ -817,9 +817,10 @@ fn a_call_that_asks_first_becomes_a_task_then() {
 #[test]
 fn bad_arguments_are_told_in_the_way_that_the_client_expects() {
     let add = |args: (i64, i64), _: &Context| (args.0 + args.1).to_string();
+    let any = JsonSchema::any_object();
     let described = Server::builder("s", "1").tasks(TaskOptions::default());
     let server = described
-        .tool_with(tool("add", TaskSupport::Optional), add)
+        .tool_with_schema(tool("add", TaskSupport::Optional).input_schema(any), add)
         .build()
         .unwrap();
     let mut legacy = Player::legacy(&server);

@@ -57,7 +57,8 @@ pub(super) enum Way {
         redirect: String,
         hook: Arc<Hook<VisitFn>>,
     },
-    /// The client credentials grant: a machine acts as the first registered client.
+    /// The client credentials grant: a machine authenticates as the first of the settings'
+    /// registered clients.
     Machine,
     Workload {
         client_id: Option<String>,

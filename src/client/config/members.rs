@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Excerpt;
 
-/// Members of a server that only matter to the user interface of a host, and restrict nothing.
+/// Members of a server's entry in a configuration file that only matter to the user interface of a
+/// host, and restrict nothing.
 const IGNORED: [&str; 8] = [
     "alwaysAllow",
     "autoApprove",

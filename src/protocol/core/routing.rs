@@ -596,7 +596,7 @@ impl Core {
         Routed::Done
     }
 
-    /// Answers a message that is not in the table of active requests with an error.
+    /// Sends an error response to a message that is not in the table of active requests.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,

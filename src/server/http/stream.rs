@@ -501,7 +501,7 @@ impl Stream {
         self.has_actions.store(true, Ordering::SeqCst);
     }
 
-    /// Performs the actions that other threads have left in `actions`.
+    /// Performs the actions that any thread has left in `actions`.
     ///
     /// A thread calls this function after it has left an action, and after it has released the
     /// stream's lock. If another thread holds the lock, this function returns, because the holder

@@ -26,7 +26,7 @@ pub(in crate::server) struct Start {
 type Begin = fn(Context, Start, Box<dyn FnOnce(Context) + Send>);
 
 impl Start {
-    /// Creates the decision for a call whose client requests a task.
+    /// Creates the decision whether a call runs as a task, for a call whose client requests a task.
     fn asked_for(ttl_ms: Option<u64>) -> Self {
         Self {
             ttl_ms,

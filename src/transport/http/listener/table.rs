@@ -52,8 +52,8 @@ struct Entry {
     /// Whether the connection counts against the limit. A connection that was accepted only to be
     /// answered with 503 does not count.
     is_counted: bool,
-    /// The rank of the connection and its order within the rank. `None` if the connection can't be
-    /// displaced.
+    /// The place of the connection in the order in which connections are displaced: its rank, and
+    /// its order within the rank. `None` if the connection can't be displaced.
     place: Option<(Rank, u64)>,
 }
 

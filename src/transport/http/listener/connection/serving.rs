@@ -103,8 +103,8 @@ impl Connection {
         self.attend(&mut state);
     }
 
-    /// Closes a displaced connection. If a part of a request has arrived, first answers the request
-    /// with an error.
+    /// Closes a connection that has to make room for another connection. If a part of a request has
+    /// arrived, first answers the request with an error.
     fn end_after_giving_way(&self, state: &mut State, intake: &RequestParser) {
         match intake.is_empty() {
             true => drop(self.over(state)),
