@@ -3467,8 +3467,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
- * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. A
- * stack reserves address space, and uses memory only for the pages that were written to.
+ * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB, or
+ * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+ * that were written to.
  *
  * options: the options.
  * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
@@ -5586,8 +5587,9 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       size_t len);
 
 /**
- * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. A
- * stack reserves address space, and uses memory only for the pages that were written to.
+ * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
+ * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+ * that were written to.
  *
  * options: the options.
  * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If

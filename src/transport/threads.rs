@@ -11,6 +11,13 @@ use crate::sync::Mutex;
 
 /// The stack size of a thread that runs only library code, in bytes.
 const SMALL: usize = 256 << 10;
+/// The default stack size of a thread that may run code of the host, in bytes. With 8 MiB, a few
+/// hundred threads would use up the address space of a 32-bit system.
+const DEFAULT: usize = if cfg!(target_pointer_width = "32") {
+    2 << 20
+} else {
+    8 << 20
+};
 /// The range of allowed stack sizes, in bytes.
 const STACK_SIZES: std::ops::RangeInclusive<usize> = SMALL..=1 << 30;
 /// The maximum length of a name prefix, in bytes. Linux keeps this many bytes of a thread name.
@@ -18,8 +25,8 @@ const MAX_PREFIX: usize = 15;
 
 /// The settings of the threads of one client, server or connection: stack size, names, and hooks.
 ///
-/// Clones share the hooks. By default, a thread that may run code of the host has 8 MiB of stack.
-/// Names begin with `mcplink`, and there are no hooks.
+/// Clones share the hooks. By default, a thread that may run code of the host has 8 MiB of stack,
+/// or 2 MiB on a 32-bit system. Names begin with `mcplink`, and there are no hooks.
 ///
 /// **Hooks** run on the thread itself. With hooks, a virtual machine or a profiler can register
 /// every thread. `on_start` runs before all other code of the host on the thread. `on_stop` runs
@@ -74,7 +81,7 @@ impl Threads {
     }
 
     /// Sets the stack size, in bytes, of threads that may run code of the host, such as a handler
-    /// or a hook. The range is 256 KiB to 1 GiB. Defaults to 8 MiB.
+    /// or a hook. The range is 256 KiB to 1 GiB. Defaults to 8 MiB, or to 2 MiB on a 32-bit system.
     ///
     /// The system rounds the size up to whole pages. A stack reserves address space, and uses
     /// memory only for pages that the thread touches. Without hooks, threads that run only library
@@ -188,7 +195,7 @@ fn run(hook: &Hook, name: &str) -> bool {
 impl Default for Threads {
     fn default() -> Self {
         Self {
-            stack_size: 8 << 20,
+            stack_size: DEFAULT,
             prefix: "mcplink".into(),
             on_start: None,
             on_stop: None,

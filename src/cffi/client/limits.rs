@@ -407,8 +407,9 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
     }
 }
 
-/// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. A
-/// stack reserves address space, and uses memory only for the pages that were written to.
+/// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB, or
+/// 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+/// that were written to.
 ///
 /// options: the options.
 /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If

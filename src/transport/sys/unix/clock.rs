@@ -12,6 +12,10 @@ const CHEAP: clockid_t = libc::CLOCK_MONOTONIC;
 /// A reading of the system's coarse clock, which advances every few milliseconds. Two readings are
 /// equal if the clock has not advanced in between.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(
+    deprecated,
+    reason = "musl: `time_t` will become wider, and so will the field of `timespec`"
+)]
 pub(crate) struct Tick(libc::time_t, libc::c_long);
 
 /// Reads the coarse clock. Returns `None` when the system has no such clock.
