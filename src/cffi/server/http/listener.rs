@@ -152,7 +152,7 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 pub unsafe extern "C" fn mcplink_listener_fail_health(
     listener: *mut mcplink_listener_t,
 ) -> mcplink_status_t {
-    plain(|| {
+    told("mcplink_listener_fail_health", || {
         // SAFETY: the header requires a listener of this library.
         let listener = unsafe { enter(listener, "listener") }?;
         listener.listener.fail_health();
