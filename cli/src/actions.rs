@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use mcplink::client::{CallOptions, Client, Event, Subscription, ToolAnswer};
 use mcplink::schema::{
-    CallToolResult, CompleteRequestParams, CompletionReference, GetPromptResult, ListTasksResult,
-    ReadResourceResult, SubscriptionFilter, Tool,
+    CompleteRequestParams, CompletionReference, ListTasksResult, SubscriptionFilter, Tool,
 };
 use serde_json::{Value, json};
 
@@ -241,21 +240,23 @@ impl Session {
         }
         let mut bar = Bar::new();
         let options = self.patience().on_progress(|progress| bar.draw(&progress));
-        let result = self.client.call_tool_raw(name, &arguments, options);
-        drop(bar);
-        let done = result.map_err(Failure::from).and_then(|raw| {
-            let result: CallToolResult = read(&raw)?;
-            match call.output.raw {
-                true => {
-                    shown.raw(&raw)?;
-                    match result.is_error() {
-                        true => Err(Failure::of_tool()),
-                        false => Ok(()),
-                    }
+        // The raw result is shown as it came; a typed result may lack what can't be read.
+        let done = if call.output.raw {
+            let raw = self.client.call_tool_raw(name, &arguments, options);
+            drop(bar);
+            raw.map_err(Failure::from).and_then(|raw| {
+                shown.raw(&raw)?;
+                match is_error(&raw) {
+                    true => Err(Failure::of_tool()),
+                    false => Ok(()),
                 }
-                false => shown.tool(name, &result),
-            }
-        });
+            })
+        } else {
+            let result = self.client.call_tool_with(name, &arguments, options);
+            drop(bar);
+            let result = result.map_err(Failure::from);
+            result.and_then(|result| shown.tool(name, &result))
+        };
         if let Err(failure) = &done
             && failure.may_be_of_arguments()
             && !interrupt::has_come()
@@ -354,14 +355,15 @@ impl Session {
             TaskAction::Wait => {
                 let mut bar = Bar::new();
                 let options = self.patience().on_progress(|progress| bar.draw(&progress));
-                let raw = task.wait_raw(options);
-                drop(bar);
-                let raw = raw?;
                 let shown = self.shown(output);
                 if output.raw {
-                    return shown.raw(&raw);
+                    let raw = task.wait_raw(options);
+                    drop(bar);
+                    return shown.raw(&raw?);
                 }
-                return shown.tool("task", &read(&raw)?);
+                let result = task.wait_with(options);
+                drop(bar);
+                return shown.tool("task", &result?);
             }
         }
         Ok(())
@@ -455,13 +457,11 @@ impl Session {
     }
 
     fn read(&self, uri: &str, output: &Output) -> Done {
-        let raw = self.client.read_resource_raw(uri, self.patience())?;
         let shown = self.shown(output);
         if output.raw {
-            return shown.raw(&raw);
+            return shown.raw(&self.client.read_resource_raw(uri, self.patience())?);
         }
-        let result: ReadResourceResult = read(&raw)?;
-        shown.resource(&result)
+        shown.resource(&self.client.read_resource_with(uri, self.patience())?)
     }
 
     fn prompts(&self) -> Done {
@@ -501,15 +501,15 @@ impl Session {
             .collect();
         let mut bar = Bar::new();
         let options = self.patience().on_progress(|progress| bar.draw(&progress));
-        let raw = self.client.get_prompt_raw(name, &arguments, options);
-        drop(bar);
-        let raw = raw?;
         let shown = self.shown(output);
         if output.raw {
-            return shown.raw(&raw);
+            let raw = self.client.get_prompt_raw(name, &arguments, options);
+            drop(bar);
+            return shown.raw(&raw?);
         }
-        let result: GetPromptResult = read(&raw)?;
-        shown.prompt(name, &result)
+        let result = self.client.get_prompt_with(name, &arguments, options);
+        drop(bar);
+        shown.prompt(name, &result?)
     }
 
     fn complete(&self, what: CompletionRequest) -> Done {
@@ -612,6 +612,11 @@ fn show_event(event: &Event, json: bool) -> std::io::Result<()> {
         object["uri"] = json!(uri);
     }
     print::json(&object)
+}
+
+/// Whether a raw result of a tool is an error of the tool.
+fn is_error(raw: &str) -> bool {
+    serde_json::from_str::<Value>(raw).is_ok_and(|result| result["isError"] == true)
 }
 
 /// Reads a result. A result that does not fit is a failure of the server.

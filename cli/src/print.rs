@@ -179,7 +179,7 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// Whether a character is a control (C0, DEL, C1) or changes the direction of the text after it.
-fn steers(c: char) -> bool {
+pub(crate) fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -87,8 +87,9 @@ impl Handshake {
         )
     }
 
-    /// Sends `initialize`.
+    /// Sends `initialize`. From then on requests of the server are answered.
     pub(super) fn initialize(&mut self, params: &InitializeRequestParams) -> Result<()> {
+        self.peer.core().answer_requests(true);
         self.send(
             method::INITIALIZE,
             |_, text| serde_json::to_writer(text, params),
@@ -105,9 +106,17 @@ impl Handshake {
         if self.cancel.as_ref().is_some_and(CancelToken::is_triggered) {
             return Err(cancelled().sent(false));
         }
-        let sender = self.sender.clone();
-        // Sending fails if the handshake is already finished.
-        let on_end = move |outcome| _ = sender.send(Event::Answer(answer(outcome)));
+        let (sender, peer) = (self.sender.clone(), self.peer.clone());
+        let on_end = move |outcome| {
+            let answer = answer(outcome);
+            // The next message is read after this callback. A client of the modern era must not
+            // answer it if it is a request.
+            if matches!(answer, Answer::Probe(Ok(_))) {
+                peer.core().answer_requests(false);
+            }
+            // Sending fails if the handshake is already finished.
+            _ = sender.send(Event::Answer(answer));
+        };
         let call = self
             .peer
             .start_quick_request(method, RequestKind::default(), write, on_end)?;

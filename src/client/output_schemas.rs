@@ -139,7 +139,7 @@ impl Outputs {
         if compiled.is_err()
             && !self.strict
             && let Some(settled) = entry.schema.with_empty_objects()
-            && let Ok(other) = validator.compile(&settled)
+            && let Ok(other) = validator.compile_of_peer(&settled)
         {
             compiled = Ok(other);
         }
@@ -229,7 +229,10 @@ pub(super) fn settle_empty(
     }
     let means_object = match schema {
         _ if revision.is_legacy() => true,
-        Some(schema) => schema.check(content.get()).is_err() && schema.check(OBJECT).is_ok(),
+        Some(schema) => {
+            let fits = |json| schema.check_of_peer(json, None).is_ok();
+            !fits(content.get()) && fits(OBJECT)
+        }
         None => false,
     };
     if means_object {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::limits::SchemaLimits;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::url::percent_decoded;
 
 /// The maximum nesting of subschemas that apply to one value.
 const MAX_STACKED: usize = 16;
@@ -53,7 +54,21 @@ pub(super) fn check(
             return Err(Error::new(ErrorKind::Limit, text));
         }
     }
-    Ok(parts.patterns)
+    Ok(patterns_of(schema))
+}
+
+/// Returns the number of patterns in a schema. Patterns below keywords such as `default` count too,
+/// because a reference may lead there.
+fn patterns_of(schema: &Value) -> usize {
+    match schema {
+        Value::Object(members) => {
+            let named = members.get("patternProperties").and_then(Value::as_object);
+            let own = usize::from(members.contains_key("pattern")) + named.map_or(0, Map::len);
+            own + members.values().map(patterns_of).sum::<usize>()
+        }
+        Value::Array(values) => values.iter().map(patterns_of).sum(),
+        _ => 0,
+    }
 }
 
 /// The subschemas of a schema, with indexes by which references are resolved.
@@ -67,8 +82,6 @@ struct Parts<'a> {
     homes: HashMap<*const Value, usize>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     dialects: Vec<&'a str>,
-    /// The number of patterns in the schema.
-    patterns: usize,
 }
 
 impl<'a> Parts<'a> {
@@ -86,9 +99,6 @@ impl<'a> Parts<'a> {
             self.resources.push((id.unwrap_or_default(), part));
         }
         self.dialects.extend(text("$schema"));
-        let named_by_patterns = members.get("patternProperties").and_then(Value::as_object);
-        self.patterns += usize::from(members.contains_key("pattern"));
-        self.patterns += named_by_patterns.map_or(0, Map::len);
         self.homes.insert(part, home);
         self.all.push(part);
         for (key, member) in members {
@@ -113,11 +123,12 @@ impl<'a> Parts<'a> {
     /// the schema.
     fn find(&self, reference: &str, from: &Value) -> Vec<&'a Value> {
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        // The engine decodes fragments too, so an encoded pointer must not hide its target.
+        let decoded = percent_decoded(fragment);
+        let fragment = decoded.as_deref().unwrap_or(fragment);
         let own = self.homes.get(&std::ptr::from_ref(from)).copied();
         let in_resource = |&(_, root): &(&str, &'a Value)| match fragment {
             "" => Some(root),
-            // A pointer with percent-encoding is not resolved, and costs as much as a reference out
-            // of the schema.
             _ => root.pointer(fragment),
         };
         if !fragment.is_empty() && !fragment.starts_with('/') {

@@ -326,6 +326,34 @@ fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!({ "x": inner }))
 }
 
+// Must not happen: a short schema keeps the host busy for ever, because its parts are named in another spelling or stand
+// where no schema is expected.
+#[test]
+fn neither_encoding_nor_place_hides_the_cost_of_a_schema() {
+    let mut definitions = Map::new();
+    for number in 0..30 {
+        let next = format!("#/%24defs/a{}", number + 1);
+        let twice = json!({ "anyOf": [{ "$ref": next }, { "$ref": next }] });
+        definitions.insert(format!("a{number}"), twice);
+    }
+    definitions.insert("a30".to_owned(), json!(false));
+    let error = compile(json!({ "$ref": "#/%24defs/a0", "$defs": definitions })).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    // A chain that is spelled like this and leads nowhere deep is as good as any other.
+    compile(json!({ "$ref": "#/%24defs/a", "$defs": { "a": { "type": "string" } } })).unwrap();
+    // Patterns count wherever a reference may lead.
+    let pattern = |number| json!({ "pattern": format!("^a{number}$") });
+    let patterns: Vec<Value> = (0..6000).map(pattern).collect();
+    for hidden in [
+        json!({ "default": patterns, "$ref": "#/default/7" }),
+        json!({ "examples": [[patterns]], "$ref": "#/examples/0/0/7" }),
+    ] {
+        let error = compile(hidden).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        assert!(error.to_string().contains("6000 patterns"), "{error}");
+    }
+}
+
 // M-JSCH-B-11
 #[test]
 fn a_check_ends_in_time_whatever_schema_and_value() {
@@ -473,7 +501,9 @@ fn a_result_that_is_not_what_was_promised_is_not_sent() {
 #[test]
 fn who_answers_later_learns_that_the_result_does_not_fit() {
     let (told, tells) = mpsc::channel();
-    let tool = Tool::new("later").output_schema(schema(json!({ "type": "object" })));
+    let tool = Tool::new("later")
+        .input_schema(JsonSchema::any_object())
+        .output_schema(schema(json!({ "type": "object" })));
     let server = Server::builder("s", "1")
         .deferred_tool(tool, move |call| {
             told.send(call.respond("a text")).unwrap();

@@ -200,7 +200,7 @@ fn escaped(text: &str) -> String {
             '>' => xml.push_str("&gt;"),
             '"' => xml.push_str("&quot;"),
             '\n' => xml.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+            c if print::steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                 xml.extend(c.escape_unicode());
             }
             c => xml.push(c),
