@@ -110,7 +110,8 @@ fn write_files(folder: &Path, files: &[(PathBuf, SkillContent)]) -> Result<(), F
     Ok(())
 }
 
-/// Moves the files of one folder into another one. Links in the other one are not followed.
+/// Moves the files of one folder into another one. Links in the other one are not followed. Every
+/// place is checked before the first file is moved, so that a skill is not replaced in part.
 fn replace(from: &Path, to: &Path, files: &[(PathBuf, SkillContent)]) -> Result<(), Failure> {
     for (path, _) in files {
         let mut folder = to.to_owned();
@@ -120,6 +121,13 @@ fn replace(from: &Path, to: &Path, files: &[(PathBuf, SkillContent)]) -> Result<
             folder.push(part);
             make_plain_folder(&folder)?;
         }
+        let target = to.join(path);
+        if fs::symlink_metadata(&target).is_ok_and(|found| found.is_dir()) {
+            let text = format!("{} is a folder", target.display());
+            return Err(Failure::new(USAGE, text));
+        }
+    }
+    for (path, _) in files {
         let target = to.join(path);
         fs::rename(from.join(path), &target).map_err(|error| failed(&target, &error))?;
     }

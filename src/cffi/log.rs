@@ -1,5 +1,6 @@
 //! Log hooks: how the library reports to its host.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -147,8 +148,19 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
     }
 }
 
+thread_local! {
+    /// Whether this thread is in [`tell_process`].
+    static TELLS_PROCESS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Logs a record that belongs to no handle, through the process-wide hook.
+///
+/// A hook may call functions of the library whose failures are logged in this way again. Such a
+/// record is dropped, so that the hook is not called from itself without end.
 pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
+    if TELLS_PROCESS.replace(true) {
+        return;
+    }
     let record = LogRecord {
         level,
         target,
@@ -156,6 +168,7 @@ pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
     };
     // Reporting a failure must not fail.
     _ = catch_unwind(AssertUnwindSafe(|| tell(None, 0, &record)));
+    TELLS_PROCESS.set(false);
 }
 
 /// Logs that C passed an argument that is no `T`. Functions that can't return a failure, such as

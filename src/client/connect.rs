@@ -267,9 +267,7 @@ impl<'a> Opening<'a> {
         loop {
             let answer = match handshake.answer_until(until) {
                 Ok(Some(Answer::Initialize(Ok(result)))) => {
-                    // From now on no late answer to the probe has an effect.
-                    drop(handshake);
-                    connection.peer().core().answer_requests(true);
+                    handshake.settle_legacy();
                     let read = read_initialized(&connection.peer(), &result);
                     return self.after_initialize(connection, read);
                 }

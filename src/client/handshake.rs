@@ -10,6 +10,7 @@
 //! **Threads.** The handshake has no threads of its own. The thread that reads the connection
 //! passes the answers to the connecting thread, which waits for the answers.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{CancelToken, OnCancel, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
+use crate::sync::Mutex;
 use crate::transport::message::RequestKind;
 
 /// How often the handshake polls whether the server has read the sent messages. Polling is needed
@@ -50,6 +52,10 @@ pub(super) struct Handshake {
     /// The method of the last sent request, and when the request was sent.
     last: (&'static str, Instant),
     cancel: Option<CancelToken>,
+    /// Whether the era is settled, so that a late answer to the probe has no effect.
+    // The callback of the probe reads the flag and changes the connection under the lock. So no
+    // callback that is already running changes the connection after `settle_legacy`.
+    is_settled: Arc<Mutex<bool>>,
     _waker: Option<OnCancel>,
 }
 
@@ -74,6 +80,7 @@ impl Handshake {
             stored: None,
             last: (method::SERVER_DISCOVER, Instant::now()),
             cancel: cancel.cloned(),
+            is_settled: Arc::default(),
             _waker: on_cancel,
         }
     }
@@ -85,6 +92,13 @@ impl Handshake {
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             Answer::Probe,
         )
+    }
+
+    /// Settles that the server speaks the legacy era, in which requests of the server are answered.
+    /// A late answer to the probe changes nothing any more.
+    pub(super) fn settle_legacy(self) {
+        *self.is_settled.lock() = true;
+        self.peer.core().answer_requests(true);
     }
 
     /// Sends `initialize`. From then on requests of the server are answered.
@@ -107,13 +121,16 @@ impl Handshake {
             return Err(cancelled().sent(false));
         }
         let (sender, peer) = (self.sender.clone(), self.peer.clone());
+        let settled = Arc::clone(&self.is_settled);
         let on_end = move |outcome| {
             let answer = answer(outcome);
             // The next message is read after this callback. A client of the modern era must not
             // answer it if it is a request.
-            if matches!(answer, Answer::Probe(Ok(_))) {
+            let is_settled = settled.lock();
+            if !*is_settled && matches!(answer, Answer::Probe(Ok(_))) {
                 peer.core().answer_requests(false);
             }
+            drop(is_settled);
             // Sending fails if the handshake is already finished.
             _ = sender.send(Event::Answer(answer));
         };

@@ -204,7 +204,7 @@ impl ClientConnection {
                 Proof::Lost => {}
             }
         }
-        self.initialize_again(reopening, &patience, cancel.as_ref(), link)
+        self.initialize_again(reopening, patience(), cancel.as_ref(), link)
             .map(|()| true)
             .map_err(|error| {
                 error
@@ -235,30 +235,30 @@ impl ClientConnection {
         }
     }
 
-    /// Opens a new session. Each step may take the time that `patience` returns before the step.
+    /// Opens a new session. `patience` and `cancel` are those of the call that found the loss, and
+    /// end only `initialize`: other calls use the session too, so it must not stay half open.
     fn initialize_again(
         &self,
         reopening: &Reopening,
-        patience: &dyn Fn() -> Duration,
+        patience: Duration,
         cancel: Option<&CancelToken>,
         link: &Supervisor,
     ) -> Result<()> {
-        let result = initialize(&self.peer, &reopening.params, patience(), cancel)?;
+        let result = initialize(&self.peer, &reopening.params, patience, cancel)?;
         let revision = self.revision;
         if result.protocol_version != revision.as_str() {
             let text = format!("it speaks another revision now, not {revision}: connect again");
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         }
-        finish_opening(&self.peer, revision, patience(), Duration::ZERO, cancel)?;
+        let patience = reopening.patience;
+        finish_opening(&self.peer, revision, patience, Duration::ZERO, None)?;
         link.subscriptions.subscribe_again(&self.peer, self.number);
         link.missed_changes(&self.peer, self.number);
         let level = link.log_level.lock().clone();
         if let Some(level) = level {
-            let left = patience();
-            let mut options = RequestOptions::new().timeout(left).max_timeout(left);
-            if let Some(token) = cancel {
-                options = options.cancel_with(token);
-            }
+            let options = RequestOptions::new()
+                .timeout(patience)
+                .max_timeout(patience);
             let params = SetLevelRequestParams::new(level);
             self.peer
                 .request(method::LOGGING_SET_LEVEL, &params, options)?;

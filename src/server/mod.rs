@@ -598,9 +598,8 @@ impl Server {
     /// the server is shut down, the function returns `Ok`.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
         let connection = self.open(transport)?;
-        let (core, server) = (Arc::clone(connection.peer().core()), Arc::clone(&self.0));
+        let core = Arc::clone(connection.peer().core());
         let _shutdown = self.0.shutdown.on_trigger(move || {
-            server.hub.end_streams();
             core.end(&Error::new(ErrorKind::Closed, "the server is shut down"));
         });
         let error = connection.wait();
@@ -650,9 +649,10 @@ impl Server {
 pub struct ShutdownHandle(CancelToken);
 
 impl ShutdownHandle {
-    /// Shuts the server down. The server reads no more messages, ends subscriptions with their
-    /// result, and lets active calls finish within [`ServerBuilder::drain`]. Then the functions
-    /// that serve return `Ok`, and a later call of these functions returns at once.
+    /// Shuts the server down. The server reads no more messages, and lets active calls finish
+    /// within [`ServerBuilder::drain`]. In the legacy era a call that waits for an answer of the
+    /// client fails, because the answer is not read any more. Then the functions that serve return
+    /// `Ok`, and a later call of these functions returns at once.
     ///
     /// This function does not block. Further calls have no effect. Connections that the host has
     /// [opened](Server::open) itself and HTTP servers are not ended: close them with

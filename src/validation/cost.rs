@@ -62,9 +62,12 @@ pub(super) fn check(
 fn patterns_of(schema: &Value) -> usize {
     match schema {
         Value::Object(members) => {
+            // A property may have the name of a keyword, but its value is a schema then.
             let named = members.get("patternProperties").and_then(Value::as_object);
-            let own = usize::from(members.contains_key("pattern")) + named.map_or(0, Map::len);
-            own + members.values().map(patterns_of).sum::<usize>()
+            let is_schema = |value: &&Value| value.is_object() || value.is_boolean();
+            let named = named.map_or(0, |named| named.values().filter(is_schema).count());
+            let own = usize::from(members.get("pattern").is_some_and(Value::is_string));
+            own + named + members.values().map(patterns_of).sum::<usize>()
         }
         Value::Array(values) => values.iter().map(patterns_of).sum(),
         _ => 0,

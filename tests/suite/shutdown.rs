@@ -75,3 +75,33 @@ fn a_handler_can_shut_its_server_down() {
     assert_eq!(result.content[0].as_text(), Some("stopped"));
     ends.recv_timeout(LONG).unwrap().unwrap();
 }
+
+#[test]
+fn other_connections_of_the_server_go_on() {
+    let server = Server::builder("s", "1").tool("echo", "Says done", |_: (), _: &Context| "done");
+    let server = server.build().unwrap();
+    let (ours, theirs) = memory::pair();
+    let opened = server.open(ours).unwrap();
+    let other = Client::connect(theirs).unwrap();
+    let (told, events) = mpsc::channel();
+    let filter = mcplink::schema::SubscriptionFilter::default().tools_list_changed(true);
+    let _subscription = other
+        .subscribe(filter, move |event| _ = told.send(event))
+        .unwrap();
+    let (ours, theirs) = memory::pair();
+    let (ended, ends) = mpsc::channel();
+    let serving = server.clone();
+    thread::spawn(move || ended.send(serving.serve(ours)).unwrap());
+    let client = Client::connect(theirs).unwrap();
+    server.shutdown_handle().shutdown();
+    ends.recv_timeout(LONG).unwrap().unwrap();
+    assert!(client.call_tool("echo", &json!({})).is_err());
+    // The subscription of the other client is still there, too.
+    server.remove_tool("echo");
+    let event = events.recv_timeout(LONG).unwrap();
+    assert!(
+        matches!(event, mcplink::client::Event::ToolsChanged),
+        "{event:?}"
+    );
+    drop(opened);
+}

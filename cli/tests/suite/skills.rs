@@ -123,8 +123,11 @@ fn a_skill_is_fetched_and_nothing_replaced_without_being_asked() {
     let elsewhere = Folder::new("skills-elsewhere");
     fs::remove_dir_all(out.join("pay/forms")).unwrap();
     symlink(&elsewhere.0, out.join("pay/forms")).unwrap();
+    fs::write(out.join("pay/SKILL.md"), "mine, too").unwrap();
     let replace = "skills fetch pay --replace --to out -- SKILLS none";
     fails(&folder, replace, 2, "out/pay/forms is not a folder");
+    let kept = fs::read_to_string(out.join("pay/SKILL.md")).unwrap();
+    assert_eq!(kept, "mine, too", "no file is replaced when one can't be");
     fs::remove_dir_all(out.join("pay")).unwrap();
     symlink(&elsewhere.0, out.join("pay")).unwrap();
     fails(&folder, fetch, 2, "exists");

@@ -250,7 +250,7 @@ impl Shared {
         done: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
         let me = Arc::clone(self);
-        let thread = self.threads.start("closing", Stack::Small, move || {
+        let thread = self.threads.start("closing", Stack::Large, move || {
             let _inside = Inside::of(me.number);
             if me.close_until(None).is_err() {
                 // No thread could be started for it.

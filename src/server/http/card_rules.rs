@@ -109,8 +109,12 @@ pub(super) fn check_remote(remote: &CardRemote) -> Result<Option<String>> {
             "has the variable '{name}', which is not described"
         ));
     }
-    // Without its variables, the URL can be split.
-    let plain = url.replace(['{', '}'], "");
+    // With a digit for each variable, the URL can be split: a digit may stand in a host, a port and
+    // a path.
+    let mut plain = url.clone();
+    for name in &names {
+        plain = plain.replace(&format!("{{{name}}}"), "1");
+    }
     let read = is_web.then(|| Url::read(&plain));
     let loopback = match read {
         Some(None) => return fault("is not an http or https URL"),

@@ -20,11 +20,12 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
     check_origin(options, request)
 }
 
-/// Checks the `Host` field of a request for the health page. An IP address is allowed too: probes
-/// use it, and no attacker can let a name of their own stand for it.
+/// Checks the `Host` field of a request for the health page. An IP address is allowed too, and so
+/// is a request without the field (HTTP/1.0): probes send such requests, and no attacker can let a
+/// name of their own stand for an address.
 pub(super) fn check_probe(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
     let host = text(request, "Host");
-    match host.is_some_and(|host| names_a_machine(without_port(&host))) {
+    match host.is_none_or(|host| names_a_machine(without_port(&host))) {
         true => Ok(()),
         false => check_host(options, request),
     }
