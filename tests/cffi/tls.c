@@ -132,9 +132,9 @@ static void authorizations(void)
 
     CHECK(mcplink_oauth_set_root_certificates(NULL, root, MCPLINK_NUL) == MCPLINK_E_INVALID);
     /* What the client trusts is its own affair. */
-    opens(resource.url, root, oauth, MCPLINK_E_IO, "OAuthBuilder::root_certificates");
+    opens(resource.url, root, oauth, MCPLINK_E_IO, "mcplink_oauth_set_root_certificates");
     CHECK(mcplink_oauth_set_root_certificates(oauth, other_root, MCPLINK_NUL) == MCPLINK_OK);
-    opens(resource.url, NULL, oauth, MCPLINK_E_IO, "OAuthBuilder::root_certificates");
+    opens(resource.url, NULL, oauth, MCPLINK_E_IO, "mcplink_oauth_set_root_certificates");
     CHECK(mcplink_oauth_set_root_certificates(oauth, "/etc/ca.pem", MCPLINK_NUL) == MCPLINK_OK);
     opens(resource.url, NULL, oauth, MCPLINK_E_INVALID, "expected PEM");
     CHECK(issuer.tokens == 0);
@@ -142,7 +142,7 @@ static void authorizations(void)
     opens(resource.url, NULL, oauth, MCPLINK_OK, NULL);
     CHECK(issuer.tokens == 1);
     CHECK(mcplink_oauth_use_default_roots(oauth) == MCPLINK_OK);
-    opens(resource.url, NULL, oauth, MCPLINK_E_IO, "OAuthBuilder::root_certificates");
+    opens(resource.url, NULL, oauth, MCPLINK_E_IO, "mcplink_oauth_set_root_certificates");
 
     mcplink_oauth_client_free(me);
     mcplink_oauth_free(oauth);
