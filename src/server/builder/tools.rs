@@ -26,7 +26,7 @@ impl ServerBuilder {
     ///
     /// #[derive(Deserialize, JsonSchema)]
     /// struct Greeting {
-    ///     /// Who is greeted.
+    ///     /// The name to greet.
     ///     name: String,
     /// }
     ///

@@ -3,9 +3,9 @@
 //! **Unstable.** The proposal (SEP-2127) is final, but the repository that has the shape of the
 //! card calls itself experimental. These types may change in any release.
 //!
-//! A card is made once, when the service is made. What clients see at run time (title, version,
-//! icons, revisions) is taken from the server, so that the two agree. Nothing else of the server's
-//! settings gets into the card.
+//! A card is made once, when the service is made. The title, version, icons and revisions come from
+//! the server, so that the card agrees with the server's answers at run time. No other setting of
+//! the server gets into the card.
 //!
 //! Spec: Extensions, "Server Cards" (SEP-2127).
 

@@ -4,7 +4,7 @@
 use super::HttpLimits;
 use super::request_parser::{ParseStep, RequestParser};
 
-/// What a parser found in the input of a connection.
+/// A request or a fault that a parser found in the input of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HttpInput {
     /// A complete request.
