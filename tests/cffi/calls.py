@@ -22,7 +22,8 @@ class Parameter:
         else:
             self.type, self.name = re.match(r"^(.*?)(\w+)$", text).groups()
             self.type = self.type.strip()
-        self.object = re.fullmatch(r"(?:const )?mcplink_(\w+)_t \*", self.type)
+        # A text is memory of the caller's: it is written without a look at what it is.
+        self.object = re.fullmatch(r"(?:const )?mcplink_(?!str_t)(\w+)_t \*", self.type)
         self.out = re.fullmatch(r"mcplink_(\w+)_t \*\*", self.type)
 
     def is_callback(self):
@@ -158,7 +159,7 @@ def kinds():
     text, table, names = [HEAD], [], set()
     for function in functions():
         for at, parameter in enumerate(function.parameters):
-            if not parameter.object or parameter.object.group(1) == "str":
+            if not parameter.object:
                 continue
             kind = parameter.object.group(1)
             names.add(kind)
