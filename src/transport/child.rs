@@ -27,18 +27,17 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::framing::{self, Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
-use super::sys::process::{Process, Signal};
+use super::sys::command::{self, VariableName};
+use super::sys::process::Process;
 use super::sys::read::{Read, ReadEnd};
+use super::sys::spawn;
 use super::sys::write::WriteEnd;
-use super::sys::{command, fd, spawn};
 use super::{Control, Limits, Threads, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
@@ -85,7 +84,7 @@ pub struct Child {
     program: OsString,
     args: Vec<OsString>,
     inherits: Inherits,
-    env: BTreeMap<OsString, Variable>,
+    env: BTreeMap<VariableName, Variable>,
     directory: Option<PathBuf>,
     stderr: Stderr,
     tail: StderrTail,
@@ -97,7 +96,7 @@ pub struct Child {
 /// The environment variables of this process that a child inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// The variables of [`USUAL`], and the variables whose names begin with `LC_`.
+    /// The variables for which [`command::is_usual`] is true.
     Usual,
     All,
     Nothing,
@@ -111,12 +110,6 @@ enum Variable {
     Passed,
     Removed,
 }
-
-/// The names of the environment variables that a child inherits by default. Variables whose names
-/// begin with `LC_` are inherited too.
-const USUAL: [&str; 8] = [
-    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
-];
 
 impl fmt::Debug for Child {
     /// Formats the transport without arguments and environment, which may contain secrets.
@@ -165,7 +158,7 @@ impl Child {
     /// [`inherit_env`](Self::inherit_env).
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let value = Variable::Set(value.as_ref().to_owned());
-        self.env.insert(name.as_ref().to_owned(), value);
+        self.env.insert(command::variable_name(name), value);
         self
     }
 
@@ -173,7 +166,8 @@ impl Child {
     /// that the variable has when the child is started. If the variable is not set at that time, it
     /// is omitted.
     pub fn pass_env(mut self, name: impl AsRef<OsStr>) -> Self {
-        self.env.insert(name.as_ref().to_owned(), Variable::Passed);
+        self.env
+            .insert(command::variable_name(name), Variable::Passed);
         self
     }
 
@@ -188,7 +182,8 @@ impl Child {
     /// Removes an environment variable from the child's environment, whether the variable is
     /// inherited or was set.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
-        self.env.insert(name.as_ref().to_owned(), Variable::Removed);
+        self.env
+            .insert(command::variable_name(name), Variable::Removed);
         self
     }
 
@@ -251,11 +246,14 @@ impl Child {
         self
     }
 
-    fn environment(&self) -> Vec<(OsString, OsString)> {
+    fn environment(&self) -> Vec<(VariableName, OsString)> {
         let mut env = BTreeMap::new();
+        let own = std::env::vars_os().map(|(name, value)| (command::variable_name(name), value));
         match self.inherits {
-            Inherits::Usual => env.extend(std::env::vars_os().filter(is_usual)),
-            Inherits::All => env.extend(std::env::vars_os()),
+            Inherits::Usual => {
+                env.extend(own.filter(|(name, value)| command::is_usual(name, value)));
+            }
+            Inherits::All => env.extend(own),
             Inherits::Nothing => {}
         }
         for (name, variable) in &self.env {
@@ -280,8 +278,7 @@ impl Child {
             .unwrap_or(&self.program)
             .display()
             .to_string();
-        let (ends, stdin, stdout) = self
-            .streams()
+        let (ends, stdin, stdout) = command::streams(self.pipes)
             .map_err(|error| Error::io(format_args!("making streams for '{name}'"), error))?;
         // Each child that is started from the same settings has its own tail.
         let tail = StderrTail::default();
@@ -323,33 +320,6 @@ impl Child {
             ladder: Mutex::new(false),
         })
     }
-
-    /// Creates the streams to the child. Returns the two ends that this process uses, and the two
-    /// ends that become the child's standard input and output.
-    fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
-        if self.pipes {
-            let (stdin, to_child) = fd::pipe()?;
-            let (from_child, stdout) = fd::pipe()?;
-            let ours = (
-                WriteEnd::own_pipe(to_child)?,
-                ReadEnd::own_pipe(from_child)?,
-            );
-            Ok((ours, stdin, stdout))
-        } else {
-            let (stdin, to_child) = fd::socket_pair()?;
-            let (from_child, stdout) = fd::socket_pair()?;
-            let ours = (WriteEnd::socket(to_child)?, ReadEnd::socket(from_child)?);
-            Ok((ours, stdin, stdout))
-        }
-    }
-}
-
-/// Whether a child inherits a variable by default. A variable whose value begins with `()` is not
-/// inherited. Such a value is a shell function, and a shell that the child runs would import the
-/// function (Shellshock).
-fn is_usual((name, value): &(OsString, OsString)) -> bool {
-    let is_usual = USUAL.iter().any(|usual| name == usual) || name.as_bytes().starts_with(b"LC_");
-    is_usual && !value.as_bytes().starts_with(b"()")
 }
 
 fn captured(
@@ -451,13 +421,11 @@ impl Shared {
     fn climb(&self, grace: Duration) {
         let leaves = || self.process.wait(Instant::now() + grace);
         self.stdin.end();
-        if !leaves() {
-            self.process.signal_group(Signal::Terminate);
-            if !leaves() {
-                self.process.signal_group(Signal::Kill);
-                // Only a process that hangs in the kernel runs longer than a second.
-                self.process.wait(Instant::now() + Duration::from_secs(1));
-            }
+        let has_left = leaves() || (self.process.request_end() && leaves());
+        if !has_left {
+            self.process.kill();
+            // Only a process that hangs in the kernel runs longer than a second.
+            self.process.wait(Instant::now() + Duration::from_secs(1));
         }
         self.process.end_rest_of_group(grace.min(REST_OF_GROUP));
         self.stdout.end();

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -50,8 +50,8 @@ enum Kind {
         writer: Box<dyn Write + Send>,
         closer: Option<Closer>,
     },
-    Socket(OwnedFd),
-    Given(OwnedFd, OwnedFd),
+    Socket(fd::OwnedSocket),
+    Given(fd::Owned, fd::Owned),
 }
 
 type Closer = Box<dyn Fn() + Send + Sync>;
@@ -112,6 +112,7 @@ impl Stream {
     /// Creates a transport from a connected Unix stream socket.
     ///
     /// Closing shuts the socket down. The shutdown affects clones of the socket too.
+    #[cfg(unix)]
     pub fn unix(stream: UnixStream) -> Self {
         let address = stream.peer_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
@@ -130,7 +131,8 @@ impl Stream {
     ///
     /// The flags of the descriptors are not changed, because other processes may share them.
     /// Closing closes the descriptors, but does not shut a socket down.
-    pub fn fds(reader: OwnedFd, writer: OwnedFd) -> Self {
+    #[cfg(unix)]
+    pub fn fds(reader: std::os::fd::OwnedFd, writer: std::os::fd::OwnedFd) -> Self {
         Self {
             kind: Kind::Given(reader, writer),
             peer: "stream".to_owned(),
@@ -185,7 +187,7 @@ impl Transport for Stream {
                 Ok(halves(input, output, closing, limits))
             }
             Kind::Socket(socket) => {
-                let ends = fd::duplicate(socket.as_fd()).and_then(|second| {
+                let ends = fd::duplicate_socket(&socket).and_then(|second| {
                     Ok((
                         read::ReadEnd::socket(socket)?,
                         write::WriteEnd::socket(second)?,

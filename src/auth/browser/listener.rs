@@ -5,7 +5,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use super::place::Place;
 use crate::auth::login::Login;
 use crate::auth::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::sys::fd::{self, Wake};
+use crate::transport::sys::fd::{self, SocketWake};
 
 /// The maximum number of open connections. At the limit, a new connection replaces the oldest one.
 const MAX_CONNECTIONS: usize = 16;
@@ -92,7 +91,7 @@ impl Listener {
     /// `login.waiting()` is over.
     pub(super) fn wait(&self, login: &Login<'_>, page: Option<&str>) -> Result<Secret> {
         let failed = |error| Error::io("waiting for the end of the login", error);
-        let wake = Arc::new(Wake::new().map_err(failed)?);
+        let wake = Arc::new(SocketWake::new().map_err(failed)?);
         let waker = Arc::clone(&wake);
         let _woken = login.waiting().on_over(move || waker.fire());
         let mut connections: Vec<Connection> = Vec::new();
@@ -103,13 +102,13 @@ impl Listener {
             let until = deadline.unwrap_or_else(|| now + LOOK);
             paused_until = paused_until.filter(|at| *at > now);
             let until = paused_until.map_or(until, |at| until.min(at));
-            let streams = connections.iter().map(|one| one.stream.as_fd());
+            let streams = connections.iter().map(|one| fd::socket(&one.stream));
             let open = if paused_until.is_none() {
                 &*self.sockets
             } else {
                 &[]
             };
-            let fds: Vec<_> = streams.chain(open.iter().map(|it| it.as_fd())).collect();
+            let fds: Vec<_> = streams.chain(open.iter().map(fd::socket)).collect();
             let ready = fd::wait_readable(&fds, &wake, until).map_err(failed)?;
             let called = open.iter().zip(&ready[connections.len()..]);
             let called = called.filter(|(_, is_called)| **is_called);

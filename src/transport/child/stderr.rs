@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::sync::{Condvar, Mutex};
-use crate::transport::sys::fd;
+use crate::transport::sys::fd::Owned;
 use crate::transport::sys::read::{Read, ReadEnd};
 use crate::transport::{Stack, Threads};
 
@@ -228,10 +227,9 @@ impl Drainer {
         shown: StderrTail,
         lines: Option<StderrLines>,
         threads: &Threads,
-    ) -> Result<(Self, OwnedFd)> {
-        let ends = fd::pipe().and_then(|(ours, theirs)| Ok((ReadEnd::own_pipe(ours)?, theirs)));
-        let (ours, theirs) =
-            ends.map_err(|error| Error::io("making a pipe for standard error", error))?;
+    ) -> Result<(Self, Owned)> {
+        let (ours, theirs) = ReadEnd::pipe()
+            .map_err(|error| Error::io("making a pipe for standard error", error))?;
         let end = Arc::new(ours);
         let stack = match lines {
             Some(_) => Stack::Large,
@@ -425,8 +423,7 @@ mod tests {
 
     #[test]
     fn what_was_said_before_the_last_answer_is_not_quoted() {
-        let (reader, writer) = fd::pipe().expect("there are descriptors");
-        let end = ReadEnd::own_pipe(reader).expect("there are descriptors");
+        let (end, writer) = ReadEnd::pipe().expect("there are descriptors");
         let mut writer = std::fs::File::from(writer);
         let mut say = |text: &str| io::Write::write_all(&mut writer, text.as_bytes());
         let tail = StderrTail::default();

@@ -112,9 +112,8 @@ impl HttpListener {
         service: Arc<dyn Service>,
         limits: HttpLimits,
     ) -> Result<Self> {
-        let listener = TcpListener::bind(&address)
+        let listener = tcp::listen(&address)
             .map_err(|error| Error::io(format_args!("listening on {address:?}"), error))?;
-        tcp::deepen(&listener);
         Self::on(listener, service, limits)
     }
 

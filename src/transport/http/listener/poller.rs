@@ -321,7 +321,7 @@ impl Loop {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(ready_set::LINGER))?;
-        tcp::quiet(&stream)?;
+        tcp::prepare(&stream)?;
         let socket = Registered::new(stream, Arc::clone(&self.shared.poller), key)?;
         Ok(Connection::new(socket, remote, Arc::clone(&self.shared)))
     }

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use crate::sync::Mutex;
-use crate::transport::sys::fd::Wake;
+use crate::transport::sys::fd::SocketWake;
 use crate::transport::sys::tcp;
 
 /// The maximum time that a worker waits for input on its ready set. After that the worker releases
@@ -60,7 +60,7 @@ pub(super) struct ReadySet {
     state: Mutex<State>,
     /// The wakeup that ends the worker's wait on the set, for example when the worker has a new
     /// job.
-    pub(super) wake: Wake,
+    pub(super) wake: SocketWake,
 }
 
 /// The state of a ready set, guarded by [`ReadySet::state`]. The lock is held briefly only.
@@ -108,7 +108,7 @@ impl ReadySet {
                 seen: 0,
                 swept: Instant::now(),
             }),
-            wake: Wake::new()?,
+            wake: SocketWake::new()?,
         })
     }
 

@@ -3,12 +3,36 @@
 
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::ptr;
 
+use super::fd::{self, Owned};
+use super::read::ReadEnd;
+use super::write::WriteEnd;
 use crate::error::{Error, ErrorKind, Result};
+
+/// The name of an environment variable.
+pub(crate) type VariableName = OsString;
+
+/// Returns the name in the form in which names are compared.
+pub(crate) fn variable_name(name: impl AsRef<OsStr>) -> VariableName {
+    name.as_ref().to_owned()
+}
+
+/// The names of the environment variables that a child inherits by default. Variables whose names
+/// begin with `LC_` are inherited too.
+const USUAL: [&str; 8] = [
+    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
+];
+
+/// Whether a child inherits a variable by default. A variable whose value begins with `()` is not
+/// inherited. Such a value is a shell function, and a shell that the child runs would import the
+/// function (Shellshock).
+pub(crate) fn is_usual(name: &VariableName, value: &OsStr) -> bool {
+    let is_usual = USUAL.iter().any(|usual| name == usual) || name.as_bytes().starts_with(b"LC_");
+    is_usual && !value.as_bytes().starts_with(b"()")
+}
 
 /// The program to start, with its arguments and its environment.
 #[derive(Debug)]
@@ -16,10 +40,10 @@ pub(crate) struct Command<'a> {
     pub(crate) program: &'a OsStr,
     pub(crate) args: &'a [OsString],
     /// The whole environment of the program. The environment of this process is not added.
-    pub(crate) env: &'a [(OsString, OsString)],
+    pub(crate) env: &'a [(VariableName, OsString)],
     pub(crate) directory: Option<&'a Path>,
-    pub(crate) stdin: OwnedFd,
-    pub(crate) stdout: OwnedFd,
+    pub(crate) stdin: Owned,
+    pub(crate) stdout: Owned,
     pub(crate) stderr: Stderr,
     /// Whether the child is killed when the thread that starts it ends.
     pub(crate) dies_with_parent: bool,
@@ -28,9 +52,24 @@ pub(crate) struct Command<'a> {
 /// The destination of the child's standard error.
 #[derive(Debug)]
 pub(crate) enum Stderr {
-    To(OwnedFd),
+    To(Owned),
     Inherit,
     Discard,
+}
+
+/// Creates the streams to a child: pipes, or pairs of sockets. Returns the two ends that this
+/// process uses, and the two ends that become the child's standard input and output.
+pub(crate) fn streams(pipes: bool) -> io::Result<((WriteEnd, ReadEnd), Owned, Owned)> {
+    if pipes {
+        let (stdin, to_child) = fd::pipe()?;
+        let (from_child, stdout) = ReadEnd::pipe()?;
+        Ok(((WriteEnd::own_pipe(to_child)?, from_child), stdin, stdout))
+    } else {
+        let (stdin, to_child) = fd::socket_pair()?;
+        let (from_child, stdout) = fd::socket_pair()?;
+        let ours = (WriteEnd::socket(to_child)?, ReadEnd::socket(from_child)?);
+        Ok((ours, stdin, stdout))
+    }
 }
 
 pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {

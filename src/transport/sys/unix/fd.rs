@@ -8,6 +8,11 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "auth")]
+pub(crate) use std::os::fd::BorrowedFd as BorrowedSocket;
+/// The types of descriptors and of sockets. On Unix a socket is a descriptor.
+pub(crate) use std::os::fd::{OwnedFd as Owned, OwnedFd as OwnedSocket};
+
 use libc::c_int;
 
 /// Checks the result of a system call: returns the error in `errno` if the result is `-1`.
@@ -45,6 +50,18 @@ pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let new = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
     // SAFETY: fcntl just made it, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(new) })
+}
+
+/// Returns a private duplicate of a socket.
+pub(crate) fn duplicate_socket(socket: &OwnedSocket) -> io::Result<OwnedSocket> {
+    use std::os::fd::AsFd;
+    duplicate(socket.as_fd())
+}
+
+/// Borrows the socket of a stream or of a listener.
+#[cfg(feature = "auth")]
+pub(crate) fn socket(source: &impl std::os::fd::AsFd) -> BorrowedSocket<'_> {
+    source.as_fd()
 }
 
 /// Returns the descriptor, or a duplicate of it if its number is below 3. The numbers below 3
@@ -224,6 +241,10 @@ fn errno() -> *mut c_int {
     address
 }
 
+/// A wakeup for a thread that waits for sockets.
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub(crate) type SocketWake = Wake;
+
 /// A wakeup for a thread that polls. A fired wakeup stays ready until it is cleared. So a wakeup
 /// that is fired before the wait begins is not lost.
 #[derive(Debug)]
@@ -293,15 +314,15 @@ impl Wake {
     }
 }
 
-/// Waits until a descriptor is readable, `wake` is fired, or the deadline passes. Returns for each
-/// descriptor whether that descriptor is readable.
-#[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "logins"))]
+/// Waits until a socket is readable, `wake` is fired, or the deadline passes. Returns for each
+/// socket whether that socket is readable.
+#[cfg(feature = "auth")]
 pub(crate) fn wait_readable(
-    fds: &[BorrowedFd<'_>],
-    wake: &Wake,
+    sockets: &[BorrowedSocket<'_>],
+    wake: &SocketWake,
     deadline: Instant,
 ) -> io::Result<Vec<bool>> {
-    let fds = fds.iter().map(|fd| entry(fd.as_raw_fd(), libc::POLLIN));
+    let fds = sockets.iter().map(|fd| entry(fd.as_raw_fd(), libc::POLLIN));
     let mut entries: Vec<_> = fds.chain([entry(wake.raw(), libc::POLLIN)]).collect();
     poll(&mut entries, Some(deadline))?;
     entries.pop();

@@ -62,7 +62,7 @@ impl fmt::Display for Exit {
 
 /// A signal to a process group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
+enum Signal {
     /// SIGTERM: requests an orderly end. Stopped processes are continued, so that they can end.
     Terminate,
     Kill,
@@ -231,8 +231,20 @@ impl Process {
         }
     }
 
+    /// Requests an orderly end of every process of the group (SIGTERM). Returns whether the system
+    /// has such a request.
+    pub(crate) fn request_end(&self) -> bool {
+        self.signal_group(Signal::Terminate);
+        true
+    }
+
+    /// Kills every process of the group (SIGKILL).
+    pub(crate) fn kill(&self) {
+        self.signal_group(Signal::Kill);
+    }
+
     /// Sends a signal to every process of the group.
-    pub(crate) fn signal_group(&self, signal: Signal) {
+    fn signal_group(&self, signal: Signal) {
         let numbers: &[i32] = match signal {
             Signal::Terminate => &[libc::SIGTERM, libc::SIGCONT],
             Signal::Kill => &[libc::SIGKILL],

@@ -64,6 +64,13 @@ impl ReadEnd {
         Ok(Self::new(fd, false, Some(Wake::new()?), 1 << 20))
     }
 
+    /// Creates a pipe for output of a child. Returns the end that this process reads, and the end
+    /// that the child writes.
+    pub(crate) fn pipe() -> io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = fd::pipe()?;
+        Ok((Self::own_pipe(ours)?, theirs))
+    }
+
     /// Creates a read end from a descriptor of the host, of any kind. The descriptor's flags are
     /// not changed, and nothing is read from the descriptor after [`end`](Self::end).
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {

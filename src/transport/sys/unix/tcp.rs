@@ -2,8 +2,8 @@
 
 use std::io;
 use std::mem;
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,15 +63,17 @@ impl<S: AsFd> Drop for Registered<S> {
     }
 }
 
-/// Sets the listening socket's queue of connections that are not accepted yet to the maximum length
+/// Listens on an address. The queue of connections that are not accepted yet has the maximum length
 /// that the system allows.
-pub(crate) fn deepen(listener: &TcpListener) {
+pub(crate) fn listen(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
     // SAFETY: the descriptor is open. If the call fails, the queue stays as it is.
     unsafe { libc::listen(listener.as_raw_fd(), 4096) };
+    Ok(listener)
 }
 
 /// Prepares a socket for [`send`], so that a send raises no SIGPIPE.
-pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
     #[cfg(target_vendor = "apple")]
     super::write::no_sigpipe(stream.as_fd())?;
     #[cfg(not(target_vendor = "apple"))]
@@ -119,7 +121,7 @@ pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
 /// streams, including those at their end or with an error. Returns `None` when the deadline passed.
 pub(crate) fn wait_for_any<'a>(
     streams: impl Iterator<Item = &'a TcpStream>,
-    wake: &fd::Wake,
+    wake: &fd::SocketWake,
     deadline: Instant,
 ) -> io::Result<Option<Vec<usize>>> {
     let streams = streams.map(|stream| fd::entry(stream.as_raw_fd(), libc::POLLIN));
@@ -202,13 +204,13 @@ pub(crate) fn reset(stream: &TcpStream) {
             return;
         }
     }
-    shut(stream.as_fd(), Shutdown::Both);
+    shut(stream, Shutdown::Both);
 }
 
 /// Shuts a socket down in one or both directions. The shutdown affects every thread that uses the
 /// socket.
-pub(crate) fn shut(socket: BorrowedFd<'_>, how: Shutdown) {
-    fd::shut(socket, how);
+pub(crate) fn shut(stream: &TcpStream, how: Shutdown) {
+    fd::shut(stream.as_fd(), how);
 }
 
 /// Repeats a call while it is interrupted by signals. Returns `None` when the call would block.

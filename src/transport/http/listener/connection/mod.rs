@@ -17,7 +17,6 @@ pub(super) use self::watching::GivesWay;
 use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -519,7 +518,7 @@ impl Connection {
             drop(self.over(state));
             return;
         }
-        tcp::shut(self.socket.get().as_fd(), Shutdown::Write);
+        tcp::shut(self.socket.get(), Shutdown::Write);
         state.owner = Owner::Parting;
         state.intake = None;
         state.since = Instant::now();
@@ -533,7 +532,7 @@ impl Connection {
     fn over(&self, state: &mut State) -> Option<Exchange> {
         if state.owner != Owner::Nobody {
             state.owner = Owner::Nobody;
-            tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
+            tcp::shut(self.socket.get(), Shutdown::Both);
             self.shared.table.forget(self.socket.key());
         }
         state.outbox = Vec::new();
@@ -555,7 +554,7 @@ impl Connection {
         if self.socket.arm(readable, writable).is_err() {
             // Without socket events, only a read or a write would notice the end, so the connection
             // is shut down.
-            tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
+            tcp::shut(self.socket.get(), Shutdown::Both);
         }
     }
 

@@ -4,7 +4,6 @@
 //! The poller runs the returned [`AfterUnlock`] on its own thread.
 
 use std::net::Shutdown;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -85,7 +84,7 @@ impl Connection {
             state.gave_way = true;
             state.closes = true;
             self.shared.table.uncount(self.socket.key());
-            tcp::shut(self.socket.get().as_fd(), Shutdown::Read);
+            tcp::shut(self.socket.get(), Shutdown::Read);
             return (later, GivesWay::Soon);
         }
         if state.intake.is_some() {
