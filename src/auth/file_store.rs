@@ -12,10 +12,10 @@
 //! ```
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::random;
@@ -23,6 +23,7 @@ use super::secret::Secret;
 use super::store::Store;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::CredentialWait;
+use crate::transport::sys::private::{self, Access, User};
 
 /// The interval between two attempts to lock a file.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -31,6 +32,9 @@ const DIGEST: usize = 43;
 /// The maximum number of attempts to write a file. Another process may mistake the new file for a
 /// leftover and remove it.
 const MAX_TRIES: usize = 3;
+/// The maximum number of attempts to read a file. On Windows a file can't be read while its writer,
+/// which has just renamed it, still has it locked.
+const MAX_READS: usize = 20;
 /// The maximum length of a file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -41,8 +45,8 @@ const MAX_BYTES: u64 = 1 << 20;
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
-    /// The id of the user that has to own the files.
-    user: u32,
+    /// The user that has to own the files.
+    user: User,
 }
 
 impl FileStore {
@@ -56,23 +60,19 @@ impl FileStore {
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         let failed = |error| failed("the folder of the store can't be used", &folder, error);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(failed)?;
-        let metadata = fs::metadata(&folder).map_err(failed)?;
-        let mode = metadata.mode();
-        if mode & 0o022 != 0 {
+        private::create_folder(&folder, true).map_err(failed)?;
+        let access = fs::metadata(&folder).and_then(|it| Access::of(&folder, &it));
+        let access = access.map_err(failed)?;
+        if let Some(fault) = access.others_may_write() {
             let text = format!(
-                "others may write into '{}' (mode {:o}): expected a folder of the user's own (chmod 700)",
+                "others may write into '{}' ({fault}): expected a folder of the user's own ({})",
                 folder.display(),
-                mode & 0o777
+                private::FOLDER_ADVICE
             );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         let user = user_in(&folder)?.map_err(failed)?;
-        check_owner(&folder, metadata.uid(), user)?;
+        check_owner(&folder, &access.owner, &user)?;
         let store = Self { folder, user };
         // A leftover that can't be removed does no harm.
         _ = store.sweep("");
@@ -112,7 +112,7 @@ impl FileStore {
     /// Flushes the directory to disk. Without this, a power failure may bring back an old or
     /// removed file.
     fn sync(&self) -> io::Result<()> {
-        match File::open(&self.folder)?.sync_all() {
+        match private::sync_folder(&self.folder) {
             // Some file systems do not support flushing a directory.
             Err(error)
                 if matches!(
@@ -135,7 +135,7 @@ impl FileStore {
 impl Store for FileStore {
     fn load(&self, name: &str) -> Result<Option<Secret>> {
         let path = self.path(name, "json");
-        match read(&path, self.user) {
+        match read(&path, &self.user) {
             Ok(read) => read.map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed("what is kept can't be read", &path, error)),
@@ -179,7 +179,7 @@ impl Store for FileStore {
         let failed = |error| failed("what is kept can't be locked", &path, error);
         // The lock file is never removed: after a removal, two processes could lock different
         // files.
-        let file = private().create(true).open(&path).map_err(failed)?;
+        let file = private::open_or_create(&path).map_err(failed)?;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Box::new(file)),
@@ -205,16 +205,9 @@ impl fmt::Debug for FileStore {
     }
 }
 
-/// Returns options for files that only the user may read and write.
-fn private() -> OpenOptions {
-    let mut options = File::options();
-    options.write(true).mode(0o600);
-    options
-}
-
 /// Writes a file. The file stays locked until the returned value is dropped.
 fn write(path: &Path, content: &Secret) -> io::Result<File> {
-    let mut file = private().create_new(true).open(path)?;
+    let mut file = private::create_new(path)?;
     file.lock()?;
     file.write_all(content.reveal().as_bytes())?;
     file.sync_all()?;
@@ -235,7 +228,7 @@ fn is_half_written(name: &str) -> bool {
 /// Removes a partially written file, unless its writer still holds the lock.
 fn remove_leftover(path: &Path) -> io::Result<()> {
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let file = match private().open(path) {
+    let file = match private::open_existing(path) {
         Err(error) if is_gone(&error) => return Ok(()),
         opened => opened?,
     };
@@ -250,18 +243,18 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the user id of new files in a folder. Creates a file to find out.
-fn user_in(folder: &Path) -> Result<io::Result<u32>> {
+/// Returns the owner of new files in a folder. Creates a file to find out.
+fn user_in(folder: &Path) -> Result<io::Result<User>> {
     let path = folder.join(format!("{}.{}.new", random::digest(""), random::text()?));
-    let made = private().create_new(true).open(&path);
-    let user = made.and_then(|file| Ok(file.metadata()?.uid()));
+    let made = private::create_new(&path).and_then(|file| file.metadata());
+    let user = made.and_then(|metadata| Ok(Access::of(&path, &metadata)?.owner));
     // Failing to remove the file is harmless: the file is empty, and a later sweep removes it.
     _ = fs::remove_file(&path);
     Ok(user)
 }
 
 /// Checks that a file or folder belongs to the user. Another owner could replace the content.
-fn check_owner(path: &Path, owner: u32, user: u32) -> Result<()> {
+fn check_owner(path: &Path, owner: &User, user: &User) -> Result<()> {
     if owner == user {
         return Ok(());
     }
@@ -272,17 +265,27 @@ fn check_owner(path: &Path, owner: u32, user: u32) -> Result<()> {
     Err(Error::new(ErrorKind::Invalid, text))
 }
 
-fn read(path: &Path, user: u32) -> io::Result<Result<Secret>> {
+fn read(path: &Path, user: &User) -> io::Result<Result<Secret>> {
+    for _ in 1..MAX_READS {
+        match read_once(path, user) {
+            Err(error) if private::is_locked(&error) => thread::sleep(PAUSE),
+            read => return read,
+        }
+    }
+    read_once(path, user)
+}
+
+fn read_once(path: &Path, user: &User) -> io::Result<Result<Secret>> {
     let file = File::open(path)?;
-    if let Err(error) = check_owner(path, file.metadata()?.uid(), user) {
+    let access = Access::of_file(&file)?;
+    if let Err(error) = check_owner(path, &access.owner, user) {
         return Ok(Err(error));
     }
-    let mode = file.metadata()?.mode();
-    if mode & 0o077 != 0 {
+    if let Some(fault) = access.others_may_read() {
         let text = format!(
-            "others may read '{}' (mode {:o}): it is not used (chmod 600, or remove it)",
+            "others may read '{}' ({fault}): it is not used ({})",
             path.display(),
-            mode & 0o777
+            private::FILE_ADVICE
         );
         return Ok(Err(Error::new(ErrorKind::Invalid, text)));
     }

@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::BorrowedFd;
 use std::sync::Weak;
 
 use super::entry::{descriptor, told};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::error::Error;
 use crate::sync::StaticMutex;
-use crate::transport::sys::fd::duplicate;
+use crate::transport::sys::fd::duplicate_raw;
 use crate::transport::{Stack, Threads};
 
 /// An object that appears in the debug dump.
@@ -39,10 +38,7 @@ pub(super) fn show(dumped: Weak<dyn Dumped>) {
 pub unsafe extern "C" fn mcplink_debug_dump(fd: isize) -> mcplink_status_t {
     told("mcplink_debug_dump", || {
         let fd = descriptor(fd, "fd")?;
-        // SAFETY: `fd` is not -1, and is borrowed only for the duplication. For a closed descriptor
-        // the system returns an error.
-        let own = duplicate(unsafe { BorrowedFd::borrow_raw(fd) });
-        let own = own.map_err(|error| Error::io("duplicating fd", error))?;
+        let own = duplicate_raw(fd).map_err(|error| Error::io("duplicating fd", error))?;
         let known: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
         let text: String = known.iter().map(|known| known.dump()).collect();
         let written = write_quietly(File::from(own), text);

@@ -17,6 +17,7 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogLevel;
+use crate::transport::sys::fd;
 
 /// How many errors that are not freed are taken for a leak.
 const MANY_ERRORS: usize = 1000;
@@ -190,9 +191,8 @@ pub(super) unsafe fn need_mut<'a, T: Object>(object: *mut T, what: &str) -> Outc
 
 /// Reads a file descriptor that C passes. The parameters of the header are wide enough for a HANDLE
 /// of Windows.
-pub(super) fn descriptor(number: isize, what: &str) -> Result<i32> {
-    let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
-    fd.ok_or_else(|| {
+pub(super) fn descriptor(number: isize, what: &str) -> Result<fd::Raw> {
+    fd::raw(number).ok_or_else(|| {
         let text = format!("{what} is no descriptor: {number}");
         Error::new(ErrorKind::Invalid, text)
     })

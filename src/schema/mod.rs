@@ -33,6 +33,7 @@ mod content;
 pub(crate) mod date;
 mod elicitation;
 mod elicitation_url;
+pub(crate) mod file_uri;
 mod form;
 mod icon;
 mod icon_rules;

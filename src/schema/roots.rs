@@ -6,12 +6,12 @@
 //! Spec: Client Features, "Roots" (every revision; deprecated in 2026-07-28).
 // M-ROOT-X-01, M-ROOT-X-02
 
-use std::path::{Component, Path};
+use std::path::Path;
 
+use super::file_uri::{PathKind, steps, uri_of};
 use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject};
 use super::object::OrNull;
-use super::url::{Url, percent_decoded, percent_encoded};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -47,13 +47,13 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the path is not absolute, not UTF-8, or contains `..`.
+    /// [`ErrorKind::Invalid`] when the path is not absolute, not UTF-8, or contains `..`. On
+    /// Windows also when the path begins with neither a drive nor the name of a share.
     pub fn of_path(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let goes_up = path.components().any(|part| part == Component::ParentDir);
-        match path.to_str() {
-            Some(text) if path.is_absolute() && !goes_up => Ok(Self::new(file_uri(text))),
-            _ => {
+        match path.to_str().and_then(|text| uri_of(text, PathKind::HERE)) {
+            Some(uri) => Ok(Self::new(uri)),
+            None => {
                 let shown = path.display().to_string();
                 let text = format!(
                     "a root is an absolute path in UTF-8 without '..': {}",
@@ -80,7 +80,7 @@ impl Root {
     /// [`ErrorKind::Invalid`] when the URI is not a `file://` URI with an absolute path, has a
     /// query or fragment, or has segments like `..`, escaped or not.
     pub fn check(&self) -> Result<()> {
-        if steps(&self.uri).is_some() {
+        if steps(&self.uri, PathKind::HERE).is_some() {
             return Ok(());
         }
         let text = format!(
@@ -93,43 +93,18 @@ impl Root {
     /// Whether a `file://` URI names the directory or file of this root, or a path below it.
     ///
     /// Compares URIs, not files. Escapes are decoded, and a URI with segments like `..` is outside
-    /// of every root. A symbolic link may lead out of the root: resolve a path before the
+    /// of every root. On Windows, the letter of a drive may have either case, other names are
+    /// compared as they are; a URI with a name that Windows reads in another way, such as `a.`,
+    /// `a:b` or `NUL`, is outside of every root. A symbolic link may lead out of the root: resolve a path before the
     /// comparison.
     pub fn contains(&self, uri: &str) -> bool {
-        let (Some(root), Some(steps)) = (steps(&self.uri), steps(uri)) else {
+        let (Some(root), Some(steps)) =
+            (steps(&self.uri, PathKind::HERE), steps(uri, PathKind::HERE))
+        else {
             return false;
         };
         steps.starts_with(&root)
     }
-}
-
-/// Returns the host name and the path segments of a `file://` URI. Returns `None` for other URIs,
-/// and for paths with segments like `..`.
-fn steps(uri: &str) -> Option<Vec<String>> {
-    let url = Url::read(uri)?;
-    let path = url.path.strip_prefix('/')?;
-    if !url.is("file") || url.user.is_some() || path.contains(['?', '#']) {
-        return None;
-    }
-    let host = url.host.to_ascii_lowercase();
-    let mut steps = vec![if host == "localhost" {
-        String::new()
-    } else {
-        host
-    }];
-    for step in path.split('/').filter(|step| !step.is_empty()) {
-        let step = percent_decoded(step)?;
-        if step == "." || step == ".." || step.contains(['/', '\\', '\0']) {
-            return None;
-        }
-        steps.push(step);
-    }
-    Some(steps)
-}
-
-fn file_uri(path: &str) -> String {
-    let segments: Vec<_> = path.split('/').map(percent_encoded).collect();
-    format!("file://{}", segments.join("/"))
 }
 
 impl FitTo for Root {
@@ -254,10 +229,14 @@ mod tests {
 
     #[test]
     fn a_path_becomes_a_root() {
-        let root = Root::of_path("/home/ada/my work/ü").expect("a path");
-        assert_eq!(root.uri, "file:///home/ada/my%20work/%C3%BC");
+        let (path, beginning) = match cfg!(windows) {
+            true => (r"C:\my work\ü", "file:///C:"),
+            false => ("/home/ada/my work/ü", "file:///home/ada"),
+        };
+        let root = Root::of_path(path).expect("a path");
+        assert_eq!(root.uri, format!("{beginning}/my%20work/%C3%BC"));
         root.check().expect("a root");
-        assert!(root.contains("file:///home/ada/my%20work/%c3%bc/x"));
+        assert!(root.contains(&format!("{beginning}/my%20work/%c3%bc/x")));
         for bad in ["relative", "/a/../b", ""] {
             assert!(Root::of_path(bad).is_err(), "{bad}");
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error_map::HandlerError;
 use super::resources::ResourceRead;
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::url::{percent_decoded, percent_encoded};
+use crate::schema::file_uri::{PathKind, path_of, uri_of};
 use crate::schema::{ResourceContents, ResourceTemplate};
 
 /// A folder whose files are resources with `file:` URIs. No file outside of the folder can be
@@ -15,7 +15,9 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 ///
 /// A URI is split at `/` before its parts are percent-decoded. A URI is "not found" if it contains
 /// `..`, an encoded `/` or `\`, or the name of another host, or if it does not name a regular file.
-/// A symbolic link that leads out of the folder is "not found" too.
+/// A symbolic link that leads out of the folder is "not found" too. On Windows, so is a name that
+/// does not name a file by all of its text: with a dot or space at its end, with a colon, or of a
+/// device (`NUL`, `com1.txt`).
 ///
 /// A user with the right to create links in the folder can replace a file with a link between the
 /// check and the read. So don't serve a folder that untrusted users can write to.
@@ -38,6 +40,8 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 pub struct Folder {
     /// The path of the folder, without symbolic links.
     root: PathBuf,
+    /// The URI of the folder, with a slash at its end.
+    uri: String,
     max_bytes: u64,
 }
 
@@ -54,12 +58,18 @@ impl Folder {
             let text = format!("folder '{}': {error}", path.display());
             Error::new(ErrorKind::Io, text)
         })?;
-        if !root.is_dir() || root.to_str().is_none() {
+        let uri = root.to_str().and_then(|path| uri_of(path, PathKind::HERE));
+        let Some(uri) = uri.filter(|_| root.is_dir()) else {
             let text = format!("'{}' is not a folder with a path in UTF-8", root.display());
             return Err(Error::new(ErrorKind::Invalid, text));
-        }
+        };
+        let uri = match uri.ends_with('/') {
+            true => uri,
+            false => uri + "/",
+        };
         Ok(Self {
             root,
+            uri,
             max_bytes: 8 << 20,
         })
     }
@@ -73,15 +83,12 @@ impl Folder {
 
     /// Returns a resource template that matches the URIs of all files in the folder.
     pub fn template(&self, name: impl Into<String>) -> ResourceTemplate {
-        ResourceTemplate::new(format!("{}{{+path}}", self.uri()), name)
+        ResourceTemplate::new(format!("{}{{+path}}", self.uri), name)
     }
 
     /// Returns the URI of the folder, with a slash at its end.
     pub fn uri(&self) -> String {
-        let parts = self.root.iter().filter_map(|part| part.to_str());
-        let parts = parts.filter(|part| *part != "/").map(percent_encoded);
-        let path: String = parts.map(|part| format!("{part}/")).collect();
-        format!("file:///{path}")
+        self.uri.clone()
     }
 
     /// Returns the path of the file that a URI names. The file must be in the folder.
@@ -91,7 +98,10 @@ impl Folder {
     /// [`HandlerError::not_found`] for every URI that names no file in the folder. So a client
     /// can't find out which files exist outside of the folder.
     pub fn path(&self, uri: &str) -> Result<PathBuf, HandlerError> {
-        let path = path_of(uri).ok_or_else(HandlerError::not_found)?;
+        let path = path_of(uri, PathKind::HERE).ok_or_else(HandlerError::not_found)?;
+        if is_elsewhere(&path, &self.root) {
+            return Err(HandlerError::not_found());
+        }
         let path = fs::canonicalize(path).map_err(|_| HandlerError::not_found())?;
         if path.starts_with(&self.root) && path.is_file() {
             Ok(path)
@@ -126,20 +136,16 @@ impl Folder {
     }
 }
 
-/// Returns the path in a `file:` URI, or `None` for an invalid or unsafe URI.
-fn path_of(uri: &str) -> Option<String> {
-    let (scheme, rest) = uri.split_once("://")?;
-    let (host, path) = rest.split_once('/')?;
-    let is_here = host.is_empty() || host.eq_ignore_ascii_case("localhost");
-    if !scheme.eq_ignore_ascii_case("file") || !is_here || path.contains(['?', '#']) {
-        return None;
-    }
-    let parts = path.split('/').map(|part| {
-        let part = percent_decoded(part)?;
-        let is_name = !matches!(part.as_str(), "" | "." | "..");
-        (is_name && !part.contains(['/', '\\', '\0'])).then(|| format!("/{part}"))
-    });
-    parts.collect()
+/// Whether a path names a machine, and the folder is not on that machine. Even to look such a path
+/// up would send the user's credentials to the machine.
+fn is_elsewhere(path: &str, root: &Path) -> bool {
+    let Some(path) = path.strip_prefix(r"\\") else {
+        return false;
+    };
+    let root = root.to_str().unwrap_or_default();
+    let root = root.strip_prefix(r"\\?\UNC\").unwrap_or_default();
+    let server = |path: &str| path.split('\\').next().map(str::to_ascii_lowercase);
+    server(path) != server(root)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -150,7 +156,7 @@ mod tests {
     #[test]
     fn an_address_is_taken_apart_before_it_is_decoded() {
         fn check(uri: &str, expected: Option<&str>) {
-            assert_eq!(path_of(uri).as_deref(), expected, "{uri}");
+            assert_eq!(path_of(uri, PathKind::Unix).as_deref(), expected, "{uri}");
         }
         check("file:///a/b%20c.txt", Some("/a/b c.txt"));
         check("FILE://localhost/a", Some("/a"));
@@ -185,5 +191,17 @@ mod tests {
         }
         // URIs are percent-decoded only once.
         check("file:///a/%252e%252e/b", Some("/a/%2e%2e/b"));
+    }
+    #[test]
+    fn a_path_of_another_machine_is_not_looked_up() {
+        for (path, root, expected) in [
+            ("/a/b", "/a", false),
+            (r"C:\a\b", r"\\?\C:\a", false),
+            (r"\\Server\share\a", r"\\?\UNC\server\share", false),
+            (r"\\server\share\a", r"\\?\C:\a", true),
+            (r"\\other\share\a", r"\\?\UNC\server\share", true),
+        ] {
+            assert_eq!(is_elsewhere(path, Path::new(root)), expected, "{path}");
+        }
     }
 }

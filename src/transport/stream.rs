@@ -133,6 +133,24 @@ impl Stream {
     /// Closing closes the descriptors, but does not shut a socket down.
     #[cfg(unix)]
     pub fn fds(reader: std::os::fd::OwnedFd, writer: std::os::fd::OwnedFd) -> Self {
+        Self::given(reader, writer)
+    }
+
+    /// Creates a transport from two handles of the host: pipes, consoles or files. For a handle that
+    /// is used in both directions, pass the handle and a duplicate of it.
+    ///
+    /// Opening the transport starts two threads, `mcplink-stream`, because a handle of the host may
+    /// block. Closing closes the handles.
+    #[cfg(windows)]
+    pub fn handles(
+        reader: std::os::windows::io::OwnedHandle,
+        writer: std::os::windows::io::OwnedHandle,
+    ) -> Self {
+        Self::given(reader, writer)
+    }
+
+    /// Creates a transport from two descriptors or handles of the host.
+    pub(crate) fn given(reader: fd::Owned, writer: fd::Owned) -> Self {
         Self {
             kind: Kind::Given(reader, writer),
             peer: "stream".to_owned(),

@@ -1,7 +1,6 @@
 //! The token store: where tokens and registrations are saved.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{CStr, c_char, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use crate::cffi::client::mcplink_token_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::transport::sys::command::text_from_c;
 
 /// Loads the content that was saved last under a name, and returns the content with
 /// mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
@@ -96,7 +96,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
             settings.store = if folder.is_null() {
                 TokenStore::Memory
             } else {
-                let path = OsStr::from_bytes(CStr::from_ptr(folder).to_bytes());
+                let path = text_from_c(CStr::from_ptr(folder).to_bytes());
+                let path = path.ok_or_else(|| invalid("folder is no UTF-8"))?;
                 TokenStore::Folder(PathBuf::from(path))
             };
             Ok(())

@@ -1,7 +1,6 @@
 //! The server that a client connects to, and how its transport is made.
 
 use std::ffi::OsString;
-use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 #[cfg(feature = "http-client")]
 use std::sync::Weak;
@@ -21,6 +20,7 @@ use crate::cffi::user::call_back;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
+use crate::transport::sys::fd;
 use crate::transport::{Child, Stderr, StderrTail, Transport};
 
 /// The destination of the standard error of a child process.
@@ -257,14 +257,7 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
 }
 
 /// Duplicates a descriptor of the host. The host keeps its own descriptor.
-pub(super) fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
-    if fd < 0 {
-        let text = format!("{fd} is no descriptor");
-        return Err(Error::new(ErrorKind::Invalid, text));
-    }
-    // SAFETY: `fd` is not negative, and is borrowed only for the duplication. For a closed
-    // descriptor the system returns an error.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let ours = borrowed.try_clone_to_owned();
-    ours.map_err(|error| Error::io(format_args!("duplicating descriptor {fd}"), error))
+pub(super) fn duplicate(fd: fd::Raw) -> Result<fd::Owned> {
+    fd::duplicate_raw(fd)
+        .map_err(|error| Error::io(format_args!("duplicating descriptor {fd}"), error))
 }

@@ -1,7 +1,6 @@
 //! Endpoint options: the server that a client connects to.
 
-use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{CStr, OsString, c_char, c_void};
 use std::sync::Arc;
 
 use super::Shared;
@@ -20,6 +19,7 @@ use crate::cffi::text::{filled, filled_measured, mcplink_str_t, missing, name};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::transport::Stream;
+use crate::transport::sys::command::text_from_c;
 
 /// Receives a line that a child process wrote to its standard error, without the newline. The line
 /// is valid until the callback returns.
@@ -45,7 +45,7 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     }
     // SAFETY: the caller guarantees that `ptr` ends in NUL.
     let bytes = unsafe { CStr::from_ptr(ptr) }.to_bytes();
-    Ok(OsStr::from_bytes(bytes).to_owned())
+    text_from_c(bytes).ok_or_else(|| invalid(format!("{what} is no UTF-8")).into())
 }
 
 /// Sets the command that starts the server as a child process. Messages use the standard input and
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn mcplink_client_options_pass_env(
 unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     // SAFETY: the safety contract of this function.
     let variable = unsafe { system_text(variable, "variable")? };
-    if variable.is_empty() || variable.as_bytes().contains(&b'=') {
+    if variable.is_empty() || variable.as_encoded_bytes().contains(&b'=') {
         return Err(invalid("an environment variable has a name without '='").into());
     }
     Ok(variable)
@@ -663,7 +663,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
         set(options, "mcplink_client_options_set_fds", |options| {
             let (input, output) = (descriptor(input, "input")?, descriptor(output, "output")?);
             let way = move |_: &Endpoint, _: &Arc<Shared>| {
-                let stream = Stream::fds(duplicate(input)?, duplicate(output)?);
+                let stream = Stream::given(duplicate(input)?, duplicate(output)?);
                 Ok(stream.into())
             };
             options.endpoint.reach("fds", Some(way));

@@ -1,7 +1,6 @@
 //! Sessions: serving single clients over standard streams, descriptors and transports of the host.
 
 use std::ffi::c_char;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::events::session_number;
@@ -17,7 +16,7 @@ use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
-use crate::transport::sys::fd::duplicate;
+use crate::transport::sys::fd::duplicate_raw;
 use crate::transport::{Stdio, Stream, Transport};
 
 /// A session: the connection to one client of a server.
@@ -147,12 +146,10 @@ impl mcplink_server_t {
 /// Duplicates two descriptors of the host, and makes a stream of the duplicates.
 fn descriptors(input: isize, output: isize) -> Result<Stream> {
     let own = |number: isize, what: &str| {
-        // SAFETY: the number is not -1, and is only passed to the system, which reports an invalid
-        // descriptor.
-        let fd = unsafe { BorrowedFd::borrow_raw(descriptor(number, what)?) };
-        duplicate(fd).map_err(|error| Error::io(format_args!("duplicating {what}"), error))
+        let own = duplicate_raw(descriptor(number, what)?);
+        own.map_err(|error| Error::io(format_args!("duplicating {what}"), error))
     };
-    Ok(Stream::fds(own(input, "input")?, own(output, "output")?))
+    Ok(Stream::given(own(input, "input")?, own(output, "output")?))
 }
 
 /// Serves the process that started this process, over the standard streams. Serving ends when that

@@ -14,9 +14,8 @@
 //! Spec: Extensions, Skills, "Security Considerations", "Caching".
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +29,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::fallible;
 use crate::skills::{Digest, SKILL_FILE, SkillFile};
 use crate::sync::Mutex;
+use crate::transport::sys::private::{self, Access};
 
 /// The name of the file that contains the server label and skill URI of a folder.
 const ORIGIN: &str = "origin.json";
@@ -259,9 +259,11 @@ impl SkillCache {
     /// Whether the folder of a skill exists. Returns an error if the folder or its parent is a
     /// link, or if other users may write to it.
     fn is_usable(&self, folder: &Path) -> Result<bool> {
+        let is_not_found =
+            |code| io::Error::from_raw_os_error(code).kind() == io::ErrorKind::NotFound;
         for folder in [folder.parent().unwrap_or(&self.0.root), folder] {
             match check_private(folder) {
-                Err(error) if error.os_code() == Some(libc::ENOENT) => return Ok(false),
+                Err(error) if error.os_code().is_some_and(is_not_found) => return Ok(false),
                 checked => checked?,
             }
         }
@@ -386,10 +388,11 @@ impl SkillCache {
         // A leftover of an earlier process with this number.
         _ = fs::remove_file(&probe);
         write_new(&probe, b"").map_err(failed)?;
-        let user = fs::symlink_metadata(&probe).map_err(failed)?.uid();
+        let probed = fs::symlink_metadata(&probe).and_then(|it| Access::of(&probe, &it));
+        let user = probed.map_err(failed)?.owner;
         fs::remove_file(&probe).map_err(failed)?;
-        let owner = fs::metadata(root).map_err(failed)?.uid();
-        if owner != user {
+        let of_root = fs::metadata(root).and_then(|it| Access::of(root, &it));
+        if of_root.map_err(failed)?.owner != user {
             return Err(invalid(root, "belongs to another user"));
         }
         Ok(())
@@ -418,11 +421,7 @@ fn hex(digest: &Digest) -> String {
 }
 
 fn make_folder(path: &Path, recursive: bool) -> io::Result<()> {
-    let made = DirBuilder::new()
-        .recursive(recursive)
-        .mode(0o700)
-        .create(path);
-    match made {
+    match private::create_folder(path, recursive) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
@@ -445,9 +444,11 @@ fn check_private(folder: &Path) -> Result<()> {
     if !found.is_dir() {
         return Err(invalid(folder, "is a link or a file: expected a folder"));
     }
-    let mode = found.mode() & 0o777;
-    if mode & 0o022 != 0 {
-        let text = format!("may be written by others (mode {mode:o}): expected mode 700");
+    let access = Access::of(folder, &found)
+        .map_err(|error| failed("a folder of the skill cache can't be used", folder, error))?;
+    if let Some(fault) = access.others_may_write() {
+        let advice = private::FOLDER_ADVICE;
+        let text = format!("may be written by others ({fault}): {advice}");
         return Err(invalid(folder, &text));
     }
     Ok(())
@@ -472,12 +473,7 @@ fn check_apart_from_skills(root: &Path) -> Result<()> {
 /// Reads a regular file. Fails for a link, and for a file of more than `max` bytes. Sets the
 /// modification time, which shows when the file was last used.
 fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    // Without O_NONBLOCK, opening a pipe could block.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+    let file = private::open_no_link(path)?;
     let found = file.metadata()?;
     if !found.is_file() || found.len() > max {
         return Err(io::ErrorKind::InvalidData.into());
@@ -492,12 +488,7 @@ fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 
 /// Writes a new file that only the user may read and write.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = File::options();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = private::create_new(path)?;
     file.write_all(bytes)?;
     // After a power failure a renamed file must not be empty.
     file.sync_all()

@@ -1,20 +1,14 @@
 //! Reads files of folders that other programs may change.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a file of at most `max` bytes. On Unix, does not follow a link in the last segment of the
-/// path, and does not wait for a named pipe.
+use crate::transport::sys::private::open_no_link;
+
+/// Reads a file of at most `max` bytes. Does not follow a link in the last segment of the path.
+/// On Unix, does not wait for a named pipe.
 pub(super) fn read_at_most(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
-    }
-    let file = options.open(path)?;
+    let file = open_no_link(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
     }

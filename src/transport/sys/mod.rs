@@ -8,17 +8,21 @@
     reason = "system calls; the rest of the crate is free of it, cffi aside"
 )]
 
-#[cfg(not(unix))]
-compile_error!(
-    "mcplink runs on unix systems only so far; Windows is planned. Build for a unix target"
-);
+#[cfg(not(any(unix, windows)))]
+compile_error!("mcplink runs on Unix systems and on Windows only");
 
 #[cfg(unix)]
 mod unix;
-
-#[cfg(all(unix, feature = "http-server"))]
-pub(crate) use unix::tcp;
 #[cfg(unix)]
-pub(crate) use unix::{
-    clock, command, fd, origin, process, random, read, spawn, standard, thread, write,
+use unix as system;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+use windows as system;
+
+#[cfg(feature = "http-server")]
+pub(crate) use system::tcp;
+pub(crate) use system::{
+    clock, command, fd, origin, private, process, random, read, spawn, standard, thread, write,
 };

@@ -12,6 +12,13 @@ use super::read::ReadEnd;
 use super::write::WriteEnd;
 use crate::error::{Error, ErrorKind, Result};
 
+/// Returns text of a C program in the encoding of the system: any bytes. The result is never `None`
+/// on this system.
+#[cfg(feature = "cffi")]
+pub(crate) fn text_from_c(bytes: &[u8]) -> Option<OsString> {
+    Some(OsString::from_vec(bytes.to_vec()))
+}
+
 /// The name of an environment variable.
 pub(crate) type VariableName = OsString;
 

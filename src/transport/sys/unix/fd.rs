@@ -52,6 +52,24 @@ pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(new) })
 }
 
+/// The number of a descriptor.
+#[cfg(feature = "cffi")]
+pub(crate) type Raw = RawFd;
+
+/// Returns the descriptor with this number, or `None` if no descriptor can have the number.
+#[cfg(feature = "cffi")]
+pub(crate) fn raw(number: isize) -> Option<Raw> {
+    RawFd::try_from(number).ok().filter(|fd| *fd >= 0)
+}
+
+/// Returns a private duplicate of a descriptor of the host. For a closed descriptor the system
+/// returns an error.
+#[cfg(feature = "cffi")]
+pub(crate) fn duplicate_raw(fd: Raw) -> io::Result<Owned> {
+    // SAFETY: `fd` is not -1, and is borrowed only for the duplication, which may fail.
+    duplicate(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
 /// Returns a private duplicate of a socket.
 pub(crate) fn duplicate_socket(socket: &OwnedSocket) -> io::Result<OwnedSocket> {
     use std::os::fd::AsFd;

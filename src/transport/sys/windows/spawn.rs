@@ -1,0 +1,338 @@
+//! Starts a child in a job of its own, with its three standard streams only.
+//!
+//! The standard library's `Command` passes every inheritable handle of the host on, and can start
+//! no child in a job. A list of handles and a list of jobs make both exact: the child is in the job
+//! before it runs, and gets no other handle.
+
+use std::ffi::{OsStr, OsString, c_void};
+use std::io;
+use std::os::windows::ffi::OsStringExt as _;
+use std::os::windows::io::{AsHandle as _, AsRawHandle as _, BorrowedHandle, OwnedHandle};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use windows_sys::Win32::Foundation::{
+    DUPLICATE_SAME_ACCESS, DuplicateHandle, HANDLE, INVALID_HANDLE_VALUE,
+};
+use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_CHAR, GetFileType};
+use windows_sys::Win32::System::Console::{GetStdHandle, STD_ERROR_HANDLE};
+use windows_sys::Win32::System::JobObjects::{
+    CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectExtendedLimitInformation, SetInformationJobObject,
+};
+use windows_sys::Win32::System::SystemInformation::GetSystemDirectoryW;
+use windows_sys::Win32::System::Threading::{
+    CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW, CREATE_UNICODE_ENVIRONMENT, CreateProcessW,
+    DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess,
+    InitializeProcThreadAttributeList, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
+    PROC_THREAD_ATTRIBUTE_JOB_LIST, PROCESS_INFORMATION, STARTF_USESTDHANDLES, STARTUPINFOEXW,
+    UpdateProcThreadAttribute,
+};
+
+use super::command::{
+    Command, Stderr, batch_line, environment_block, program_line, refusal, terminated,
+    variable_name,
+};
+use super::fd::{check, own};
+use super::process::Process;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The endings of files that the system runs, in the order in which they are tried. The system's
+/// variable `PATHEXT` may change the order and leave some out. Other files, such as scripts of the
+/// Windows Script Host, can't be servers.
+const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
+
+/// Starts the child and closes this process's copies of the child's handles.
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`] for text with a NUL byte, an invalid variable name, or an argument that a
+/// batch file can't be given. [`ErrorKind::Spawn`] when the child can't be started.
+pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
+    let path = find(&command)?;
+    if let Some(directory) = command.directory
+        && !directory.is_dir()
+    {
+        let name = command.program.display();
+        let text = format!(
+            "can't start '{name}': its working directory '{}' is no directory; check current_dir()",
+            directory.display()
+        );
+        return Err(Error::new(ErrorKind::Spawn, text));
+    }
+    let (application, mut line) = match is_batch(&path) {
+        true => (
+            system_folder()?.join("cmd.exe"),
+            batch_line(path.as_os_str(), command.args)?,
+        ),
+        false => (path.clone(), program_line(path.as_os_str(), command.args)?),
+    };
+    let application = terminated("program", application.as_os_str())?;
+    let env = environment_block(command.env)?;
+    let directory = command
+        .directory
+        .map(|directory| terminated("working directory", directory.as_os_str()))
+        .transpose()?;
+    let directory = directory.as_ref().map_or(ptr::null(), Vec::as_ptr);
+    let started = (|| {
+        let (stderr, has_console) = standard_error(&command)?;
+        let handles = [
+            inheritable(command.stdin.as_handle())?,
+            inheritable(command.stdout.as_handle())?,
+            stderr,
+        ];
+        let job = job(command.dies_with_parent)?;
+        // Without a console of its own, a child of a program without a console opens a window.
+        let console = match has_console {
+            true => CREATE_NEW_PROCESS_GROUP,
+            false => CREATE_NO_WINDOW,
+        };
+        let flags = console | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
+        let lists = Lists {
+            handles: handles.each_ref().map(|handle| handle.as_raw_handle()),
+            jobs: [job.as_raw_handle()],
+        };
+        let mut attributes = Attributes::new(&lists)?;
+        let startup = attributes.startup(&lists.handles);
+        // SAFETY: the structure is plain data, for which zeros are valid.
+        let mut started: PROCESS_INFORMATION = unsafe { std::mem::zeroed() };
+        // SAFETY: all texts end in NUL, the block of variables in two; the line may be changed. The
+        // attributes and what they refer to live until the call returns.
+        check(unsafe {
+            CreateProcessW(
+                application.as_ptr(),
+                line.as_mut_ptr(),
+                ptr::null(),
+                ptr::null(),
+                1,
+                flags,
+                env.as_ptr().cast(),
+                directory,
+                (&raw const startup).cast(),
+                &raw mut started,
+            )
+        })?;
+        drop(own(started.hThread));
+        Ok(Process::new(
+            own(started.hProcess)?,
+            job,
+            started.dwProcessId,
+        ))
+    })();
+    started.map_err(|error| refusal(&command, error))
+}
+
+/// Returns the path of the file to run. A relative path is relative to the working directory of
+/// this process, not to the child's.
+fn find(command: &Command<'_>) -> Result<PathBuf> {
+    let program = Path::new(command.program);
+    let is_path = command
+        .program
+        .as_encoded_bytes()
+        .iter()
+        .any(|byte| b"/\\:".contains(byte));
+    let found = match is_path {
+        true => existing(program, command).unwrap_or_else(|| program.to_owned()),
+        false => search(command)?,
+    };
+    std::path::absolute(found).map_err(|error| {
+        Error::io("finding the working directory", error).with_kind(ErrorKind::Spawn)
+    })
+}
+
+/// Searches the child's own `PATH` for a program whose name is no path. If the child has no `PATH`,
+/// uses the `PATH` of this process.
+fn search(command: &Command<'_>) -> Result<PathBuf> {
+    let path = variable(command, "PATH").unwrap_or_default();
+    // An empty entry would mean the working directory.
+    std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .find_map(|directory| existing(&directory.join(command.program), command))
+        .ok_or_else(|| {
+            let (name, path) = (command.program.display(), path.display());
+            let text = format!("can't start '{name}': there is no such program in PATH ({path}); give its full path or set PATH with env()");
+            Error::new(ErrorKind::Spawn, text)
+        })
+}
+
+fn variable(command: &Command<'_>, name: &str) -> Option<OsString> {
+    let wanted = variable_name(name);
+    let own = command.env.iter().find(|(name, _)| *name == wanted);
+    own.map(|(_, value)| value.clone())
+        .or_else(|| std::env::var_os(name))
+}
+
+/// Returns the file of a program whose ending may have been left out. A file without an ending is
+/// no program, such as the shell script `npx` beside `npx.cmd`.
+fn existing(file: &Path, command: &Command<'_>) -> Option<PathBuf> {
+    let has_ending = file.extension().is_some_and(|ending| {
+        let ending = format!(".{}", ending.display());
+        PROGRAMS
+            .iter()
+            .any(|program| program.eq_ignore_ascii_case(&ending))
+    });
+    if has_ending && file.is_file() {
+        return Some(file.to_owned());
+    }
+    let endings = variable(command, "PATHEXT");
+    let endings = endings.as_deref().and_then(OsStr::to_str);
+    let endings: Vec<&str> = match endings {
+        Some(endings) => endings.split(';').collect(),
+        None => PROGRAMS.to_vec(),
+    };
+    endings
+        .into_iter()
+        .filter(|ending| {
+            PROGRAMS
+                .iter()
+                .any(|program| program.eq_ignore_ascii_case(ending))
+        })
+        .map(|ending| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        })
+        .find(|file| file.is_file())
+}
+
+/// Whether a file is run by `cmd.exe`. The system ignores dots and spaces at the end of a name.
+fn is_batch(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    name.ends_with(".bat") || name.ends_with(".cmd")
+}
+
+/// Returns the folder of the system's programs. `cmd.exe` is not searched anywhere else.
+fn system_folder() -> Result<PathBuf> {
+    let mut room = [0; 1024];
+    // SAFETY: the buffer has room for that many units.
+    let len = unsafe { GetSystemDirectoryW(room.as_mut_ptr(), room.len() as u32) } as usize;
+    if len == 0 || len > room.len() {
+        let error = io::Error::last_os_error();
+        return Err(Error::io("finding the system's folder", error).with_kind(ErrorKind::Spawn));
+    }
+    Ok(OsString::from_wide(&room[..len]).into())
+}
+
+/// Returns the inheritable handle that becomes the child's standard error, and whether it is a
+/// console of this process.
+fn standard_error(command: &Command<'_>) -> io::Result<(OwnedHandle, bool)> {
+    match &command.stderr {
+        Stderr::To(handle) => return Ok((inheritable(handle.as_handle())?, false)),
+        Stderr::Discard => {}
+        Stderr::Inherit => {
+            // SAFETY: the call has no pointers.
+            let raw = unsafe { GetStdHandle(STD_ERROR_HANDLE) };
+            if !raw.is_null() && raw != INVALID_HANDLE_VALUE {
+                // SAFETY: the handle is open, and the standard streams stay open. If a host closes
+                // it meanwhile, the duplication fails.
+                let handle = unsafe { BorrowedHandle::borrow_raw(raw) };
+                // SAFETY: as before.
+                let is_console = unsafe { GetFileType(raw) } == FILE_TYPE_CHAR;
+                return Ok((inheritable(handle)?, is_console));
+            }
+        }
+    }
+    let null = std::fs::File::options().write(true).open("NUL")?;
+    Ok((inheritable(null.as_handle())?, false))
+}
+
+/// Returns an inheritable duplicate. It has to be closed as soon as the child has been started:
+/// another child that other code starts meanwhile may inherit it, too.
+fn inheritable(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
+    let mut duplicate: HANDLE = ptr::null_mut();
+    // SAFETY: the handle is open, and there is room for the new one.
+    check(unsafe {
+        let this = GetCurrentProcess();
+        let raw = handle.as_raw_handle();
+        DuplicateHandle(
+            this,
+            raw,
+            this,
+            &raw mut duplicate,
+            0,
+            1,
+            DUPLICATE_SAME_ACCESS,
+        )
+    })?;
+    own(duplicate)
+}
+
+/// Creates a job. If `dies_with_parent`, the system ends the processes of the job when the handle is
+/// closed, which happens at the latest when this process ends.
+fn job(dies_with_parent: bool) -> io::Result<OwnedHandle> {
+    // SAFETY: a job without a name and with the default security needs no pointers.
+    let job = own(unsafe { CreateJobObjectW(ptr::null(), ptr::null()) })?;
+    if dies_with_parent {
+        // SAFETY: the structure is plain data, for which zeros are valid.
+        let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = unsafe { std::mem::zeroed() };
+        limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+        let (class, len) = (
+            JobObjectExtendedLimitInformation,
+            size_of_val(&limits) as u32,
+        );
+        let limits = (&raw const limits).cast();
+        // SAFETY: the job is open; the limits have the type of the class, and their size is given.
+        check(unsafe { SetInformationJobObject(job.as_raw_handle(), class, limits, len) })?;
+    }
+    Ok(job)
+}
+
+/// The handles that a child inherits, and the jobs that it is in.
+struct Lists {
+    handles: [HANDLE; 3],
+    jobs: [HANDLE; 1],
+}
+
+/// The attributes of a child, in memory whose layout only the system knows. They refer to the
+/// [`Lists`].
+struct Attributes<'a> {
+    memory: Vec<usize>,
+    _lists: &'a Lists,
+}
+
+impl<'a> Attributes<'a> {
+    fn new(lists: &'a Lists) -> io::Result<Self> {
+        let mut size = 0;
+        // SAFETY: without a list, the call only stores the size, and reports that there is no room.
+        unsafe { InitializeProcThreadAttributeList(ptr::null_mut(), 2, 0, &raw mut size) };
+        let mut memory = vec![0usize; size.div_ceil(size_of::<usize>()).max(1)];
+        let list = memory.as_mut_ptr().cast();
+        // SAFETY: the memory has the size that the system has asked for.
+        check(unsafe { InitializeProcThreadAttributeList(list, 2, 0, &raw mut size) })?;
+        let mut this = Self {
+            memory,
+            _lists: lists,
+        };
+        this.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &lists.handles)?;
+        this.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &lists.jobs)?;
+        Ok(this)
+    }
+
+    fn set(&mut self, key: u32, handles: &'a [HANDLE]) -> io::Result<()> {
+        let (list, none) = (self.memory.as_mut_ptr().cast(), ptr::null_mut::<c_void>());
+        let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
+        // SAFETY: the list is initialised; the handles outlive it, and their size is given.
+        check(unsafe {
+            UpdateProcThreadAttribute(list, 0, key as usize, value, size, none, ptr::null())
+        })
+    }
+
+    fn startup(&mut self, handles: &[HANDLE; 3]) -> STARTUPINFOEXW {
+        // SAFETY: the structure is plain data, for which zeros are valid.
+        let mut startup: STARTUPINFOEXW = unsafe { std::mem::zeroed() };
+        let info = &mut startup.StartupInfo;
+        info.cb = size_of::<STARTUPINFOEXW>() as u32;
+        info.dwFlags = STARTF_USESTDHANDLES;
+        [info.hStdInput, info.hStdOutput, info.hStdError] = *handles;
+        startup.lpAttributeList = self.memory.as_mut_ptr().cast();
+        startup
+    }
+}
+
+impl Drop for Attributes<'_> {
+    fn drop(&mut self) {
+        // SAFETY: initialised in new, deleted once.
+        unsafe { DeleteProcThreadAttributeList(self.memory.as_mut_ptr().cast()) };
+    }
+}

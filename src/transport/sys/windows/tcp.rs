@@ -1,0 +1,339 @@
+//! Non-blocking TCP sockets with short waits, and a registration in a poller.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::windows::io::{AsRawSocket, AsSocket, FromRawSocket as _, OwnedSocket};
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use polling::{Event, Poller};
+use windows_sys::Win32::Networking::WinSock::{
+    AF_INET, AF_INET6, IN_ADDR, IN_ADDR_0, IN6_ADDR, IN6_ADDR_0, INVALID_SOCKET, IPPROTO_TCP,
+    LINGER, MSG_PEEK, POLLRDNORM, POLLWRNORM, SEND_RECV_FLAGS, SO_EXCLUSIVEADDRUSE, SO_LINGER,
+    SOCK_STREAM, SOCKADDR, SOCKADDR_IN, SOCKADDR_IN6, SOCKADDR_IN6_0, SOCKET, SOL_SOCKET,
+    SOMAXCONN, WSA_FLAG_NO_HANDLE_INHERIT, WSA_FLAG_OVERLAPPED, WSABUF, WSADATA, WSAEMSGSIZE,
+    WSASend, WSASocketW, WSAStartup, bind, listen as listen_on, recv, setsockopt,
+};
+
+use super::sockets;
+
+/// The maximum number of parts of one [`send`].
+pub(crate) const MAX_PARTS: usize = 4;
+
+/// A socket that is registered in a poller. The poller reports no event for the socket until the
+/// socket is armed. After each event, the socket has to be armed again (one-shot).
+#[derive(Debug)]
+pub(crate) struct Registered<S: AsSocket + AsRawSocket> {
+    source: S,
+    poller: Arc<Poller>,
+    key: usize,
+}
+
+impl<S: AsSocket + AsRawSocket> Registered<S> {
+    /// Registers `source` in the poller with `key`.
+    pub(crate) fn new(source: S, poller: Arc<Poller>, key: usize) -> io::Result<Self> {
+        let this = Self {
+            source,
+            poller,
+            key,
+        };
+        // SAFETY: the socket stays open until `this` is dropped, which deletes it from the poller
+        // first.
+        unsafe { this.poller.add(&this.source, Event::none(key)) }?;
+        Ok(this)
+    }
+
+    pub(crate) fn get(&self) -> &S {
+        &self.source
+    }
+
+    pub(crate) fn key(&self) -> usize {
+        self.key
+    }
+
+    /// Arms the socket for one event: readable, writable, or a lost connection if the system can
+    /// detect it.
+    pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
+        let event = Event::new(self.key, readable, writable).with_interrupt();
+        self.poller.modify(&self.source, event)
+    }
+}
+
+impl<S: AsSocket + AsRawSocket> Drop for Registered<S> {
+    fn drop(&mut self) {
+        // The call fails only if the socket was never added.
+        _ = self.poller.delete(&self.source);
+    }
+}
+
+/// Listens on an address that no other socket uses, or can take over later
+/// (`SO_EXCLUSIVEADDRUSE`). The queue of connections that are not accepted yet has the maximum
+/// length that the system allows.
+pub(crate) fn listen(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
+    start_sockets()?;
+    let mut result = Err(io::ErrorKind::InvalidInput.into());
+    for address in address.to_socket_addrs()? {
+        result = listen_at(address);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+/// Loads the system's socket library. The standard library does so only before its own calls.
+fn start_sockets() -> io::Result<()> {
+    // SAFETY: the structure is plain data, for which zeros are valid.
+    let mut about: WSADATA = unsafe { std::mem::zeroed() };
+    // SAFETY: there is room for the answer. The library stays loaded.
+    match unsafe { WSAStartup(0x0202, &raw mut about) } {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let family = match address {
+        SocketAddr::V4(_) => AF_INET,
+        SocketAddr::V6(_) => AF_INET6,
+    };
+    let flags = WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT;
+    // SAFETY: the protocol needs no further information.
+    let raw = unsafe {
+        WSASocketW(
+            family.into(),
+            SOCK_STREAM,
+            IPPROTO_TCP,
+            ptr::null(),
+            0,
+            flags,
+        )
+    };
+    if raw == INVALID_SOCKET {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the system has just made the socket, and no other code knows it.
+    let socket = unsafe { OwnedSocket::from_raw_socket(raw as u64) };
+    set_option(raw, SO_EXCLUSIVEADDRUSE, &1i32)?;
+    let bound = match address {
+        SocketAddr::V4(address) => {
+            let ip = u32::from_ne_bytes(address.ip().octets());
+            let name = SOCKADDR_IN {
+                sin_family: AF_INET,
+                sin_port: address.port().to_be(),
+                sin_addr: IN_ADDR {
+                    S_un: IN_ADDR_0 { S_addr: ip },
+                },
+                sin_zero: [0; 8],
+            };
+            let len = size_of_val(&name) as i32;
+            // SAFETY: the socket is open, and the address has that length.
+            unsafe { bind(raw, (&raw const name).cast::<SOCKADDR>(), len) }
+        }
+        SocketAddr::V6(address) => {
+            let name = SOCKADDR_IN6 {
+                sin6_family: AF_INET6,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: IN6_ADDR {
+                    u: IN6_ADDR_0 {
+                        Byte: address.ip().octets(),
+                    },
+                },
+                Anonymous: SOCKADDR_IN6_0 {
+                    sin6_scope_id: address.scope_id(),
+                },
+            };
+            let len = size_of_val(&name) as i32;
+            // SAFETY: the socket is open, and the address has that length.
+            unsafe { bind(raw, (&raw const name).cast::<SOCKADDR>(), len) }
+        }
+    };
+    succeeded(bound)?;
+    // SAFETY: the socket is open.
+    succeeded(unsafe { listen_on(raw, SOMAXCONN as i32) })?;
+    Ok(socket.into())
+}
+
+/// Checks the result of a socket call that returns 0 on success.
+fn succeeded(result: i32) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn set_option<T>(socket: SOCKET, name: i32, value: &T) -> io::Result<()> {
+    let (value, len) = (ptr::from_ref(value).cast(), size_of::<T>() as i32);
+    // SAFETY: the socket is open; the value has that length.
+    succeeded(unsafe { setsockopt(socket, SOL_SOCKET, name, value, len) })
+}
+
+/// Prepares a socket for the functions of this module: makes it non-blocking. On this system no
+/// single call can be made non-blocking.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(true)
+}
+
+fn raw(stream: &TcpStream) -> SOCKET {
+    stream.as_raw_socket() as SOCKET
+}
+
+/// Reads at most `room` bytes and appends them to the buffer. If `patient`, blocks for the first
+/// byte until the socket's own timeout. Returns `None` when no byte arrived, and `Some(0)` at the
+/// end of the stream. Fails with `OutOfMemory` when the buffer can't grow.
+pub(crate) fn receive(
+    stream: &TcpStream,
+    into: &mut Vec<u8>,
+    room: usize,
+    patient: bool,
+) -> io::Result<Option<usize>> {
+    into.try_reserve(room)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let spare = into.spare_capacity_mut();
+    let len = room.min(spare.len());
+    let mut count = receive_some(stream, spare.as_mut_ptr().cast(), len, 0)?;
+    if patient && count.is_none() {
+        let timeout = stream.read_timeout()?.unwrap_or(Duration::MAX);
+        let deadline = Instant::now().checked_add(timeout);
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+        if sockets::poll(&mut [sockets::entry(raw(stream), POLLRDNORM)], deadline)? {
+            count = receive_some(stream, spare.as_mut_ptr().cast(), len, 0)?;
+        }
+    }
+    if let Some(count) = count {
+        // SAFETY: so many bytes after the length have just been written.
+        unsafe { into.set_len(into.len() + count) };
+    }
+    Ok(count)
+}
+
+/// Reads without blocking. `to` must be valid for `len` bytes.
+fn receive_some(
+    stream: &TcpStream,
+    to: *mut u8,
+    len: usize,
+    flags: SEND_RECV_FLAGS,
+) -> io::Result<Option<usize>> {
+    let len = i32::try_from(len).unwrap_or(i32::MAX);
+    // SAFETY: the socket is open, and the caller has room for that many bytes.
+    let count = unsafe { recv(raw(stream), to, len, flags) };
+    if let Ok(count) = usize::try_from(count) {
+        return Ok(Some(count));
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock => Ok(None),
+        // There is more than the one byte that was peeked at.
+        _ if error.raw_os_error() == Some(WSAEMSGSIZE) => Ok(Some(len as usize)),
+        _ => Err(error),
+    }
+}
+
+/// Checks without blocking whether a read would return bytes. Returns `Some(true)` for bytes,
+/// `Some(false)` at the end of the stream, and `None` when nothing has arrived. Fails when the
+/// connection is lost.
+pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
+    let mut byte = [0u8];
+    let count = receive_some(stream, byte.as_mut_ptr(), 1, MSG_PEEK)?;
+    Ok(count.map(|count| count > 0))
+}
+
+/// Waits until a stream is readable, or `wake` is fired. Returns the indexes of the readable
+/// streams, including those at their end or with an error. Returns `None` when the deadline passed.
+pub(crate) fn wait_for_any<'a>(
+    streams: impl Iterator<Item = &'a TcpStream>,
+    wake: &sockets::SocketWake,
+    deadline: Instant,
+) -> io::Result<Option<Vec<usize>>> {
+    let sockets = streams.map(raw).chain([wake.raw()]);
+    let mut entries: Vec<_> = sockets
+        .map(|socket| sockets::entry(socket, POLLRDNORM))
+        .collect();
+    if !sockets::poll(&mut entries, deadline)? {
+        return Ok(None);
+    }
+    if entries.pop().is_some_and(|entry| entry.revents != 0) {
+        wake.clear();
+    }
+    let ready = entries.iter().enumerate();
+    let ready = ready.filter_map(|(index, entry)| (entry.revents != 0).then_some(index));
+    Ok(Some(ready.collect()))
+}
+
+/// Whether the peer has half-closed the connection. The result is correct even while earlier bytes
+/// are unread.
+pub(crate) fn has_left(stream: &TcpStream) -> bool {
+    // The system reports the end of the peer's output (POLLHUP) without a request for it.
+    matches!(
+        sockets::poll(&mut [sockets::entry(raw(stream), 0)], Instant::now()),
+        Ok(true)
+    )
+}
+
+/// Sends up to [`MAX_PARTS`] parts in one call, as many bytes as the socket accepts. Does not
+/// block. Returns the number of bytes sent.
+pub(crate) fn send(stream: &TcpStream, parts: &[&[u8]]) -> io::Result<usize> {
+    let mut list = [const {
+        WSABUF {
+            len: 0,
+            buf: ptr::null_mut(),
+        }
+    }; MAX_PARTS];
+    let mut used = 0;
+    for (entry, part) in list
+        .iter_mut()
+        .zip(parts.iter().filter(|part| !part.is_empty()))
+    {
+        entry.buf = part.as_ptr().cast_mut();
+        entry.len = u32::try_from(part.len()).unwrap_or(u32::MAX);
+        used += 1;
+        // The parts after a part that is not sent as a whole have to wait.
+        if entry.len as usize != part.len() {
+            break;
+        }
+    }
+    let (mut sent, none) = (0, ptr::null_mut());
+    // SAFETY: the socket is open. The list and its buffers outlive the call, which only reads them.
+    let result = unsafe {
+        WSASend(
+            raw(stream),
+            list.as_ptr(),
+            used,
+            &raw mut sent,
+            0,
+            none,
+            None,
+        )
+    };
+    match succeeded(result) {
+        Ok(()) => Ok(sent as usize),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until the socket is writable. Returns false when the deadline passed.
+pub(crate) fn wait_for_room(stream: &TcpStream, deadline: Instant) -> io::Result<bool> {
+    sockets::poll(&mut [sockets::entry(raw(stream), POLLWRNORM)], deadline)
+}
+
+/// Resets the connection when the socket is closed: unsent bytes are discarded. Until then the peer
+/// sees an orderly end.
+pub(crate) fn reset(stream: &TcpStream) {
+    let at_once = LINGER {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // If the call fails, the system sends the rest in the background.
+    _ = set_option(raw(stream), SO_LINGER, &at_once);
+    shut(stream, Shutdown::Both);
+}
+
+/// Shuts a socket down in one or both directions. The shutdown affects every thread that uses the
+/// socket.
+pub(crate) fn shut(stream: &TcpStream, how: Shutdown) {
+    // The call can only fail if the peer has ended the connection before.
+    _ = stream.shutdown(how);
+}
