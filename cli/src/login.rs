@@ -118,6 +118,9 @@ fn folder_of(given: Option<&Path>) -> Result<PathBuf, Failure> {
 /// Returns the folder for files that the program keeps between runs.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if cfg!(windows) {
+        return Some(PathBuf::from(variable("LOCALAPPDATA")?).join("mcplink"));
+    }
     let state = variable("XDG_STATE_HOME").map(PathBuf::from);
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     Some(state.or_else(home)?.join("mcplink"))

@@ -38,7 +38,8 @@ const MAX_READS: usize = 20;
 /// The maximum length of a file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A store that keeps secrets in a folder, in files with mode 0600, for processes of this user.
+/// A store that keeps secrets in a folder, in files with mode 0600, for processes of this user. On
+/// Windows, the access control lists of the files name this user and the system only.
 ///
 /// The files are as safe as the user's account, like the keys of `ssh`. Where the system has a key
 /// chain, a [`Store`] that uses the key chain is safer.

@@ -93,10 +93,12 @@ impl Root {
     /// Whether a `file://` URI names the directory or file of this root, or a path below it.
     ///
     /// Compares URIs, not files. Escapes are decoded, and a URI with segments like `..` is outside
-    /// of every root. On Windows, the letter of a drive may have either case, other names are
-    /// compared as they are; a URI with a name that Windows reads in another way, such as `a.`,
-    /// `a:b` or `NUL`, is outside of every root. A symbolic link may lead out of the root: resolve a path before the
+    /// of every root. A symbolic link may lead out of the root: resolve a path before the
     /// comparison.
+    ///
+    /// On Windows, the letter of a drive may have either case, and other names are compared as they
+    /// are. A URI with a name that Windows reads in another way, such as `a.`, `a:b` or `NUL`, is
+    /// outside of every root.
     pub fn contains(&self, uri: &str) -> bool {
         let (Some(root), Some(steps)) =
             (steps(&self.uri, PathKind::HERE), steps(uri, PathKind::HERE))
@@ -173,7 +175,8 @@ mod tests {
         check("FILE:///a%20b/", true);
         check("file://localhost/a", true);
         check("file://share.example/a", true);
-        check("file:///...", true);
+        // Windows ignores the dots at the end of a name.
+        check("file:///...", cfg!(unix));
         for bad in [
             "",
             "/home/ada",

@@ -12,12 +12,15 @@
 //! or a package runner the server is a grandchild. A process that starts its own session or group
 //! leaves the child's group, and gets no signal.
 //!
-//! The child's standard input and output are socket pairs. Any thread can end a socket, even when a
+//! On Windows, the child is in a job of its own instead of a group. The job contains each process
+//! that the child starts. There is no SIGTERM: after the first 2 seconds the job is ended.
+//!
+//! The child's standard input and output are socket pairs, and pipes on Windows. Any thread can end a socket, even when a
 //! grandchild holds the other end. A write to a socket raises no SIGPIPE.
 //!
 //! **Threads.** The thread `mcplink-stderr` runs while standard error is captured; closing joins
 //! it. For a child that [dies with its parent](Child::die_with_parent), the thread `mcplink-parent`
-//! starts the child and runs until the child has ended. Reading and writing happen on the thread
+//! starts the child and runs until the child has ended; Windows needs no such thread. Reading and writing happen on the thread
 //! that receives or sends. The thread that receives also reaps a child that ended by itself.
 
 mod parent;
@@ -63,6 +66,9 @@ const REST_OF_GROUP: Duration = Duration::from_millis(500);
 /// The child starts in a process group of its own. In the child, every signal is unblocked and has
 /// its default action. The child gets the descriptors 0, 1 and 2 only, and few environment
 /// variables of this process: see [`inherit_env`](Self::inherit_env).
+///
+/// On Windows, the child starts in a job of its own, and without a window. It gets the three
+/// standard streams and no other handle.
 ///
 /// Closing or dropping the connection ends the child: see [`grace`](Self::grace). When the started
 /// program ends, the connection ends, even if processes that it started still run.
@@ -126,6 +132,9 @@ impl Child {
     /// If `program` has no slash, it is searched for in the child's own `PATH`. The child inherits
     /// the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative path is
     /// relative to this process's working directory.
+    ///
+    /// On Windows, the ending may be left out (`npx` for `npx.cmd`): `.com`, `.exe`, `.bat` and
+    /// `.cmd` are tried, in the order of the variable `PATHEXT`. `cmd.exe` runs a batch file.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -141,7 +150,8 @@ impl Child {
         }
     }
 
-    /// Adds an argument of the program. The argument is passed unchanged: no shell is involved.
+    /// Adds an argument of the program. The argument is passed unchanged: no shell is involved. On
+    /// Windows, a batch file can't be given an argument with a line break: opening fails.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
@@ -173,7 +183,9 @@ impl Child {
 
     /// Lets the child inherit every environment variable of this process. By default only these are
     /// inherited: `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `TMPDIR` and `USER`.
-    /// Other variables may be secrets, such as keys, that a server should not see.
+    /// Other variables may be secrets, such as keys, that a server should not see. On Windows, the
+    /// variables of the system and of the user's folders are inherited, such as `APPDATA`, `PATH`,
+    /// `SYSTEMROOT`, `TEMP` and `USERPROFILE`.
     pub fn inherit_env(mut self) -> Self {
         self.inherits = Inherits::All;
         self
@@ -204,8 +216,11 @@ impl Child {
     /// process.
     ///
     /// The system does not kill a program that is set-user-ID or has Linux file capabilities. The
-    /// setting needs Linux (`PR_SET_PDEATHSIG`). On other systems, opening fails with
+    /// setting needs Linux (`PR_SET_PDEATHSIG`) or Windows. On other systems, opening fails with
     /// [`ErrorKind::Unsupported`].
+    ///
+    /// On Windows, the job ends with this process, so processes that the child started are ended
+    /// too. No thread is needed.
     pub fn die_with_parent(mut self, dies: bool) -> Self {
         self.dies_with_parent = dies;
         self
@@ -232,14 +247,15 @@ impl Child {
     /// Sets whether the child's standard input and output are pipes instead of sockets. Defaults to
     /// false.
     ///
-    /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes.
+    /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes. On Windows, they
+    /// are always pipes.
     pub fn pipes(mut self, pipes: bool) -> Self {
         self.pipes = pipes;
         self
     }
 
     /// Sets how long the child may take to end after its standard input was closed, and again after
-    /// SIGTERM. Defaults to 2 seconds, so closing takes little more than 4 seconds. The maximum is
+    /// SIGTERM (Windows has no such request). Defaults to 2 seconds, so closing takes little more than 4 seconds. The maximum is
     /// an hour. Closing returns as soon as the child has ended.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace.min(Duration::from_secs(3600));
@@ -302,7 +318,7 @@ impl Child {
                 dies_with_parent,
             })
         };
-        let (process, parent) = match dies_with_parent {
+        let (process, parent) = match dies_with_parent && cfg!(target_os = "linux") {
             true => Parent::start(spawn, threads).map(|(process, it)| (process, Some(it)))?,
             false => (spawn()?, None),
         };

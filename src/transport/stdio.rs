@@ -6,7 +6,9 @@
 //! device. Closing restores the descriptors. Only one claim can exist at a time.
 //!
 //! **Threads.** This transport starts no thread. Reading and writing happen on the thread that
-//! receives or sends.
+//! receives or sends. On Windows it starts two threads `mcplink-stream`, which make the calls that
+//! may block; closing joins them. There, input that one of them has read when the connection is
+//! closed is lost to the host.
 
 use std::io;
 use std::sync::Arc;

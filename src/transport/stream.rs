@@ -5,7 +5,8 @@
 //! ordinary notification.
 //!
 //! **Threads.** This transport starts no thread. Reading and writing happen on the thread that
-//! receives or sends.
+//! receives or sends. On Windows, two handles of the host get two threads `mcplink-stream`, which
+//! make the calls that may block; closing joins them.
 
 use std::fmt;
 use std::io::{self, Read, Write};

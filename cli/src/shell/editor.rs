@@ -154,9 +154,10 @@ fn line_editor<'a>(
 
 /// Returns the file of the history, whose folder is made.
 fn history_path() -> Option<PathBuf> {
-    use std::os::unix::fs::DirBuilderExt as _;
     let folder = login::state_folder()?;
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(&folder).ok()?;
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(&folder).ok()?;
     Some(folder.join("history"))
 }

@@ -239,7 +239,7 @@ impl Connection {
 /// redirect.
 fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     let listen = |address: IpAddr, port| {
-        let socket = TcpListener::bind((address, port))?;
+        let socket = fd::bind((address, port))?;
         socket.set_nonblocking(true)?;
         Ok::<_, io::Error>(socket)
     };

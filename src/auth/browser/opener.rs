@@ -7,22 +7,42 @@ use crate::transport::{Stack, Threads};
 
 #[cfg(target_vendor = "apple")]
 const PROGRAM: &str = "open";
-#[cfg(not(target_vendor = "apple"))]
+#[cfg(all(unix, not(target_vendor = "apple")))]
 const PROGRAM: &str = "xdg-open";
 
 /// Opens a URL with the system's program for URLs.
+#[cfg(unix)]
 pub(super) fn open_system(url: &str) -> Result<()> {
     open_with(PROGRAM, url)
 }
 
+/// Opens a URL with the user's program for URLs. A thread makes the call, because the system may
+/// wait for the program. The thread is not joined, and a failure is not reported: a login shows that
+/// a browser was opened.
+#[cfg(windows)]
+pub(super) fn open_system(url: &str) -> Result<()> {
+    check(url)?;
+    let url = url.to_owned();
+    let opener = Threads::default().start("opener", Stack::Large, move || {
+        _ = crate::transport::sys::browser::open(&url);
+    })?;
+    drop(opener);
+    Ok(())
+}
+
+/// Checks that a URL is one of the web. Each URL was checked when it was built. A text that begins
+/// otherwise could be an option of the program.
+fn check(url: &str) -> Result<()> {
+    if url.starts_with("https://") || url.starts_with("http://") {
+        return Ok(());
+    }
+    let text = "only URLs of the web are opened in a browser";
+    Err(Error::new(ErrorKind::Invalid, text))
+}
+
 /// Opens a URL with `program`.
 pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
-    // Each URL was checked when it was built. A text that begins otherwise could be an option of
-    // the program.
-    if !url.starts_with("https://") && !url.starts_with("http://") {
-        let text = "only URLs of the web are opened in a browser";
-        return Err(Error::new(ErrorKind::Invalid, text));
-    }
+    check(url)?;
     let child = Command::new(program)
         .arg(url)
         .stdin(Stdio::null())

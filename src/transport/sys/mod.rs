@@ -21,6 +21,8 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(all(windows, feature = "auth"))]
+pub(crate) use system::browser;
 #[cfg(feature = "http-server")]
 pub(crate) use system::tcp;
 pub(crate) use system::{

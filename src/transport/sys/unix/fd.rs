@@ -76,6 +76,12 @@ pub(crate) fn duplicate_socket(socket: &OwnedSocket) -> io::Result<OwnedSocket> 
     duplicate(socket.as_fd())
 }
 
+/// Listens on an address.
+#[cfg(feature = "auth")]
+pub(crate) fn bind(address: impl std::net::ToSocketAddrs) -> io::Result<std::net::TcpListener> {
+    std::net::TcpListener::bind(address)
+}
+
 /// Borrows the socket of a stream or of a listener.
 #[cfg(feature = "auth")]
 pub(crate) fn socket(source: &impl std::os::fd::AsFd) -> BorrowedSocket<'_> {

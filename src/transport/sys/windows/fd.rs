@@ -28,7 +28,7 @@ use super::random;
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub(crate) use super::sockets::SocketWake;
 #[cfg(feature = "auth")]
-pub(crate) use super::sockets::{socket, wait_readable};
+pub(crate) use super::sockets::{listen as bind, socket, wait_readable};
 
 /// The number of bytes that a pipe takes before its reader has read any.
 pub(super) const PIPE_SIZE: u32 = 64 << 10;

@@ -1,5 +1,7 @@
 //! The platform layer for Windows.
 
+#[cfg(feature = "auth")]
+pub(crate) mod browser;
 pub(crate) mod clock;
 pub(crate) mod command;
 pub(crate) mod fd;

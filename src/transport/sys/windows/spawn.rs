@@ -14,8 +14,7 @@ use std::ptr;
 use windows_sys::Win32::Foundation::{
     DUPLICATE_SAME_ACCESS, DuplicateHandle, HANDLE, INVALID_HANDLE_VALUE,
 };
-use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_CHAR, GetFileType};
-use windows_sys::Win32::System::Console::{GetStdHandle, STD_ERROR_HANDLE};
+use windows_sys::Win32::System::Console::{GetConsoleMode, GetStdHandle, STD_ERROR_HANDLE};
 use windows_sys::Win32::System::JobObjects::{
     CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     JobObjectExtendedLimitInformation, SetInformationJobObject,
@@ -60,66 +59,78 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
         );
         return Err(Error::new(ErrorKind::Spawn, text));
     }
-    let (application, mut line) = match is_batch(&path) {
+    let (application, line) = match is_batch(&path) {
         true => (
             system_folder()?.join("cmd.exe"),
             batch_line(path.as_os_str(), command.args)?,
         ),
         false => (path.clone(), program_line(path.as_os_str(), command.args)?),
     };
-    let application = terminated("program", application.as_os_str())?;
-    let env = environment_block(command.env)?;
-    let directory = command
-        .directory
-        .map(|directory| terminated("working directory", directory.as_os_str()))
-        .transpose()?;
-    let directory = directory.as_ref().map_or(ptr::null(), Vec::as_ptr);
-    let started = (|| {
-        let (stderr, has_console) = standard_error(&command)?;
-        let handles = [
-            inheritable(command.stdin.as_handle())?,
-            inheritable(command.stdout.as_handle())?,
-            stderr,
-        ];
-        let job = job(command.dies_with_parent)?;
-        // Without a console of its own, a child of a program without a console opens a window.
-        let console = match has_console {
-            true => CREATE_NEW_PROCESS_GROUP,
-            false => CREATE_NO_WINDOW,
-        };
-        let flags = console | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
-        let lists = Lists {
-            handles: handles.each_ref().map(|handle| handle.as_raw_handle()),
-            jobs: [job.as_raw_handle()],
-        };
-        let mut attributes = Attributes::new(&lists)?;
-        let startup = attributes.startup(&lists.handles);
-        // SAFETY: the structure is plain data, for which zeros are valid.
-        let mut started: PROCESS_INFORMATION = unsafe { std::mem::zeroed() };
-        // SAFETY: all texts end in NUL, the block of variables in two; the line may be changed. The
-        // attributes and what they refer to live until the call returns.
-        check(unsafe {
-            CreateProcessW(
-                application.as_ptr(),
-                line.as_mut_ptr(),
-                ptr::null(),
-                ptr::null(),
-                1,
-                flags,
-                env.as_ptr().cast(),
-                directory,
-                (&raw const startup).cast(),
-                &raw mut started,
-            )
-        })?;
-        drop(own(started.hThread));
-        Ok(Process::new(
-            own(started.hProcess)?,
-            job,
-            started.dwProcessId,
-        ))
-    })();
-    started.map_err(|error| refusal(&command, error))
+    let texts = Texts {
+        application: terminated("program", application.as_os_str())?,
+        line,
+        env: environment_block(command.env)?,
+        directory: command
+            .directory
+            .map(|directory| terminated("working directory", directory.as_os_str()))
+            .transpose()?,
+    };
+    start(&command, texts).map_err(|error| refusal(&command, error))
+}
+
+/// The texts that describe a child, in UTF-16 with a NUL at the end.
+struct Texts {
+    application: Vec<u16>,
+    line: Vec<u16>,
+    env: Vec<u16>,
+    directory: Option<Vec<u16>>,
+}
+
+fn start(command: &Command<'_>, mut texts: Texts) -> io::Result<Process> {
+    let (stderr, has_console) = standard_error(command)?;
+    let handles = [
+        inheritable(command.stdin.as_handle())?,
+        inheritable(command.stdout.as_handle())?,
+        stderr,
+    ];
+    let job = job(command.dies_with_parent)?;
+    // Without a console of its own, a child of a program without a console opens a window.
+    let console = match has_console {
+        true => CREATE_NEW_PROCESS_GROUP,
+        false => CREATE_NO_WINDOW,
+    };
+    let flags = console | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
+    let lists = Lists {
+        handles: handles.each_ref().map(|handle| handle.as_raw_handle()),
+        jobs: [job.as_raw_handle()],
+    };
+    let mut attributes = Attributes::new(&lists)?;
+    let startup = attributes.startup(&lists.handles);
+    let directory = texts.directory.as_ref().map_or(ptr::null(), Vec::as_ptr);
+    // SAFETY: the structure is plain data, for which zeros are valid.
+    let mut started: PROCESS_INFORMATION = unsafe { std::mem::zeroed() };
+    // SAFETY: all texts end in NUL, the block of variables in two; the line may be changed. The
+    // attributes and what they refer to live until the call returns.
+    check(unsafe {
+        CreateProcessW(
+            texts.application.as_ptr(),
+            texts.line.as_mut_ptr(),
+            ptr::null(),
+            ptr::null(),
+            1,
+            flags,
+            texts.env.as_ptr().cast(),
+            directory,
+            (&raw const startup).cast(),
+            &raw mut started,
+        )
+    })?;
+    drop(own(started.hThread));
+    Ok(Process::new(
+        own(started.hProcess)?,
+        job,
+        started.dwProcessId,
+    ))
 }
 
 /// Returns the path of the file to run. A relative path is relative to the working directory of
@@ -227,8 +238,9 @@ fn standard_error(command: &Command<'_>) -> io::Result<(OwnedHandle, bool)> {
                 // SAFETY: the handle is open, and the standard streams stay open. If a host closes
                 // it meanwhile, the duplication fails.
                 let handle = unsafe { BorrowedHandle::borrow_raw(raw) };
-                // SAFETY: as before.
-                let is_console = unsafe { GetFileType(raw) } == FILE_TYPE_CHAR;
+                let mut mode = 0;
+                // SAFETY: as before, and there is room for the mode. Only consoles have a mode.
+                let is_console = unsafe { GetConsoleMode(raw, &raw mut mode) } != 0;
                 return Ok((inheritable(handle)?, is_console));
             }
         }
@@ -334,5 +346,200 @@ impl Drop for Attributes<'_> {
     fn drop(&mut self) {
         // SAFETY: initialised in new, deleted once.
         unsafe { DeleteProcThreadAttributeList(self.memory.as_mut_ptr().cast()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::time::{Duration, Instant};
+
+    use windows_sys::Win32::System::Threading::GetProcessHandleCount;
+
+    use super::super::command::{VariableName, streams};
+    use super::super::read::{Read, ReadEnd};
+    use super::super::write::WriteEnd;
+    use super::*;
+
+    /// The variable that makes this program a child: see [`child`].
+    const ROLE: &str = "MCPLINK_TEST_ROLE";
+
+    /// The program of the children. The test program runs this test only, and the variable tells
+    /// what it does there. In other runs the test does nothing.
+    #[test]
+    fn child() {
+        let role = std::env::var(ROLE).unwrap_or_default();
+        let is_kept = std::env::var("mcplink_Mixed").is_ok();
+        match role.as_str() {
+            "echo" => {
+                let mut text = String::new();
+                io::stdin().read_to_string(&mut text).expect("text");
+                let mut output = io::stdout();
+                writeln!(output, "[{text} {is_kept}]").expect("a reader");
+                output.flush().expect("a reader");
+                std::process::exit(7);
+            }
+            "leave" => {
+                let program = std::env::current_exe().expect("a program");
+                let mut command = std::process::Command::new(program);
+                command.args(ARGS).env(ROLE, "sleep");
+                drop(command.spawn().expect("a process"));
+                std::process::exit(3);
+            }
+            "sleep" => std::thread::sleep(Duration::from_secs(1000)),
+            _ => {}
+        }
+    }
+
+    const ARGS: [&str; 3] = [
+        "--exact",
+        "transport::sys::windows::spawn::tests::child",
+        "--nocapture",
+    ];
+
+    fn start(role: &str, dies_with_parent: bool) -> (Process, WriteEnd, ReadEnd) {
+        let program = std::env::current_exe().expect("a program");
+        let own = std::env::vars_os();
+        let mut env: Vec<(VariableName, OsString)> = own
+            .map(|(name, value)| (variable_name(name), value))
+            .collect();
+        env.push((variable_name(ROLE), role.into()));
+        env.push((variable_name("MCPLINK_MIXED"), "x".into()));
+        let ((to_child, from_child), stdin, stdout) = streams(true).expect("handles");
+        let process = spawn(Command {
+            program: program.as_os_str(),
+            args: &ARGS.map(OsString::from),
+            env: &env,
+            directory: None,
+            stdin,
+            stdout,
+            stderr: Stderr::Discard,
+            dies_with_parent,
+        });
+        (process.expect("it starts"), to_child, from_child)
+    }
+
+    fn all(end: &ReadEnd) -> String {
+        let (mut text, mut room) = (Vec::new(), [0; 4096]);
+        let patience = Some(Duration::from_secs(30));
+        while let Read::Bytes(count) = end.read(&mut room, patience, None).expect("a pipe") {
+            text.extend_from_slice(&room[..count]);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(30)
+    }
+
+    #[test]
+    fn a_child_reads_writes_and_ends_with_a_status() {
+        let (process, to_child, from_child) = start("echo", false);
+        assert_eq!(process.finish(), None);
+        to_child.write(b"hello", soon()).expect("a reader");
+        to_child.end();
+        let text = all(&from_child);
+        assert!(text.contains("[hello true]"), "{text}");
+        assert!(process.wait(soon()));
+        let exit = process.finish().expect("it has ended");
+        assert_eq!(exit.to_string(), "exited with status 7");
+    }
+
+    #[test]
+    fn what_a_child_leaves_behind_is_ended_with_the_job() {
+        for dies_with_parent in [false, true] {
+            let (process, _to_child, from_child) = start("leave", dies_with_parent);
+            assert!(process.wait(soon()));
+            let exit = process.finish().expect("it has ended");
+            assert_eq!(exit.to_string(), "exited with status 3");
+            // The grandchild holds the pipe open.
+            let mut room = [0; 4096];
+            let read = loop {
+                match from_child.read(&mut room, Some(Duration::from_millis(100)), None) {
+                    Ok(Read::Bytes(_)) => {}
+                    read => break read,
+                }
+            };
+            assert!(matches!(read, Ok(Read::Nothing)), "{read:?}");
+            match dies_with_parent {
+                true => drop(process),
+                false => process.end_rest_of_group(Duration::ZERO),
+            }
+            all(&from_child);
+            let read = from_child.read(&mut room, Some(Duration::ZERO), None);
+            assert!(matches!(read, Ok(Read::End)), "{read:?}");
+        }
+    }
+
+    #[test]
+    fn fifty_children_leak_no_handle() {
+        let count = || {
+            let mut count = 0;
+            // SAFETY: the handle stands for this process, and there is room for the number.
+            check(unsafe { GetProcessHandleCount(GetCurrentProcess(), &raw mut count) })
+                .expect("a number");
+            count
+        };
+        let run = || {
+            let (process, to_child, from_child) = start("sleep", false);
+            process.kill();
+            assert!(process.wait(soon()));
+            assert!(!all(&from_child).contains('['));
+            to_child.end();
+        };
+        run();
+        let before = count();
+        for _ in 0..50 {
+            run();
+        }
+        // Other tests run at the same time, and have a few handles.
+        assert!(count() < before + 50, "{before} before, {} after", count());
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_name_without_an_ending() {
+        let (_, stdin, stdout) = streams(true).expect("handles");
+        let folder = std::env::temp_dir().join(format!("mcplink-find-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        for name in ["tool", "tool.cmd", "tool.js", "both.exe", "both.bat"] {
+            std::fs::write(folder.join(name), "").expect("a file");
+        }
+        let command = |program: &'static str, variable: &str| {
+            let env = vec![(variable_name(variable), folder.clone().into_os_string())];
+            let command = Command {
+                program: program.as_ref(),
+                args: &[],
+                env: &env,
+                directory: None,
+                stdin: stdin.try_clone().expect("a handle"),
+                stdout: stdout.try_clone().expect("a handle"),
+                stderr: Stderr::Discard,
+                dies_with_parent: false,
+            };
+            find(&command)
+                .ok()
+                .and_then(|path| path.file_name().map(OsStr::to_owned))
+        };
+        for (program, found) in [
+            ("tool", Some("tool.cmd")),
+            ("tool.cmd", Some("tool.cmd")),
+            ("tool.js", None),
+            ("both", Some("both.exe")),
+            ("both.BAT", Some("both.BAT")),
+            ("none", None),
+        ] {
+            let found = found.map(OsString::from);
+            assert_eq!(command(program, "Path"), found, "{program}");
+        }
+        std::fs::remove_dir_all(&folder).expect("it can be removed");
+        for (name, expected) in [
+            ("a.cmd", true),
+            ("a.BAT", true),
+            ("a.bat. .", true),
+            ("a.bat.exe", false),
+            ("cmd", false),
+        ] {
+            assert_eq!(is_batch(Path::new(name)), expected, "{name}");
+        }
     }
 }

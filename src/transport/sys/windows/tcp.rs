@@ -1,22 +1,20 @@
 //! Non-blocking TCP sockets with short waits, and a registration in a poller.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::windows::io::{AsRawSocket, AsSocket, FromRawSocket as _, OwnedSocket};
+use std::net::{Shutdown, TcpStream};
+use std::os::windows::io::{AsRawSocket, AsSocket};
 use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use polling::{Event, Poller};
 use windows_sys::Win32::Networking::WinSock::{
-    AF_INET, AF_INET6, IN_ADDR, IN_ADDR_0, IN6_ADDR, IN6_ADDR_0, INVALID_SOCKET, IPPROTO_TCP,
-    LINGER, MSG_PEEK, POLLRDNORM, POLLWRNORM, SEND_RECV_FLAGS, SO_EXCLUSIVEADDRUSE, SO_LINGER,
-    SOCK_STREAM, SOCKADDR, SOCKADDR_IN, SOCKADDR_IN6, SOCKADDR_IN6_0, SOCKET, SOL_SOCKET,
-    SOMAXCONN, WSA_FLAG_NO_HANDLE_INHERIT, WSA_FLAG_OVERLAPPED, WSABUF, WSADATA, WSAEMSGSIZE,
-    WSASend, WSASocketW, WSAStartup, bind, listen as listen_on, recv, setsockopt,
+    LINGER, MSG_PEEK, POLLRDNORM, POLLWRNORM, SEND_RECV_FLAGS, SO_LINGER, SOCKET, WSABUF,
+    WSAEMSGSIZE, WSASend, recv,
 };
 
-use super::sockets;
+pub(crate) use super::sockets::listen;
+use super::sockets::{self, set_option, succeeded};
 
 /// The maximum number of parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
@@ -65,109 +63,6 @@ impl<S: AsSocket + AsRawSocket> Drop for Registered<S> {
         // The call fails only if the socket was never added.
         _ = self.poller.delete(&self.source);
     }
-}
-
-/// Listens on an address that no other socket uses, or can take over later
-/// (`SO_EXCLUSIVEADDRUSE`). The queue of connections that are not accepted yet has the maximum
-/// length that the system allows.
-pub(crate) fn listen(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
-    start_sockets()?;
-    let mut result = Err(io::ErrorKind::InvalidInput.into());
-    for address in address.to_socket_addrs()? {
-        result = listen_at(address);
-        if result.is_ok() {
-            break;
-        }
-    }
-    result
-}
-
-/// Loads the system's socket library. The standard library does so only before its own calls.
-fn start_sockets() -> io::Result<()> {
-    // SAFETY: the structure is plain data, for which zeros are valid.
-    let mut about: WSADATA = unsafe { std::mem::zeroed() };
-    // SAFETY: there is room for the answer. The library stays loaded.
-    match unsafe { WSAStartup(0x0202, &raw mut about) } {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(code)),
-    }
-}
-
-fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
-    let family = match address {
-        SocketAddr::V4(_) => AF_INET,
-        SocketAddr::V6(_) => AF_INET6,
-    };
-    let flags = WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT;
-    // SAFETY: the protocol needs no further information.
-    let raw = unsafe {
-        WSASocketW(
-            family.into(),
-            SOCK_STREAM,
-            IPPROTO_TCP,
-            ptr::null(),
-            0,
-            flags,
-        )
-    };
-    if raw == INVALID_SOCKET {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the system has just made the socket, and no other code knows it.
-    let socket = unsafe { OwnedSocket::from_raw_socket(raw as u64) };
-    set_option(raw, SO_EXCLUSIVEADDRUSE, &1i32)?;
-    let bound = match address {
-        SocketAddr::V4(address) => {
-            let ip = u32::from_ne_bytes(address.ip().octets());
-            let name = SOCKADDR_IN {
-                sin_family: AF_INET,
-                sin_port: address.port().to_be(),
-                sin_addr: IN_ADDR {
-                    S_un: IN_ADDR_0 { S_addr: ip },
-                },
-                sin_zero: [0; 8],
-            };
-            let len = size_of_val(&name) as i32;
-            // SAFETY: the socket is open, and the address has that length.
-            unsafe { bind(raw, (&raw const name).cast::<SOCKADDR>(), len) }
-        }
-        SocketAddr::V6(address) => {
-            let name = SOCKADDR_IN6 {
-                sin6_family: AF_INET6,
-                sin6_port: address.port().to_be(),
-                sin6_flowinfo: address.flowinfo(),
-                sin6_addr: IN6_ADDR {
-                    u: IN6_ADDR_0 {
-                        Byte: address.ip().octets(),
-                    },
-                },
-                Anonymous: SOCKADDR_IN6_0 {
-                    sin6_scope_id: address.scope_id(),
-                },
-            };
-            let len = size_of_val(&name) as i32;
-            // SAFETY: the socket is open, and the address has that length.
-            unsafe { bind(raw, (&raw const name).cast::<SOCKADDR>(), len) }
-        }
-    };
-    succeeded(bound)?;
-    // SAFETY: the socket is open.
-    succeeded(unsafe { listen_on(raw, SOMAXCONN as i32) })?;
-    Ok(socket.into())
-}
-
-/// Checks the result of a socket call that returns 0 on success.
-fn succeeded(result: i32) -> io::Result<()> {
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn set_option<T>(socket: SOCKET, name: i32, value: &T) -> io::Result<()> {
-    let (value, len) = (ptr::from_ref(value).cast(), size_of::<T>() as i32);
-    // SAFETY: the socket is open; the value has that length.
-    succeeded(unsafe { setsockopt(socket, SOL_SOCKET, name, value, len) })
 }
 
 /// Prepares a socket for the functions of this module: makes it non-blocking. On this system no
