@@ -526,7 +526,7 @@ impl Client {
 
     /// Starts a call. `is_task` says whether `finish` will add the request for a task to the
     /// params.
-    fn start<T: Send + 'static>(
+    pub(super) fn start<T: Send + 'static>(
         &self,
         method: &str,
         params: String,

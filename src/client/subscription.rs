@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
 
 use super::Client;
 use super::call_options::CallOptions;
@@ -106,6 +106,27 @@ impl fmt::Debug for Subscription {
             .field("granted", &self.granted())
             .field("has_ended", &self.has_ended())
             .finish_non_exhaustive()
+    }
+}
+
+/// Returns a callback that sends the events of one subscription to a channel, as
+/// [`Client::subscribe_channel`] describes. `wrap` makes the channel's message from an event.
+pub(super) fn into_channel<E: Send + 'static>(
+    sender: Sender<E>,
+    wrap: impl Fn(Event) -> E + Send + Sync + 'static,
+) -> impl Fn(Event) + Send + Sync + 'static {
+    let has_lost = AtomicBool::new(false);
+    // The callback runs for one event at a time, so no two threads use the flag at once.
+    move |event| {
+        let is_full = sender.len() >= MAX_EVENTS && !matches!(event, Event::Ended { .. });
+        let had_lost = has_lost.swap(is_full, Ordering::Relaxed);
+        let event = match (is_full, had_lost) {
+            (false, _) => event,
+            (true, false) => Event::EverythingChanged,
+            (true, true) => return,
+        };
+        // Fails when the receiver was dropped.
+        _ = sender.send(wrap(event));
     }
 }
 
@@ -220,19 +241,7 @@ impl Client {
         options: CallOptions<'_>,
     ) -> Result<(Subscription, Receiver<Event>)> {
         let (sender, events) = crossbeam_channel::unbounded();
-        let has_lost = AtomicBool::new(false);
-        // The callback runs for one event at a time, so no two threads use the flag at once.
-        let on_event = move |event| {
-            let is_full = sender.len() >= MAX_EVENTS && !matches!(event, Event::Ended { .. });
-            let had_lost = has_lost.swap(is_full, Ordering::Relaxed);
-            let event = match (is_full, had_lost) {
-                (false, _) => event,
-                (true, false) => Event::EverythingChanged,
-                (true, true) => return,
-            };
-            // Fails when the receiver was dropped.
-            _ = sender.send(event);
-        };
+        let on_event = into_channel(sender, |event| event);
         let subscription = self.subscribe_with(filter, options, on_event)?;
         Ok((subscription, events))
     }

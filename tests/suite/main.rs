@@ -45,6 +45,7 @@ mod client_cancelling;
 mod client_children;
 mod client_config;
 mod client_fallback;
+mod client_group;
 mod client_misfits;
 mod client_opening;
 mod client_paging;
