@@ -142,11 +142,11 @@ impl Client {
         &self,
         name: &str,
         arguments: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<CallToolResult> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let check = self.prepare_check(name, &options)?;
+        let check = self.prepare_check(name, &mut options)?;
         let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
         self.read_tool_result(name, check, &result)
     }
@@ -195,11 +195,11 @@ impl Client {
         &self,
         name: &str,
         params: Result<String>,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
         self.need_tools()?;
         let params = params?;
-        let check = self.prepare_check(name, &options)?;
+        let check = self.prepare_check(name, &mut options)?;
         let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
         self.check_tool_result(name, check, &result)?;
         Ok(result)
@@ -210,9 +210,10 @@ impl Client {
     pub(super) fn prepare_check(
         &self,
         name: &str,
-        options: &CallOptions<'_>,
+        options: &mut CallOptions<'_>,
     ) -> Result<ResultCheck> {
         let link = &self.0.link;
+        options.apply_defaults(link.settings().timeouts);
         let age = link.outputs.age();
         let schema = link.outputs.check_of(name).map_err(|error| {
             let (name, server) = (Excerpt(name), self.server_name());

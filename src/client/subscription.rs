@@ -134,7 +134,7 @@ impl Client {
     /// Subscribes to changes on the server. The callback `on_event` is called until the handle is
     /// dropped or [`Event::Ended`] was reported.
     ///
-    /// Blocks until the server has agreed, at most 60 s. The server may agree to a part of the
+    /// Blocks until the server has agreed, at most for the timeout of a call. The server may agree to a part of the
     /// filter: see [`Subscription::granted`]. The callback runs on a thread of the connection, for
     /// one event at a time and in order. The callback may run before this function returns. The
     /// callback may call the server and drop the handle. If the connection is lost while the
@@ -195,9 +195,10 @@ impl Client {
     pub fn subscribe_with(
         &self,
         filter: SubscriptionFilter,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription> {
+        options.apply_defaults(self.0.link.settings().timeouts);
         let (timeout, cancel) = options.request.patience();
         let wait = Wait::new(timeout, cancel);
         let generation = self.0.link.ready(&options)?;

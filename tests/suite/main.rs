@@ -60,6 +60,7 @@ mod client_skills_cache;
 mod client_skills_host;
 mod client_skills_load;
 mod client_subscriptions;
+mod client_timeouts;
 mod client_typed;
 mod common;
 mod dependencies;
