@@ -3,8 +3,9 @@
 //! A [`Group`] holds connected clients. It adds nothing to a call except the choice of the client,
 //! so that options, errors and results are those of [`Client`].
 
-mod listing;
+pub(super) mod listing;
 mod names;
+mod routing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use std::thread::JoinHandle;
 use crossbeam_channel::Receiver;
 use serde::Serialize;
 
-pub use self::listing::{GroupItem, GroupList};
 pub use self::names::GroupNames;
 use self::names::{Kind, Listed};
 use super::subscription::{Event, Subscription, into_channel};

@@ -16,6 +16,7 @@ mod config;
 mod connect;
 mod connect_cancel;
 mod era;
+mod fetch;
 mod group;
 mod handshake;
 mod header_params;
@@ -52,9 +53,8 @@ pub(crate) use self::calls::tool_params;
 pub use self::config::fuzzing;
 pub use self::config::{Config, ConfigInput, ConfigWarning, ServerConfig};
 pub use self::era::{Era, EraMemory};
-pub use self::group::{
-    Group, GroupEvent, GroupFailure, GroupItem, GroupList, GroupNames, GroupSubscription,
-};
+pub use self::group::listing::{GroupItem, GroupList};
+pub use self::group::{Group, GroupEvent, GroupFailure, GroupNames, GroupSubscription};
 pub use self::paging::{Items, ListPage, Pages};
 pub use self::pending_call::{CallEvent, PendingCall};
 pub use self::requester::Requester;

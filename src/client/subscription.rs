@@ -134,13 +134,14 @@ impl Client {
     /// Subscribes to changes on the server. The callback `on_event` is called until the handle is
     /// dropped or [`Event::Ended`] was reported.
     ///
-    /// Blocks until the server has agreed, at most for the timeout of a call. The server may agree to a part of the
-    /// filter: see [`Subscription::granted`]. The callback runs on a thread of the connection, for
-    /// one event at a time and in order. The callback may run before this function returns. The
-    /// callback may call the server and drop the handle. If the connection is lost while the
-    /// callback runs, the client waits at most a few seconds for the callback to return. Then the
-    /// client reconnects. If the callback has not returned by then, it may run for a second event
-    /// at the same time.
+    /// Blocks until the server has agreed, at most for the timeout of a call. The server may agree
+    /// to a part of the filter: see [`Subscription::granted`].
+    ///
+    /// The callback runs on a thread of the connection, for one event at a time and in order. The
+    /// callback may run before this function returns. The callback may call the server and drop
+    /// the handle. If the connection is lost while the callback runs, the client waits at most a
+    /// few seconds for the callback to return. Then the client reconnects. If the callback has not
+    /// returned by then, it may run for a second event at the same time.
     ///
     /// After a [restart](super::ClientBuilder::restart) of the server the subscription is renewed,
     /// and [`Event::EverythingChanged`] is reported. [`Subscription::granted`] then returns the

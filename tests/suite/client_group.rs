@@ -13,7 +13,7 @@ use mcplink::transport::memory;
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::{LONG, within};
+use crate::common::{LONG, wait_until, within};
 use crate::rawserver::{RawServer, connect_with};
 
 const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28];
@@ -309,8 +309,9 @@ fn events_of_all_servers_come_through_one_channel() {
         let group = Group::new();
         let red = join(&group, "red", server("red", &["x"]), revision);
         let blue = join(&group, "blue", server("blue", &["x"]), revision);
-        let gone = raw(&group, "gone", revision);
-        drop(gone);
+        drop(raw(&group, "gone", revision));
+        let gone = group.client("gone").unwrap();
+        wait_until("the client notices the end", || gone.is_closed());
         let filter = SubscriptionFilter::default().tools_list_changed(true);
         let (subscription, events) = group.subscribe_channel(&filter, &CallOptions::new());
         assert_eq!(
