@@ -15,13 +15,14 @@
 //! On Windows, the child is in a job of its own instead of a group. The job contains each process
 //! that the child starts. There is no SIGTERM: after the first 2 seconds the job is ended.
 //!
-//! The child's standard input and output are socket pairs, and pipes on Windows. Any thread can end a socket, even when a
-//! grandchild holds the other end. A write to a socket raises no SIGPIPE.
+//! The child's standard input and output are socket pairs, and pipes on Windows. Any thread can end
+//! a socket, even when a grandchild holds the other end. A write to a socket raises no SIGPIPE.
 //!
 //! **Threads.** The thread `mcplink-stderr` runs while standard error is captured; closing joins
 //! it. For a child that [dies with its parent](Child::die_with_parent), the thread `mcplink-parent`
-//! starts the child and runs until the child has ended; Windows needs no such thread. Reading and writing happen on the thread
-//! that receives or sends. The thread that receives also reaps a child that ended by itself.
+//! starts the child and runs until the child has ended; Windows needs no such thread. Reading and
+//! writing happen on the thread that receives or sends. The thread that receives also reaps a child
+//! that ended by itself.
 
 mod parent;
 mod stderr;
@@ -247,16 +248,16 @@ impl Child {
     /// Sets whether the child's standard input and output are pipes instead of sockets. Defaults to
     /// false.
     ///
-    /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes. On Windows, they
-    /// are always pipes.
+    /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes. On Windows,
+    /// they are always pipes.
     pub fn pipes(mut self, pipes: bool) -> Self {
         self.pipes = pipes;
         self
     }
 
     /// Sets how long the child may take to end after its standard input was closed, and again after
-    /// SIGTERM (Windows has no such request). Defaults to 2 seconds, so closing takes little more than 4 seconds. The maximum is
-    /// an hour. Closing returns as soon as the child has ended.
+    /// SIGTERM (Windows has no such request). Defaults to 2 seconds, so closing takes little more
+    /// than 4 seconds. The maximum is an hour. Closing returns as soon as the child has ended.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace.min(Duration::from_secs(3600));
         self

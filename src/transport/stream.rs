@@ -137,8 +137,8 @@ impl Stream {
         Self::given(reader, writer)
     }
 
-    /// Creates a transport from two handles of the host: pipes, consoles or files. For a handle that
-    /// is used in both directions, pass the handle and a duplicate of it.
+    /// Creates a transport from two handles of the host: pipes, consoles or files. For a handle
+    /// that is used in both directions, pass the handle and a duplicate of it.
     ///
     /// Opening the transport starts two threads, `mcplink-stream`, because a handle of the host may
     /// block. Closing closes the handles.

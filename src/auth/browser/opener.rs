@@ -17,8 +17,8 @@ pub(super) fn open_system(url: &str) -> Result<()> {
 }
 
 /// Opens a URL with the user's program for URLs. A thread makes the call, because the system may
-/// wait for the program. The thread is not joined, and a failure is not reported: a login shows that
-/// a browser was opened.
+/// wait for the program. The thread is not joined, and a failure is not reported: a login shows
+/// that a browser was opened.
 #[cfg(windows)]
 pub(super) fn open_system(url: &str) -> Result<()> {
     check(url)?;

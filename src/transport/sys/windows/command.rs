@@ -234,8 +234,9 @@ fn quoted_program(program: &OsStr) -> Result<Vec<u16>> {
 
 /// Returns the command line that makes `cmd.exe` run a batch file.
 ///
-/// `cmd.exe` expands variables in quoted words too, and has no escape for a line break. So a percent
-/// sign is followed by an expansion of no characters, and an argument with a line break is refused.
+/// `cmd.exe` expands variables in quoted words too, and has no escape for a line break. So a
+/// percent sign is followed by an expansion of no characters, and an argument with a line break is
+/// refused.
 pub(super) fn batch_line(script: &OsStr, args: &[OsString]) -> Result<Vec<u16>> {
     // Extensions are on, delayed expansion and the host's AutoRun commands are off.
     let mut line: Vec<u16> = "cmd.exe /d /e:ON /v:OFF /c \"".encode_utf16().collect();

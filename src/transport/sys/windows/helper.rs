@@ -124,8 +124,8 @@ impl Helper {
         Ok(Got::Pending)
     }
 
-    /// Requests a write of as many bytes as the buffer holds, and returns their number. Call it only
-    /// when [`is_idle`](Self::is_idle) has returned true.
+    /// Requests a write of as many bytes as the buffer holds, and returns their number. Call it
+    /// only when [`is_idle`](Self::is_idle) has returned true.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.shared.state.lock();
         if state.stopped {

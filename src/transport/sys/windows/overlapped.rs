@@ -249,7 +249,8 @@ impl Transfer {
                 let socket = socket.as_raw_socket() as SOCKET;
                 let (part, mut flags) = (WSABUF { len, buf: buffer }, 0);
                 // SAFETY: the socket is open; the system copies `part` and `flags`. The buffer has
-                // that many bytes. It and `overlapped` stay in place until the transfer is complete.
+                // that many bytes. It and `overlapped` stay in place until the transfer is
+                // complete.
                 unsafe {
                     match is_read {
                         true => WSARecv(socket, &part, 1, done, &mut flags, overlapped, None) == 0,

@@ -67,8 +67,8 @@ impl ReadEnd {
     }
 
     /// Creates a read end from a handle of the host, of any kind. Starts a thread. Nothing is read
-    /// from the handle after [`end`](Self::end). Bytes that a read in progress has taken by then are
-    /// lost.
+    /// from the handle after [`end`](Self::end). Bytes that a read in progress has taken by then
+    /// are lost.
     pub(crate) fn given(handle: OwnedHandle) -> io::Result<Self> {
         Self::new(Source::Given(Helper::start(handle, true)?), 0)
     }

@@ -270,8 +270,8 @@ fn inheritable(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     own(duplicate)
 }
 
-/// Creates a job. If `dies_with_parent`, the system ends the processes of the job when the handle is
-/// closed, which happens at the latest when this process ends.
+/// Creates a job. If `dies_with_parent`, the system ends the processes of the job when the handle
+/// is closed, which happens at the latest when this process ends.
 fn job(dies_with_parent: bool) -> io::Result<OwnedHandle> {
     // SAFETY: a job without a name and with the default security needs no pointers.
     let job = own(unsafe { CreateJobObjectW(ptr::null(), ptr::null()) })?;

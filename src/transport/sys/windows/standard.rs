@@ -1,9 +1,9 @@
 //! Claims this process's standard streams for the protocol, and restores them.
 //!
 //! There are two tables of standard streams: the handles of the process, which Rust uses, and the
-//! descriptors of the C library, which `printf` uses. Both are redirected. A plug-in that was linked
-//! with a C library of its own has a third table, which is out of reach: its `printf` still writes
-//! to the original handle.
+//! descriptors of the C library, which `printf` uses. Both are redirected. A plug-in that was
+//! linked with a C library of its own has a third table, which is out of reach: its `printf` still
+//! writes to the original handle.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -53,8 +53,8 @@ enum Original {
     Handle(usize),
 }
 
-/// Creates private duplicates of standard input and output. With `redirect`, also redirects standard
-/// input to the null device, and standard output to standard error.
+/// Creates private duplicates of standard input and output. With `redirect`, also redirects
+/// standard input to the null device, and standard output to standard error.
 ///
 /// # Errors
 ///
@@ -92,8 +92,8 @@ impl Drop for Claim {
         }
         for saved in self.saved.drain(..) {
             let handle = match saved.original {
-                // SAFETY: both numbers are open descriptors; the first one belongs to the claim. The
-                // descriptor `number` has an open handle afterwards.
+                // SAFETY: both numbers are open descriptors; the first one belongs to the claim.
+                // The descriptor `number` has an open handle afterwards.
                 Original::Descriptor(original) => unsafe {
                     _dup2(original, saved.number);
                     _close(original);
