@@ -100,6 +100,9 @@ mod tests {
             } else if let Some(text) = part.strip_prefix('"') {
                 let end = if rest[..at].ends_with('#') {
                     text.find("\"#")
+                } else if rest[..at].ends_with('r') {
+                    // A raw string: a backslash stands for itself.
+                    text.find('"')
                 } else {
                     let mut escaped = false;
                     text.find(|letter| {
