@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::Server;
+use super::metrics;
 use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::error::Result;
@@ -114,6 +115,15 @@ impl HttpServer {
         let mut stats = self.listener.stats();
         stats.displaced_sessions = self.service.displaced_sessions();
         stats
+    }
+
+    /// Returns the [statistics](Self::stats) and the number of sessions as metrics in the text
+    /// format of Prometheus, whose media type is `text/plain; version=0.0.4`.
+    ///
+    /// The host serves the text where its monitoring reads it. That should not be the address at
+    /// which clients connect, because the numbers tell how busy the server is.
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.stats(), self.sessions())
     }
 
     /// Returns the number of open sessions of legacy clients.
