@@ -564,10 +564,9 @@ impl ExchangeTransport for ClientTransport {
         carried
     }
 
-    fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
-        let cancel_handle = CancelHandle::until(deadline);
-        let watched = self.watch.add(&cancel_handle, false)?;
-        self.deposit(message, &cancel_handle, &watched)
+    fn post(&self, message: &SessionMessage, cancel_handle: &Arc<CancelHandle>) -> Result<()> {
+        let watched = self.watch.add(cancel_handle, false)?;
+        self.deposit(message, cancel_handle, &watched)
             .map_err(|error| match cancel_handle.is_over() {
                 true if self.state.lock().closed => error.with_kind(ErrorKind::Closed),
                 true => error.with_kind(ErrorKind::Timeout),
