@@ -46,6 +46,7 @@ mod client_children;
 mod client_config;
 mod client_fallback;
 mod client_misfits;
+mod client_odd_answers;
 mod client_opening;
 mod client_paging;
 mod client_peers;
