@@ -47,6 +47,7 @@ mod client_config;
 mod client_fallback;
 mod client_group;
 mod client_misfits;
+mod client_odd_answers;
 mod client_opening;
 mod client_paging;
 mod client_peers;
