@@ -223,7 +223,8 @@ impl HttpOptions {
     /// Sets the maximum size of the stored events of all legacy sessions together, in bytes.
     /// Defaults to 256 MiB.
     ///
-    /// Above the limit, the oldest events of one of the largest streams are dropped. A client that
+    /// Above the limit, the client whose sessions store most loses events: the oldest events of the
+    /// largest stream of its largest session. A client is a principal or an address. A client that
     /// wants to resume from before a dropped event gets status 400.
     pub fn max_kept_bytes(mut self, bytes: usize) -> Self {
         self.max_kept_bytes = bytes;
