@@ -204,7 +204,7 @@ impl Fanout {
         } = work;
         marked.extend(later.into_values());
         for (level, text) in &logs {
-            self.topics.logs.for_each_member(|member| {
+            self.topics.logs.for_each_member(|_, member| {
                 if member.mark_log(level, text, self.settings.max_logs) {
                     marked.push(Arc::clone(member));
                 }
@@ -212,7 +212,7 @@ impl Fanout {
         }
         for PendingChange { topic, task } in &changes {
             topic.take_out();
-            topic.for_each_member(|member| {
+            topic.for_each_member(|topic, member| {
                 if member.mark(topic, task.as_ref()) {
                     marked.push(Arc::clone(member));
                 }

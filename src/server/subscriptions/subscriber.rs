@@ -196,6 +196,18 @@ impl Subscriber {
         self.state.lock().topics.add(topic);
     }
 
+    /// Returns the topics of the subscriber that are `topic` or other spellings of it.
+    pub(super) fn topics_of(&self, topic: &Topic) -> Vec<Arc<Topic>> {
+        let mut state = self.state.lock();
+        let all = state
+            .topics
+            .all()
+            .iter()
+            .map(|membership| &membership.topic);
+        let alike = all.filter(|it| it.in_index == topic.number);
+        alike.map(Arc::clone).collect()
+    }
+
     /// Records that the subscriber leaves a topic.
     pub(super) fn remove_topic(&self, topic: &Topic) {
         let mut state = self.state.lock();
