@@ -118,6 +118,8 @@ mod http_events;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
+mod http_limits;
+#[cfg(feature = "http-server")]
 mod http_listener_clients;
 #[cfg(feature = "http-server")]
 mod http_listener_ends;
