@@ -191,6 +191,7 @@ mod server_skills_changes;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod server_writes;
 mod shutdown;
 mod skillserver;
 mod skilltree;

@@ -135,11 +135,11 @@ impl History {
         self.is_marked = true;
     }
 
-    /// Returns the id that the next event will have.
-    pub(super) fn next_id(&self) -> EventId {
+    /// Returns the id that a later event will have. `place` is 1 for the next event.
+    pub(super) fn next_id(&self, place: u64) -> EventId {
         EventId {
             stream: self.stream,
-            sequence: self.sequence + 1,
+            sequence: self.sequence + place,
         }
     }
 

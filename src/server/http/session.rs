@@ -321,8 +321,8 @@ impl Session {
 }
 
 impl SessionStream for Session {
-    fn offer(&self, text: &[u8]) -> Offered {
-        self.get_stream.offer(text)
+    fn offer(&self, texts: &[Vec<u8>]) -> Offered {
+        self.get_stream.offer(texts)
     }
 
     fn announce(&self, text: &[u8]) {

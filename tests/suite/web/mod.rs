@@ -267,6 +267,8 @@ struct State {
     body: Vec<u8>,
     /// How much of the body was taken as events.
     read: usize,
+    /// The sizes of the pieces that were written, since somebody last asked.
+    pieces: Vec<usize>,
     finished: bool,
     dropped: bool,
     gone: bool,
@@ -401,6 +403,11 @@ impl Answer {
         callback();
     }
 
+    /// Takes the sizes of the pieces that were written since the last call.
+    pub(crate) fn pieces(&self) -> Vec<usize> {
+        std::mem::take(&mut self.0.state.lock().unwrap().pieces)
+    }
+
     /// The client stops reading.
     pub(crate) fn stall(&self) {
         self.0.state.lock().unwrap().stalled = true;
@@ -458,8 +465,11 @@ impl ResponseWriter for Recorder {
                 None => Ok(false),
             };
         }
-        self.change(|state| state.body.extend_from_slice(piece))
-            .map(|()| true)
+        self.change(|state| {
+            state.body.extend_from_slice(piece);
+            state.pieces.push(piece.len());
+        })
+        .map(|()| true)
     }
 
     fn finish(&mut self) -> Result<()> {
