@@ -621,11 +621,14 @@ impl Conversation {
             .unwrap_or_else(|| self.client())
     }
 
-    /// Returns the client that all requests of this conversation count for in shared limits. The
-    /// conversation must have a single client.
-    pub(super) fn client(&self) -> Client {
-        let principal = self.principal.as_ref().map(Principal::client);
-        principal.unwrap_or(Client::Connection(self.number))
+    /// Returns the client of a conversation with a single client: the session at its address over
+    /// HTTP, otherwise the connection.
+    fn client(&self) -> Client {
+        #[cfg(feature = "http-server")]
+        if let Some(session) = self.session_stream.get().and_then(Weak::upgrade) {
+            return session.client().session(self.number);
+        }
+        Client::Connection(self.number)
     }
 
     /// Returns the principal of a request with its granted scopes, if known.

@@ -332,6 +332,10 @@ impl SessionStream for Session {
     fn is_quick(&self) -> bool {
         self.keeper.as_ref().is_none_or(Keeper::is_quick)
     }
+
+    fn client(&self) -> &Client {
+        &self.owner
+    }
 }
 
 impl fmt::Debug for Session {

@@ -8,10 +8,11 @@
 //! pass takes all topics out of the inbox. Passes with changes are at least [`TOGETHER`] apart. So
 //! a single change is sent at once, and many quick changes are merged into few notifications.
 //!
-//! **Wakeups:** waking a thread costs a publisher more than all else. So the thread polls the inbox
-//! for a while ([`POLLS`]) after each pass with changes, every [`TOGETHER`]. A change in this time
-//! wakes nothing, and is taken out at the next poll. Without changes the thread then sleeps, and
-//! the next change wakes it. A change is taken out after at most [`TOGETHER`] in all cases.
+//! **Wakeups:** waking a thread is a system call, which a publisher should not pay for each change.
+//! So the thread polls the inbox for a while ([`POLLS`]) after each pass with changes, every
+//! [`TOGETHER`]. A change in this time wakes nothing, and is taken out at the next poll. Without
+//! changes the thread then sleeps, and the next change wakes it. A change is taken out after at
+//! most [`TOGETHER`] in all cases.
 //!
 //! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
 //! the thread. The thread ends with the last connection that has a subscriber, and closing that
@@ -38,9 +39,8 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// The number of times that the fan-out thread polls the inbox after a pass with changes. The polls
-/// after one change cost about as much as one wakeup. So polling at most doubles the cost of
-/// changes that come seldom, and spares the publishers of frequent changes the wakeups.
+/// The number of times that the fan-out thread polls the inbox after a pass with changes. The number
+/// is small, so polling costs little after a change that comes seldom.
 const POLLS: u32 = 3;
 
 /// The maximum time for which closing a connection or stream waits for the fan-out thread, or for a

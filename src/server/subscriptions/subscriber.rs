@@ -138,6 +138,10 @@ pub(in crate::server) trait SessionStream: Send + Sync {
 
     /// Returns whether `offer` and `announce` run no code of the host.
     fn is_quick(&self) -> bool;
+
+    /// Returns the principal of the client that opened the session, or its address.
+    #[cfg(feature = "http-server")]
+    fn client(&self) -> &Client;
 }
 
 /// The result of offering a notification to a stream.
