@@ -5887,7 +5887,8 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * merged: clients are notified at most every 10 ms.
  *
  * server: the server.
- * uri: the URI of the resource.
+ * uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+ * subscription.
  * Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
  * 0.1.
  */

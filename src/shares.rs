@@ -487,10 +487,10 @@ mod tests {
         }
         assert_eq!(
             add(&greedy, 10),
-            [greedy.clone()],
+            std::slice::from_ref(&greedy),
             "not the oldest of its address"
         );
-        assert_eq!(add(&third, 11), [greedy.clone()]);
+        assert_eq!(add(&third, 11), std::slice::from_ref(&greedy));
         // Another address displaces entries of this one.
         let other = session(2, 4);
         for order in 12..17 {
