@@ -616,14 +616,9 @@ impl Conversation {
     /// otherwise the session or address of the request, otherwise the connection.
     pub(super) fn client_of(&self, responder: &Responder) -> Client {
         let principal = self.identity_of(responder).map(Principal::client);
-        principal
-            .or_else(|| responder.client().cloned())
-            .unwrap_or_else(|| self.client())
-    }
-
-    /// Returns the client of a conversation with a single client: the session at its address over
-    /// HTTP, otherwise the connection.
-    fn client(&self) -> Client {
+        if let Some(client) = principal.or_else(|| responder.client().cloned()) {
+            return client;
+        }
         #[cfg(feature = "http-server")]
         if let Some(session) = self.session_stream.get().and_then(Weak::upgrade) {
             return session.client().session(self.number);
