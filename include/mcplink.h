@@ -549,9 +549,9 @@ typedef enum mcplink_http_limit {
      * The maximum number of open connections. Default: 24000, and never more than seven eighths of
      * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
      * is larger than its default, the default rises to their sum and 4000. Another number stays.
-     * If the streams and sessions that are set need more connections, that is logged. At the limit,
-     * an idle connection of the client with the most connections is closed to make room. If no
-     * connection is idle, the next connection is answered with status 503.
+     * If the streams and sessions that are set need more connections, that is logged. At the
+     * limit, an idle connection of the client with the most connections is closed to make room. If
+     * no connection is idle, the next connection is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /**
