@@ -441,8 +441,8 @@ impl Server {
 
     /// Sends a change notification for a resource to all clients that subscribed to the resource.
     ///
-    /// `uri` may be any spelling of the resource's URI. Each subscriber gets the URI in the spelling
-    /// of its subscription.
+    /// `uri` may be any spelling of the resource's URI. Each subscriber gets the spelling of its
+    /// subscription.
     ///
     /// The notifications are only queued, so this function never waits for a client. It may be
     /// called from any thread. A change after a quiet time is sent at once. Changes that follow
