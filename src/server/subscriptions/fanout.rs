@@ -39,8 +39,8 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// The number of times that the fan-out thread polls the inbox after a pass with changes. The number
-/// is small, so polling costs little after a change that comes seldom.
+/// The number of times that the fan-out thread polls the inbox after a pass with changes. Few polls
+/// cost little after a change that comes seldom.
 const POLLS: u32 = 3;
 
 /// The maximum time for which closing a connection or stream waits for the fan-out thread, or for a
