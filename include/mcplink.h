@@ -547,9 +547,11 @@ typedef enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /**
      * The maximum number of open connections. Default: 24000, and never more than seven eighths of
-     * the process's descriptor limit. At the limit, an idle connection of the client with the most
-     * connections is closed to make room. If no connection is idle, the next connection is
-     * answered with status 503.
+     * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
+     * is larger than its default, the default rises to their sum and 4000. Another number stays.
+     * If the streams and sessions that are set need more connections, that is logged. At the
+     * limit, an idle connection of the client with the most connections is closed to make room. If
+     * no connection is idle, the next connection is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /**
@@ -5885,7 +5887,8 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * merged: clients are notified at most every 10 ms.
  *
  * server: the server.
- * uri: the URI of the resource.
+ * uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+ * subscription.
  * Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
  * 0.1.
  */

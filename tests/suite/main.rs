@@ -121,6 +121,8 @@ mod http_events;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
+mod http_limits;
+#[cfg(feature = "http-server")]
 mod http_listener_clients;
 #[cfg(feature = "http-server")]
 mod http_listener_ends;
@@ -192,6 +194,7 @@ mod server_skills_changes;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod server_writes;
 mod shutdown;
 mod skillserver;
 mod skilltree;

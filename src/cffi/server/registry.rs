@@ -468,7 +468,8 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 /// merged: clients are notified at most every 10 ms.
 ///
 /// server: the server.
-/// uri: the URI of the resource.
+/// uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+/// subscription.
 /// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -251,6 +251,29 @@ impl Core {
         Ok(())
     }
 
+    /// Sends notifications in one write, or queues them, without blocking. Returns the number of
+    /// notifications for which there was room, in their order.
+    pub(crate) fn post_all(
+        &self,
+        exchange: Option<&Exchange>,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<usize> {
+        if let Some(exchange) = exchange
+            && let Some(sink) = &exchange.origin.sink
+        {
+            exchange.while_open(|| Ok(()))?;
+            return sink.send_all(&texts);
+        }
+        let mut sent = 0;
+        for text in texts {
+            if !self.post(exchange, text)? {
+                break;
+            }
+            sent += 1;
+        }
+        Ok(sent)
+    }
+
     /// Sends or queues a notification without blocking. Returns `false` when there is no room. A
     /// queued message is written by [`write_soon`](Self::write_soon).
     pub(crate) fn post(&self, exchange: Option<&Exchange>, text: Vec<u8>) -> Result<bool> {

@@ -10,6 +10,7 @@ use super::metrics;
 use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::error::Result;
+use crate::protocol::{LogLevel, tell};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
@@ -77,6 +78,10 @@ impl HttpServer {
         let path = options.path.clone();
         let mut limits = options.limits.clone();
         limits.max_body_bytes = server.0.limits.max_message_bytes;
+        limits.max_connections = options.max_connections();
+        if let Some(text) = options.contradiction() {
+            tell(server.0.log.as_ref(), LogLevel::Info, "http", || text);
+        }
         limits.threads = server.0.threads.clone();
         limits.trusted_proxies = options.proxies().to_vec();
         let service = HttpService::new(server, options);

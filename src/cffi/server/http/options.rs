@@ -507,9 +507,11 @@ pub enum mcplink_http_limit {
     /// few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
-    /// the process's descriptor limit. At the limit, an idle connection of the client with the most
-    /// connections is closed to make room. If no connection is idle, the next connection is
-    /// answered with status 503.
+    /// the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
+    /// is larger than its default, the default rises to their sum and 4000. Another number stays.
+    /// If the streams and sessions that are set need more connections, that is logged. At the
+    /// limit, an idle connection of the client with the most connections is closed to make room. If
+    /// no connection is idle, the next connection is answered with status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /// The maximum number of requests that are served at once, each on its own thread. Default: 64.
     /// Further requests wait, unless they need no handler, such as pings and cancellations. The
