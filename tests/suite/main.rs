@@ -117,6 +117,8 @@ mod http_client_tls;
 mod http_cut_off;
 #[cfg(feature = "http-server")]
 mod http_events;
+#[cfg(all(feature = "http-server", target_os = "linux"))]
+mod http_fairness;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
