@@ -148,6 +148,7 @@ mod http_strict;
 mod icons;
 mod keep_alive;
 mod layout;
+mod limits_page;
 #[cfg(feature = "http-server")]
 mod list_changes;
 #[cfg(feature = "http-server")]
