@@ -134,6 +134,8 @@ mod http_memory;
 #[cfg(feature = "http-server")]
 mod http_modern;
 #[cfg(feature = "http-server")]
+mod http_odd_clients;
+#[cfg(feature = "http-server")]
 mod http_pages;
 #[cfg(feature = "http-server")]
 mod http_server;
