@@ -200,6 +200,11 @@ fn sessions() {
             assert_eq!(fresh.initialize(), 200);
             rival.goes_on(20);
             assert_eq!((kept.call("echo"), fresh.call("echo")), echoes());
+            // It has no more than two of them.
+            let fields = &fresh.fields;
+            let delete = format!("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+            fresh.client.send(delete);
+            assert_eq!(fresh.client.receive().status, 200);
         },
         || {
             greedy.fields.clear();
@@ -207,7 +212,7 @@ fn sessions() {
         },
         || http.stats().displaced_sessions > 20,
     );
-    assert_eq!(http.sessions(), 8);
+    assert!(http.sessions() <= 8, "{}", http.sessions());
 }
 
 fn echoes() -> (String, String) {
