@@ -605,3 +605,42 @@ fn a_refusal_is_not_kept() {
     let result = hinted(text("a:b", "new"), HOUR, "private");
     fetch(&client, &mut server, "resources/read", &result);
 }
+
+// M-CACHE-C-22; RFC 3986, section 6.2.2
+#[test]
+fn a_change_outdates_what_is_kept_in_every_spelling_of_the_address() {
+    for revision in [LEGACY, MODERN] {
+        for (kept, changed) in [
+            ("docs://café/menu", "docs://caf%C3%A9/menu"),
+            ("docs://caf%c3%a9/menu", "docs://café/menu"),
+            ("https://example.com", "https://EXAMPLE.com:443/"),
+            (
+                "https://example.com/%7Eann/../bob",
+                "HTTPS://example.com/bob",
+            ),
+        ] {
+            let (client, mut server, meta) = subscribed(revision);
+            let fetch = |server: &mut RawServer, uri: &str| {
+                let result = hinted(text(uri, "menu"), HOUR, "private");
+                server.serve(
+                    || client.read_resource(uri).unwrap(),
+                    |server| {
+                        let request = server.asked("resources/read");
+                        server.answer(&request, result);
+                    },
+                );
+            };
+            let other = "docs://else";
+            fetch(&mut server, kept);
+            fetch(&mut server, other);
+            client.read_resource(kept).unwrap();
+            server.has_heard_nothing(&client);
+            let params = json!({ "uri": changed, "_meta": meta });
+            server.notify("notifications/resources/updated", params);
+            server.has_heard_nothing(&client);
+            fetch(&mut server, kept);
+            client.read_resource(other).unwrap();
+            server.has_heard_nothing(&client);
+        }
+    }
+}

@@ -118,6 +118,8 @@ mod http_client_tls;
 mod http_cut_off;
 #[cfg(feature = "http-server")]
 mod http_events;
+#[cfg(all(feature = "http-server", target_os = "linux"))]
+mod http_fairness;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
@@ -135,6 +137,8 @@ mod http_memory;
 #[cfg(feature = "http-server")]
 mod http_modern;
 #[cfg(feature = "http-server")]
+mod http_odd_clients;
+#[cfg(feature = "http-server")]
 mod http_pages;
 #[cfg(feature = "http-server")]
 mod http_server;
@@ -149,6 +153,7 @@ mod http_strict;
 mod icons;
 mod keep_alive;
 mod layout;
+mod limits_page;
 #[cfg(feature = "http-server")]
 mod list_changes;
 #[cfg(feature = "http-server")]
