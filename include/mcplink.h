@@ -3077,7 +3077,7 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
  * redirected the browser. Other URLs that the browser visits may be passed too: the function
- * recognizes and refuses them.
+ * recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
  *
  * login: the login.
  * url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
@@ -3879,8 +3879,9 @@ MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint
  * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
  * started.
  * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_IO when the system can't
- * start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another thread
+ * frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start a
+ * thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
@@ -4558,7 +4559,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcpl
 
 /**
  * Notifies the server that the roots have changed, without waiting: the non-blocking form of
- * mcplink_client_roots_changed.
+ * mcplink_client_roots_changed. For the order of started calls see mcplink_client_listen_start.
  *
  * client: see mcplink_client_roots_changed.
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
@@ -4593,6 +4594,7 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
 /**
  * Starts to set the log level without waiting: the non-blocking form of
  * mcplink_client_set_log_level.
+ * For the order of started calls see mcplink_client_listen_start.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -4639,6 +4641,10 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * Starts to subscribe to change notifications without waiting: the non-blocking form of
  * mcplink_client_listen.
  *
+ * The started calls of one client that subscribe, unsubscribe, set the log level or tell of changed
+ * roots run one after the other, in the order in which they were started. Each begins when the one
+ * before has ended, and its timeout begins then. Blocking calls do not wait for them.
+ *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
@@ -4673,6 +4679,7 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
 /**
  * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
  * mcplink_client_subscribe.
+ * For the order of started calls see mcplink_client_listen_start.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -4701,6 +4708,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplin
 /**
  * Starts to end a subscription without waiting: the non-blocking form of
  * mcplink_client_unsubscribe.
+ * For the order of started calls see mcplink_client_listen_start.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.

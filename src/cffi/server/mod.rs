@@ -2,6 +2,7 @@
 
 mod activity;
 mod arguments;
+mod decimal;
 mod definition;
 mod events;
 mod handler;
