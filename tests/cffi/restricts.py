@@ -85,6 +85,8 @@ BY_NAME = """
 """
 # What is said or shown of something: texts for people and models, what a request has, what is granted (without which nothing is).
 DESCRIBES = """
+    mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text mcplink_tool_add_array mcplink_tool_add_enum
+    mcplink_tool_add_integer mcplink_tool_add_number mcplink_tool_set_default
     mcplink_tool_add_param mcplink_tool_add_param_schema mcplink_tool_set_annotation mcplink_tool_set_icons mcplink_tool_set_input_schema
     mcplink_tool_set_meta mcplink_tool_set_output_schema mcplink_tool_set_task_support mcplink_tool_set_title mcplink_prompt_add_argument
     mcplink_prompt_set_icons mcplink_prompt_set_meta mcplink_prompt_set_title mcplink_resource_set_annotations mcplink_resource_set_description
