@@ -101,6 +101,7 @@ mod header {
         "server/activity.rs",
         "server/session.rs",
         "server/http/options.rs",
+        "server/http/token.rs",
         "server/http/request.rs",
         "server/http/resource_server.rs",
         "server/http/listener.rs",

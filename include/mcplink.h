@@ -6491,8 +6491,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options
 
 /**
  * Sets a function that authenticates each request before the request is processed. By default all
- * clients are accepted without authentication. If a resource server is set
- * (mcplink_http_options_set_resource_server), this call fails.
+ * clients are accepted without authentication. If clients are authenticated in another way already
+ * (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
  *
  * options: the options.
  * callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
@@ -6509,11 +6509,12 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Removes the function that was set with mcplink_http_options_on_authenticate. If no resource
- * server is set, all clients are then accepted without authentication.
+ * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens of
+ * mcplink_http_options_add_token. If no resource server is set, all clients are then accepted
+ * without authentication.
  *
  * options: the options.
- * Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
+ * Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
@@ -6550,6 +6551,21 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
+
+/**
+ * Adds a fixed access token (API key): a client is accepted if it sends one of the added tokens as
+ * Authorization: Bearer TOKEN. Other requests get status 401. The library stores only digests of
+ * the tokens, and compares them in constant time. If clients are authenticated in another way
+ * already (mcplink_http_options_on_authenticate, mcplink_http_options_set_resource_server), this
+ * call fails.
+ *
+ * options: the options.
+ * token: the token, which should be at least 128 random bits, from a file or the environment. NULL
+ * and blank text are refused: an unset variable must not let everybody in.
+ * principal: the name of the client, for the handlers.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_add_token(mcplink_http_options_t *options, const char *token, const char *principal);
 
 /**
  * Returns the method of an HTTP request.

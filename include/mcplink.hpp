@@ -1896,9 +1896,15 @@ template <class Given> void answer_with(responder &answer, const Given &given)
         tell(answer, answer.text(given ? "true" : "false"));
     } else if constexpr (std::is_arithmetic_v<Given>) {
         writer json;
-        if constexpr (std::is_floating_point_v<Given>) json.f64(given);
-        else if constexpr (std::is_signed_v<Given>) json.i64(given);
-        else json.u64(given);
+        if constexpr (std::is_floating_point_v<Given>) {
+            /* A whole number has no fraction. */
+            const bool is_whole = given > -9e15 && given < 9e15 && static_cast<Given>(static_cast<std::int64_t>(given)) == given;
+            is_whole ? json.i64(static_cast<std::int64_t>(given)) : json.f64(static_cast<double>(given));
+        } else if constexpr (std::is_signed_v<Given>) {
+            json.i64(given);
+        } else {
+            json.u64(given);
+        }
         auto written = json.finish();
         if (written) tell(answer, answer.text(*written));
         else (void)answer.tool_error("the result is no finite number");
@@ -2371,6 +2377,11 @@ public:
     {
         return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused: the callable is empty, or tokens are checked already",
                                              mcplink_http_options_on_authenticate, std::move(callback));
+    }
+    /* Accepts clients that send a fixed access token. */
+    http_options &token(const char *token, const char *principal) noexcept
+    {
+        return note(mcplink_http_options_add_token(get(), token, principal), "http_options::token was refused");
     }
     /* Without another check all clients are accepted. */
     http_options &clear_authenticate() noexcept
