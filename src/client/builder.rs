@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Client;
 use super::cache::ResponseCache;
+use super::call_options::DefaultTimeouts;
 use super::connect_cancel;
 use super::era::{Era, EraMemory};
 use super::input::{InputHandlers, MaxAtOnce};
@@ -46,6 +47,7 @@ pub struct ClientBuilder {
     pub(super) threads: Threads,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
+    pub(super) timeouts: DefaultTimeouts,
     pub(super) restart: Option<Restart>,
     pub(super) on_connection_event: Option<EventHook>,
     pub(super) keep_alive: Option<KeepAlive>,
@@ -78,6 +80,7 @@ impl ClientBuilder {
             threads: Threads::default(),
             log: None,
             list_bounds: ListBounds::default(),
+            timeouts: DefaultTimeouts::default(),
             restart: None,
             on_connection_event: None,
             keep_alive: None,
@@ -422,6 +425,20 @@ impl ClientBuilder {
     /// server without tools answers a tool call with its own error.
     pub fn assume_capabilities(mut self, assume: bool) -> Self {
         self.assumes_capabilities = assume;
+        self
+    }
+
+    /// Sets the timeout of calls whose options do not set one. Defaults to 60 s. See
+    /// [`CallOptions::timeout`](super::CallOptions::timeout).
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.timeouts.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the maximum timeout of calls whose options do not set one. Defaults to 10 min. See
+    /// [`CallOptions::max_timeout`](super::CallOptions::max_timeout).
+    pub fn max_call_timeout(mut self, max_timeout: Duration) -> Self {
+        self.timeouts.max_timeout = Some(max_timeout);
         self
     }
 

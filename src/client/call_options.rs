@@ -7,7 +7,8 @@ use crate::protocol::{CancelToken, OwnedRequestOptions, Progress, RequestOptions
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 
 /// The options of one call. By default a call waits 60 s for an answer or progress, and at most 10
-/// min.
+/// min. A client can have other defaults: see
+/// [`ClientBuilder::call_timeout`](super::ClientBuilder::call_timeout).
 ///
 /// # Examples
 ///
@@ -27,9 +28,25 @@ use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 pub struct CallOptions<'a> {
     /// The options that apply to each request of the call.
     pub(super) request: RequestOptions<'a>,
+    /// The timeouts of `request` that were set, so that no default of the client replaces them.
+    set: SetTimeouts,
     /// The members of `_meta` that were set with [`meta`](Self::meta).
     pub(super) meta: JsonObject,
     pub(super) bypass_cache: bool,
+}
+
+/// The timeouts of a call that were set by its caller.
+#[derive(Clone, Copy, Debug, Default)]
+struct SetTimeouts {
+    timeout: bool,
+    max_timeout: bool,
+}
+
+/// The default timeouts of a client's calls. `None` is the default of [`CallOptions`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DefaultTimeouts {
+    pub(super) timeout: Option<Duration>,
+    pub(super) max_timeout: Option<Duration>,
 }
 
 impl<'a> CallOptions<'a> {
@@ -44,6 +61,7 @@ impl<'a> CallOptions<'a> {
     /// The time does not run while a handler of the client answers an input request of the server.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.request = self.request.timeout(timeout);
+        self.set.timeout = true;
         self
     }
 
@@ -55,6 +73,7 @@ impl<'a> CallOptions<'a> {
     /// of the server.
     pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
         self.request = self.request.max_timeout(max_timeout);
+        self.set.max_timeout = true;
         self
     }
 
@@ -62,6 +81,10 @@ impl<'a> CallOptions<'a> {
     /// connection closes.
     pub fn no_timeout(mut self) -> Self {
         self.request = self.request.no_timeout();
+        self.set = SetTimeouts {
+            timeout: true,
+            max_timeout: true,
+        };
         self
     }
 
@@ -119,6 +142,23 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// Applies the defaults of a client to the timeouts that were not set. Idempotent.
+    pub(super) fn apply_defaults(&mut self, defaults: DefaultTimeouts) {
+        let mut request = std::mem::take(&mut self.request);
+        if let (false, Some(timeout)) = (self.set.timeout, defaults.timeout) {
+            request = request.timeout(timeout);
+        }
+        if let (false, Some(max_timeout)) = (self.set.max_timeout, defaults.max_timeout) {
+            request = request.max_timeout(max_timeout);
+        }
+        self.request = request;
+        // A timeout that shrinks in the course of the call must not be set again.
+        self.set = SetTimeouts {
+            timeout: true,
+            max_timeout: true,
+        };
+    }
+
     /// Returns a copy of these options for one of several requests of the call. Each request then
     /// has the full timeout.
     pub(super) fn for_one(&mut self) -> CallOptions<'_> {
@@ -132,6 +172,7 @@ impl<'a> CallOptions<'a> {
     pub(super) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
         CallOptions {
             request: self.request.after(waited, elapsed),
+            set: self.set,
             meta: self.meta.clone(),
             bypass_cache: self.bypass_cache,
         }
@@ -142,6 +183,7 @@ impl<'a> CallOptions<'a> {
     pub(super) fn to_owned_options(&self) -> Option<OwnedCallOptions> {
         Some(OwnedCallOptions {
             request: self.request.to_owned_options()?,
+            set: self.set,
             meta: self.meta.clone(),
             bypass_cache: self.bypass_cache,
         })
@@ -163,6 +205,7 @@ impl fmt::Debug for CallOptions<'_> {
 #[derive(Clone)]
 pub(super) struct OwnedCallOptions {
     pub(super) request: OwnedRequestOptions,
+    set: SetTimeouts,
     meta: JsonObject,
     bypass_cache: bool,
 }
@@ -172,6 +215,7 @@ impl OwnedCallOptions {
     pub(super) fn after(&self, elapsed: Duration) -> CallOptions<'static> {
         CallOptions {
             request: self.request.after(elapsed),
+            set: self.set,
             meta: self.meta.clone(),
             bypass_cache: self.bypass_cache,
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::cache::{self, Fetched, Looked, Topic};
+use super::cache::{Fetched, Topic};
 use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
 use super::output_schemas::{self, ResultCheck};
@@ -142,11 +142,11 @@ impl Client {
         &self,
         name: &str,
         arguments: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<CallToolResult> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let check = self.prepare_check(name, &options)?;
+        let check = self.prepare_check(name, &mut options)?;
         let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
         self.read_tool_result(name, check, &result)
     }
@@ -195,11 +195,11 @@ impl Client {
         &self,
         name: &str,
         params: Result<String>,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
         self.need_tools()?;
         let params = params?;
-        let check = self.prepare_check(name, &options)?;
+        let check = self.prepare_check(name, &mut options)?;
         let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
         self.check_tool_result(name, check, &result)?;
         Ok(result)
@@ -210,9 +210,10 @@ impl Client {
     pub(super) fn prepare_check(
         &self,
         name: &str,
-        options: &CallOptions<'_>,
+        options: &mut CallOptions<'_>,
     ) -> Result<ResultCheck> {
         let link = &self.0.link;
+        options.apply_defaults(link.settings().timeouts);
         let age = link.outputs.age();
         let schema = link.outputs.check_of(name).map_err(|error| {
             let (name, server) = (Excerpt(name), self.server_name());
@@ -661,51 +662,6 @@ impl Client {
             FirstRequest::Unsent,
         )?;
         Ok(answer.result)
-    }
-
-    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
-    /// request, and the response may be cached.
-    pub(super) fn call_or_recall<R: DeserializeOwned>(
-        &self,
-        method: &str,
-        topic: Topic,
-        params: &impl Serialize,
-        options: CallOptions<'_>,
-    ) -> Result<R> {
-        let answer = self.fetch(method, topic, params, options)?;
-        self.decode_and_keep(method, answer)
-    }
-
-    /// Decodes a result. If the result can be parsed, the response is cached.
-    fn decode_and_keep<R: DeserializeOwned>(&self, method: &str, answer: Fetched) -> Result<R> {
-        let result = self.decode(method, answer.as_str())?;
-        answer.keep();
-        Ok(result)
-    }
-
-    fn fetch(
-        &self,
-        method: &str,
-        topic: Topic,
-        params: &impl Serialize,
-        mut options: CallOptions<'_>,
-    ) -> Result<Fetched> {
-        let params = params_text(method, params)?;
-        let request = cache::request_text(method, &params, &options.meta);
-        // Cached responses of a server that has gone are not used.
-        let link = &self.0.link;
-        let bypass = options.bypass_cache || link.generation().peer.is_closed();
-        let fetch = match link.cache.look_up(request, topic, bypass) {
-            Looked::Found(text) => return Ok(Fetched::Cached(text)),
-            Looked::Missing(fetch) => fetch,
-        };
-        let answer = self.call_round_trips(method, params, &mut options, FirstRequest::Unsent)?;
-        // The answer depends on a user's input, which is not part of the cache key.
-        if answer.asked {
-            fetch.replace_by_nothing();
-            return Ok(Fetched::New(answer.result, None));
-        }
-        Ok(Fetched::New(answer.result, Some(fetch)))
     }
 
     pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {

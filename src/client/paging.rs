@@ -17,8 +17,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use super::cache::Topic;
+use super::cache::{Fetch, Looked, Topic};
 use super::call_options::CallOptions;
+use super::mrtr::FirstRequest;
+use super::request_meta::params_text;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
 use crate::schema::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,
@@ -179,6 +181,41 @@ pub struct Pages<'a, P> {
     is_lost: bool,
     /// The previous page, if that page contained an empty cursor.
     before: Option<P>,
+    /// The request for the first page, if it was started elsewhere.
+    started: Option<(StartedPage, FirstRequest)>,
+}
+
+/// The state of the client when the request for a first page was started.
+pub(super) struct StartedPage {
+    fetch: Fetch,
+    /// The age of the known tools at the start.
+    age: u64,
+}
+
+impl StartedPage {
+    /// Prepares to start the request for the first page of a list. Returns the params of the
+    /// request, or `None` if the page is cached.
+    ///
+    /// # Errors
+    ///
+    /// The server did not declare the capability that the list needs.
+    pub(super) fn prepare<P: ListPage>(
+        client: &Client,
+        options: &CallOptions<'_>,
+    ) -> Result<Option<(String, Self)>> {
+        P::require(client)?;
+        let params = PageParams {
+            uri: None,
+            cursor: None,
+        };
+        let params = params_text(P::METHOD, &params)?;
+        let age = client.0.link.outputs.age();
+        let topic = Topic::of_list(P::METHOD);
+        Ok(match client.look_up(P::METHOD, topic, &params, options) {
+            Looked::Found(_) => None,
+            Looked::Missing(fetch) => Some((params, Self { fetch, age })),
+        })
+    }
 }
 
 impl<'a, P: ListPage> Pages<'a, P> {
@@ -191,7 +228,14 @@ impl<'a, P: ListPage> Pages<'a, P> {
             course,
             is_lost: false,
             before: None,
+            started: None,
         }
+    }
+
+    /// Sets the request for the first page, which was started elsewhere.
+    pub(super) fn started(mut self, page: StartedPage, first: FirstRequest) -> Self {
+        self.started = Some((page, first));
+        self
     }
 
     /// Sets the directory whose children are listed.
@@ -257,11 +301,20 @@ impl<'a, P: ListPage> Pages<'a, P> {
             cursor,
         };
         let link = &client.0.link;
-        let age = link.outputs.age();
         let topic = Topic::of_list(P::METHOD);
         let options = self.options.for_one();
         let is_empty = params.cursor.as_deref() == Some("") && !link.settings().strict;
-        let page = client.call_or_recall(P::METHOD, topic.clone(), &params, options);
+        let (age, page) = match self.started.take() {
+            Some((StartedPage { fetch, age }, first)) => {
+                let page = client.receive_and_keep(P::METHOD, &params, options, first, fetch);
+                (age, page)
+            }
+            None => {
+                let age = link.outputs.age();
+                let page = client.call_or_recall(P::METHOD, topic.clone(), &params, options);
+                (age, page)
+            }
+        };
         let mut page: P = match page {
             Err(error) if params.cursor.is_some() && is_refusal(&error) => {
                 if is_empty {

@@ -423,11 +423,11 @@ impl Client {
         &self,
         name: &str,
         arguments: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<PendingCall<CallToolResult>> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let check = self.prepare_check(name, &options)?;
+        let check = self.prepare_check(name, &mut options)?;
         let tool = name.to_owned();
         let is_task = self.calls_as_task(name);
         self.start(
@@ -526,14 +526,15 @@ impl Client {
 
     /// Starts a call. `is_task` says whether `finish` will add the request for a task to the
     /// params.
-    fn start<T: Send + 'static>(
+    pub(super) fn start<T: Send + 'static>(
         &self,
         method: &str,
         params: String,
         is_task: bool,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
         finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
     ) -> Result<PendingCall<T>> {
+        options.apply_defaults(self.0.link.settings().timeouts);
         let Some(owned) = options.to_owned_options() else {
             let text =
                 "a started call reports progress with PendingCall::events, not with on_progress";

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
 
 use super::Client;
 use super::call_options::CallOptions;
@@ -109,17 +109,39 @@ impl fmt::Debug for Subscription {
     }
 }
 
+/// Returns a callback that sends the events of one subscription to a channel, as
+/// [`Client::subscribe_channel`] describes. `wrap` makes the channel's message from an event.
+pub(super) fn into_channel<E: Send + 'static>(
+    sender: Sender<E>,
+    wrap: impl Fn(Event) -> E + Send + Sync + 'static,
+) -> impl Fn(Event) + Send + Sync + 'static {
+    let has_lost = AtomicBool::new(false);
+    // The callback runs for one event at a time, so no two threads use the flag at once.
+    move |event| {
+        let is_full = sender.len() >= MAX_EVENTS && !matches!(event, Event::Ended { .. });
+        let had_lost = has_lost.swap(is_full, Ordering::Relaxed);
+        let event = match (is_full, had_lost) {
+            (false, _) => event,
+            (true, false) => Event::EverythingChanged,
+            (true, true) => return,
+        };
+        // Fails when the receiver was dropped.
+        _ = sender.send(wrap(event));
+    }
+}
+
 impl Client {
     /// Subscribes to changes on the server. The callback `on_event` is called until the handle is
     /// dropped or [`Event::Ended`] was reported.
     ///
-    /// Blocks until the server has agreed, at most 60 s. The server may agree to a part of the
-    /// filter: see [`Subscription::granted`]. The callback runs on a thread of the connection, for
-    /// one event at a time and in order. The callback may run before this function returns. The
-    /// callback may call the server and drop the handle. If the connection is lost while the
-    /// callback runs, the client waits at most a few seconds for the callback to return. Then the
-    /// client reconnects. If the callback has not returned by then, it may run for a second event
-    /// at the same time.
+    /// Blocks until the server has agreed, at most for the timeout of a call. The server may agree
+    /// to a part of the filter: see [`Subscription::granted`].
+    ///
+    /// The callback runs on a thread of the connection, for one event at a time and in order. The
+    /// callback may run before this function returns. The callback may call the server and drop
+    /// the handle. If the connection is lost while the callback runs, the client waits at most a
+    /// few seconds for the callback to return. Then the client reconnects. If the callback has not
+    /// returned by then, it may run for a second event at the same time.
     ///
     /// After a [restart](super::ClientBuilder::restart) of the server the subscription is renewed,
     /// and [`Event::EverythingChanged`] is reported. [`Subscription::granted`] then returns the
@@ -174,9 +196,10 @@ impl Client {
     pub fn subscribe_with(
         &self,
         filter: SubscriptionFilter,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription> {
+        options.apply_defaults(self.0.link.settings().timeouts);
         let (timeout, cancel) = options.request.patience();
         let wait = Wait::new(timeout, cancel);
         let generation = self.0.link.ready(&options)?;
@@ -220,19 +243,7 @@ impl Client {
         options: CallOptions<'_>,
     ) -> Result<(Subscription, Receiver<Event>)> {
         let (sender, events) = crossbeam_channel::unbounded();
-        let has_lost = AtomicBool::new(false);
-        // The callback runs for one event at a time, so no two threads use the flag at once.
-        let on_event = move |event| {
-            let is_full = sender.len() >= MAX_EVENTS && !matches!(event, Event::Ended { .. });
-            let had_lost = has_lost.swap(is_full, Ordering::Relaxed);
-            let event = match (is_full, had_lost) {
-                (false, _) => event,
-                (true, false) => Event::EverythingChanged,
-                (true, true) => return,
-            };
-            // Fails when the receiver was dropped.
-            _ = sender.send(event);
-        };
+        let on_event = into_channel(sender, |event| event);
         let subscription = self.subscribe_with(filter, options, on_event)?;
         Ok((subscription, events))
     }

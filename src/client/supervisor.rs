@@ -308,6 +308,7 @@ impl Supervisor {
         is_harmless: impl Fn(u64) -> bool,
         mut send: impl FnMut(&Arc<ClientConnection>, &mut CallOptions<'_>) -> Result<T>,
     ) -> Result<T> {
+        options.apply_defaults(self.settings.timeouts);
         let started = Instant::now();
         let mut generation = match first {
             Some(generation) => Arc::clone(generation),

@@ -364,12 +364,12 @@ impl TaskHandle {
     /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the task failed or the server does not
     /// know the task; [`ErrorKind::Cancelled`] when the task or the token was cancelled;
     /// [`ErrorKind::Timeout`] when the server's `ttl` or the time of the options is over.
-    pub fn wait_with(&self, options: CallOptions<'_>) -> Result<CallToolResult> {
+    pub fn wait_with(&self, mut options: CallOptions<'_>) -> Result<CallToolResult> {
         let Some(tool) = &self.tool else {
             let result = self.wait_unchecked(options)?;
             return self.client.decode(method::TOOLS_CALL, &result);
         };
-        let check = self.client.prepare_check(tool, &options)?;
+        let check = self.client.prepare_check(tool, &mut options)?;
         let result = self.wait_unchecked(options)?;
         self.client.read_tool_result(tool, check, &result)
     }
@@ -380,11 +380,11 @@ impl TaskHandle {
     /// # Errors
     ///
     /// As [`wait_with`](Self::wait_with).
-    pub fn wait_raw(&self, options: CallOptions<'_>) -> Result<RawResult> {
+    pub fn wait_raw(&self, mut options: CallOptions<'_>) -> Result<RawResult> {
         let Some(tool) = &self.tool else {
             return self.wait_unchecked(options);
         };
-        let check = self.client.prepare_check(tool, &options)?;
+        let check = self.client.prepare_check(tool, &mut options)?;
         let result = self.wait_unchecked(options)?;
         self.client.check_tool_result(tool, check, &result)?;
         Ok(result)
@@ -396,6 +396,7 @@ impl TaskHandle {
 
     /// Waits for the result of the task. The time limit of the options counts from `started`.
     fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
+        options.apply_defaults(self.client.0.link.settings().timeouts);
         let in_all = options.request.in_all();
         let mut answered = HashSet::new();
         let mut poll = self.poll;

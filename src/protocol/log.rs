@@ -12,7 +12,11 @@ use std::sync::Arc;
 /// thread. A panic in the hook is caught.
 pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 
-/// A log record of the library. Displaying the record gives its text.
+/// A log record of the library.
+///
+/// A client or server without a hook drops its records. With the feature `log`, the records go to
+/// the logger of the crate `log` instead. Their targets are `mcplink::` and the
+/// [`target`](Self::target), such as `mcplink::server`. Displaying the record gives its text.
 ///
 /// A log record never contains tokens or values of header fields.
 ///
@@ -78,23 +82,45 @@ impl fmt::Display for LogLevel {
     }
 }
 
-/// Passes a log record to the hook, if a hook is set.
+/// Passes a log record to the hook. Without a hook, passes the record to the crate `log`, if the
+/// library was built with the feature `log`.
 pub(crate) fn tell(
     hook: Option<&LogHook>,
     level: LogLevel,
     target: &str,
     text: impl FnOnce() -> String,
 ) {
-    if let Some(hook) = hook {
-        // A panic of the host's hook must not end reading. During another unwind the panic would
-        // abort the process.
-        _ = catch_unwind(AssertUnwindSafe(|| {
-            let text = text();
-            hook(&LogRecord {
-                level,
-                target,
-                text: &text,
-            });
-        }));
+    let Some(hook) = hook else {
+        #[cfg(feature = "log")]
+        forward(level, target, text);
+        return;
+    };
+    // A panic of the host's hook must not end reading. During another unwind the panic would abort
+    // the process.
+    _ = catch_unwind(AssertUnwindSafe(|| {
+        let text = text();
+        hook(&LogRecord {
+            level,
+            target,
+            text: &text,
+        });
+    }));
+}
+
+/// Passes a log record to the logger of the crate `log`.
+#[cfg(feature = "log")]
+fn forward(level: LogLevel, target: &str, text: impl FnOnce() -> String) {
+    let level = match level {
+        LogLevel::Debug => log::Level::Debug,
+        LogLevel::Info => log::Level::Info,
+        LogLevel::Warning => log::Level::Warn,
+        LogLevel::Error => log::Level::Error,
+    };
+    if level > log::max_level() {
+        return;
     }
+    // The logger is host code, as a hook is.
+    _ = catch_unwind(AssertUnwindSafe(|| {
+        log::log!(target: &format!("mcplink::{target}"), level, "{}", text());
+    }));
 }

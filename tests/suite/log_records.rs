@@ -146,3 +146,85 @@ fn what_is_refused_over_http_is_said_by_http() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
     expect(&said, LogLevel::Warning, "http", "a request was refused");
 }
+
+#[cfg(feature = "log")]
+mod forwarded {
+    use std::sync::{Mutex, PoisonError};
+
+    use super::*;
+    use crate::common::run_alone;
+
+    struct Logger(Mutex<Vec<String>>);
+
+    static LOGGER: Logger = Logger(Mutex::new(Vec::new()));
+
+    impl log::Log for Logger {
+        fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+            true
+        }
+
+        fn log(&self, record: &log::Record<'_>) {
+            let line = format!("{} {}: {}", record.level(), record.target(), record.args());
+            let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.push(line.clone());
+            assert!(!line.contains("logger panics"), "as the test wants");
+        }
+
+        fn flush(&self) {}
+    }
+
+    impl Logger {
+        fn take(&self) -> Vec<String> {
+            let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *lines)
+        }
+    }
+
+    /// A client of a server with a resource that can't be read.
+    fn failing(server: ServerBuilder, why: &'static str) -> Raw {
+        let server = server.resource(
+            Resource::new("a:b", "b"),
+            move |_: &ResourceRead, _: &Context| {
+                Err::<String, _>(HandlerError::from(std::io::Error::other(why)))
+            },
+        );
+        Raw::open(&server.build().unwrap(), ProtocolVersion::LATEST)
+    }
+
+    fn read(client: &mut Raw) {
+        let code = client.code("resources/read", json!({ "uri": "a:b" }));
+        assert_eq!(code, -32603);
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own"]
+    fn with_a_logger() {
+        log::set_logger(&LOGGER).unwrap();
+        log::set_max_level(log::LevelFilter::Warn);
+        let mut client = failing(Server::builder("s", "1"), "the disk is gone");
+        read(&mut client);
+        let lines = LOGGER.take();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].starts_with("ERROR mcplink::server: "), "{lines:?}");
+        assert!(lines[0].contains("the disk is gone"), "{lines:?}");
+        // A hook takes the place of the logger.
+        let (server, said) = logging(Server::builder("s", "1"));
+        read(&mut failing(server, "the disk is gone"));
+        expect(&said, LogLevel::Error, "server", "the disk is gone");
+        assert_eq!(LOGGER.take(), [] as [String; 0]);
+        // The level of the logger holds, and a panic in it costs the record only.
+        log::set_max_level(log::LevelFilter::Off);
+        read(&mut client);
+        assert_eq!(LOGGER.take(), [] as [String; 0]);
+        log::set_max_level(log::LevelFilter::Error);
+        let mut client = failing(Server::builder("s", "1"), "the logger panics");
+        read(&mut client);
+        read(&mut client);
+        assert_eq!(LOGGER.take().len(), 2);
+    }
+
+    #[test]
+    fn records_without_a_hook_go_to_the_logger_of_the_program() {
+        run_alone("log_records::forwarded::with_a_logger");
+    }
+}

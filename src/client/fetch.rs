@@ -1,0 +1,100 @@
+//! Requests whose responses may be cached.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Client;
+use super::cache::{self, Fetch, Fetched, Looked, Topic};
+use super::call_options::CallOptions;
+use super::mrtr::FirstRequest;
+use super::request_meta::params_text;
+use crate::error::Result;
+
+impl Client {
+    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
+    /// request, and the response may be cached.
+    pub(super) fn call_or_recall<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &impl Serialize,
+        options: CallOptions<'_>,
+    ) -> Result<R> {
+        let answer = self.fetch(method, topic, params, options)?;
+        self.decode_and_keep(method, answer)
+    }
+
+    /// Decodes a result. If the result can be parsed, the response is cached.
+    pub(super) fn decode_and_keep<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        answer: Fetched,
+    ) -> Result<R> {
+        let result = self.decode(method, answer.as_str())?;
+        answer.keep();
+        Ok(result)
+    }
+
+    pub(super) fn fetch(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &impl Serialize,
+        options: CallOptions<'_>,
+    ) -> Result<Fetched> {
+        let params = params_text(method, params)?;
+        match self.look_up(method, topic, &params, &options) {
+            Looked::Found(text) => Ok(Fetched::Cached(text)),
+            Looked::Missing(fetch) => {
+                self.finish_fetch(method, params, options, FirstRequest::Unsent, fetch)
+            }
+        }
+    }
+
+    /// Looks up the cached response to a request, which is used instead of sending the request.
+    pub(super) fn look_up(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &str,
+        options: &CallOptions<'_>,
+    ) -> Looked {
+        let request = cache::request_text(method, params, &options.meta);
+        // Cached responses of a server that has gone are not used.
+        let link = &self.0.link;
+        let bypass = options.bypass_cache || link.generation().peer.is_closed();
+        link.cache.look_up(request, topic, bypass)
+    }
+
+    fn finish_fetch(
+        &self,
+        method: &str,
+        params: String,
+        mut options: CallOptions<'_>,
+        first: FirstRequest,
+        fetch: Fetch,
+    ) -> Result<Fetched> {
+        let answer = self.call_round_trips(method, params, &mut options, first)?;
+        // The answer depends on a user's input, which is not part of the cache key.
+        if answer.asked {
+            fetch.replace_by_nothing();
+            return Ok(Fetched::New(answer.result, None));
+        }
+        Ok(Fetched::New(answer.result, Some(fetch)))
+    }
+
+    /// Completes a request that was started after its response was not found in the cache. The
+    /// response may be cached.
+    pub(super) fn receive_and_keep<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        options: CallOptions<'_>,
+        first: FirstRequest,
+        fetch: Fetch,
+    ) -> Result<R> {
+        let params = params_text(method, params)?;
+        let answer = self.finish_fetch(method, params, options, first, fetch)?;
+        self.decode_and_keep(method, answer)
+    }
+}

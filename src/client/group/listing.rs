@@ -1,0 +1,168 @@
+//! The joined lists of a group.
+
+use std::sync::Arc;
+
+use super::names::Kind;
+use super::{Group, GroupFailure, Member};
+use crate::client::call_options::CallOptions;
+use crate::client::paging::{ListPage, Pages, StartedPage};
+use crate::client::{Client, PendingCall};
+use crate::error::{ErrorKind, Result};
+use crate::schema::{
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Prompt,
+    Resource, ResourceTemplate, Tool,
+};
+
+/// The joined list of a [`Group`]: the items of all servers that answered.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct GroupList<T> {
+    /// The items, in the order of the servers. The items of one server have the order of its list.
+    pub items: Vec<GroupItem<T>>,
+    /// The servers that could not be listed, with their errors. A server without the capability for
+    /// the list is no failure.
+    pub failures: Vec<GroupFailure>,
+}
+
+/// An item of a [`GroupList`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GroupItem<T> {
+    /// The name of the server in the group.
+    pub server: Arc<str>,
+    /// The name of the item in the group: the name of a tool or a prompt, the URI of a resource, or
+    /// the URI template of a resource template.
+    pub name: String,
+    /// The item as the server described it, with its own name.
+    pub item: T,
+}
+
+/// A list that was requested from one server.
+enum Started<P: ListPage> {
+    Pending(PendingCall<Vec<P::Item>>),
+    /// The first page is in the client's cache.
+    Cached(Client),
+}
+
+impl<P: ListPage + 'static> Started<P>
+where
+    P::Item: Send,
+{
+    /// Requests the first page of a list.
+    fn new(client: &Client, options: CallOptions<'_>) -> Result<Self> {
+        let Some((params, page)) = StartedPage::prepare::<P>(client, &options)? else {
+            return Ok(Self::Cached(client.clone()));
+        };
+        let finish = move |client: &Client, _params, options: CallOptions<'_>, first| {
+            let pages = Pages::<P>::new(client.clone(), options);
+            pages.started(page, first).into_all()
+        };
+        let call = client.start(P::METHOD, params, false, options, finish)?;
+        Ok(Self::Pending(call))
+    }
+
+    /// Waits for the first page, and reads the other pages.
+    fn finish(self, options: CallOptions<'_>) -> Result<Vec<P::Item>> {
+        match self {
+            Self::Pending(call) => call.wait(),
+            Self::Cached(client) => Pages::<P>::new(client, options).into_all(),
+        }
+    }
+}
+
+impl Group {
+    /// Lists the tools of all servers.
+    ///
+    /// Each server is asked for its first page before the first answer is waited for, so that one
+    /// slow server does not delay the others. This function blocks until every server has answered
+    /// or failed. For the cache and for invalid entries see [`Client::list_tools`].
+    pub fn list_tools(&self) -> GroupList<Tool> {
+        self.list_tools_with(CallOptions::new())
+    }
+
+    /// Lists the tools of all servers. The options apply to each request. With a progress callback
+    /// every server fails with [`ErrorKind::Invalid`].
+    pub fn list_tools_with(&self, options: CallOptions<'_>) -> GroupList<Tool> {
+        self.list::<ListToolsResult>(Some(Kind::Tool), options, |tool| &tool.name)
+    }
+
+    /// Lists the prompts of all servers, as [`list_tools`](Self::list_tools) does for tools.
+    pub fn list_prompts(&self) -> GroupList<Prompt> {
+        self.list_prompts_with(CallOptions::new())
+    }
+
+    /// Lists the prompts of all servers, as [`list_tools_with`](Self::list_tools_with) does for
+    /// tools.
+    pub fn list_prompts_with(&self, options: CallOptions<'_>) -> GroupList<Prompt> {
+        self.list::<ListPromptsResult>(Some(Kind::Prompt), options, |prompt| &prompt.name)
+    }
+
+    /// Lists the resources of all servers, as [`list_tools`](Self::list_tools) does for tools.
+    pub fn list_resources(&self) -> GroupList<Resource> {
+        self.list_resources_with(CallOptions::new())
+    }
+
+    /// Lists the resources of all servers, as [`list_tools_with`](Self::list_tools_with) does for
+    /// tools.
+    pub fn list_resources_with(&self, options: CallOptions<'_>) -> GroupList<Resource> {
+        self.list::<ListResourcesResult>(Some(Kind::Resource), options, |resource| &resource.uri)
+    }
+
+    /// Lists the resource templates of all servers, as [`list_tools`](Self::list_tools) does for
+    /// tools.
+    pub fn list_resource_templates(&self) -> GroupList<ResourceTemplate> {
+        let options = CallOptions::new();
+        self.list::<ListResourceTemplatesResult>(None, options, |template| &template.uri_template)
+    }
+
+    /// Lists the items of all servers. `kind` is the kind of the names, if calls are routed by
+    /// them.
+    fn list<P: ListPage + 'static>(
+        &self,
+        kind: Option<Kind>,
+        mut options: CallOptions<'_>,
+        own_name: impl Fn(&P::Item) -> &str,
+    ) -> GroupList<P::Item>
+    where
+        P::Item: Send,
+    {
+        let members = self.members();
+        let start = |member: &Arc<Member>| Started::<P>::new(&member.client, options.for_one());
+        // Collected, so that every request is sent before the first answer is waited for.
+        let started: Vec<_> = members.iter().map(start).collect();
+        let (mut lists, mut failures) = (Vec::new(), Vec::new());
+        for (member, list) in members.iter().zip(started) {
+            match list.and_then(|list| list.finish(options.for_one())) {
+                Ok(items) => {
+                    if let Some(kind) = kind {
+                        let names = items.iter().map(|item| own_name(item).to_owned());
+                        member.note(kind, names.collect());
+                    }
+                    lists.push((member, items));
+                }
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                Err(error) => failures.push(GroupFailure {
+                    server: Arc::clone(&member.name),
+                    error,
+                }),
+            }
+        }
+        // The names of all servers are known now, so clashes can be found.
+        let mut items = Vec::new();
+        for (member, list) in lists {
+            items.extend(list.into_iter().map(|item| {
+                let own = own_name(&item);
+                let name = match kind {
+                    Some(kind) => self.name_of(&members, member, kind, own),
+                    None => own.to_owned(),
+                };
+                GroupItem {
+                    server: Arc::clone(&member.name),
+                    name,
+                    item,
+                }
+            }));
+        }
+        GroupList { items, failures }
+    }
+}
