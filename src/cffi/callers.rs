@@ -27,8 +27,9 @@ struct Inner {
     /// The number of the handle that owns the pool.
     number: u64,
     /// Invariant: there are at least as many idle threads and threads that are starting as queued
-    /// work items, so each queued item has a thread. A thread whose idle time is over checks the queue under this
-    /// lock before it ends. Otherwise work that was queued at that moment would never run.
+    /// work items, so each queued item has a thread. A thread whose idle time is over checks the
+    /// queue under this lock before it ends. Otherwise work that was queued at that moment would
+    /// never run.
     state: Mutex<State>,
     /// Notified under the lock when work is queued, and when the pool closes.
     changed: Condvar,

@@ -78,8 +78,8 @@ pub unsafe extern "C" fn mcplink_responder_add_bytes(
     }
 }
 
-/// Adds a content block of any type to the answer of a tool call, in the format of the protocol: see
-/// mcplink_responder_add_text.
+/// Adds a content block of any type to the answer of a tool call, in the format of the protocol.
+/// See mcplink_responder_add_text.
 ///
 /// responder: the responder of a tool call.
 /// block, len: the block as JSON, for example

@@ -226,9 +226,9 @@ pub unsafe extern "C" fn mcplink_client_listen(
 /// Starts to subscribe to change notifications without waiting: the non-blocking form of
 /// mcplink_client_listen.
 ///
-/// The started calls of one client that subscribe, unsubscribe, set the log level or tell of changed
-/// roots run one after the other, in the order in which they were started. Each begins when the one
-/// before has ended, and its timeout begins then. Blocking calls do not wait for them.
+/// The started calls of one client that subscribe, unsubscribe, set the log level or tell of
+/// changed roots run one after the other, in the order in which they were started. Each begins when
+/// the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.

@@ -167,11 +167,7 @@ impl Rule {
                 expected(fits, &types.join(" or "))
             }
             Self::OneOf(choices) => {
-                let all = choices.as_array().map(Vec::as_slice).unwrap_or_default();
-                let mut fits = false;
-                for choice in all {
-                    fits = fits || is_same(json, choice)?;
-                }
+                let fits = is_one_of(json, choices)?;
                 expected(fits, &format_args!("one of {}", Quote(choices)))
             }
             Self::Exactly(value) => expected(is_same(json, value)?, &Quote(value)),
@@ -359,15 +355,25 @@ fn is_of_type(json: &str, name: &str) -> bool {
 
 /// Compares a number with a limit; returns `None` if the JSON text is no number.
 ///
-/// The comparison is exact for limits that fit 64 bits. The parser has rounded all other limits to a
-/// double, so the number is rounded in the same way: otherwise a number could be outside a limit to
-/// which it is equal.
+/// The comparison is exact for limits that fit 64 bits. The parser has rounded all other limits to
+/// a double, so the number is rounded in the same way: otherwise a number could be outside a limit
+/// to which it is equal.
 fn compared(json: &str, limit: &Number) -> Option<Ordering> {
     let number = Decimal::read(json)?;
     if limit.is_f64() {
         return json.parse::<f64>().ok()?.partial_cmp(&limit.as_f64()?);
     }
     Some(number.cmp(&Decimal::read(&limit.to_string())?))
+}
+
+/// Returns whether the JSON text is one of the values of an array.
+fn is_one_of(json: &str, choices: &Value) -> Result<bool> {
+    for choice in choices.as_array().into_iter().flatten() {
+        if is_same(json, choice)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether the JSON text is this value. Numbers are compared as numbers: 1 is 1.0.
@@ -386,7 +392,9 @@ fn is_same(json: &str, value: &Value) -> Result<bool> {
             Some(given) => is_same_object(&given.into_iter().collect(), wanted)?,
             None => false,
         },
-        Value::Null | Value::Bool(_) => json == value.to_string(),
+        Value::Null => json == "null",
+        Value::Bool(true) => json == "true",
+        Value::Bool(false) => json == "false",
     })
 }
 
