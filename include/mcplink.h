@@ -2675,8 +2675,8 @@ mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
                                              const char *mime_type);
 
 /**
- * Adds a content block of any type to the answer of a tool call, in the format of the protocol: see
- * mcplink_responder_add_text.
+ * Adds a content block of any type to the answer of a tool call, in the format of the protocol.
+ * See mcplink_responder_add_text.
  *
  * responder: the responder of a tool call.
  * block, len: the block as JSON, for example
@@ -3997,9 +3997,9 @@ MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint
  * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
  * started.
  * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another thread
- * frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start a
- * thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
+ * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
+ * a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
@@ -4759,9 +4759,9 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * Starts to subscribe to change notifications without waiting: the non-blocking form of
  * mcplink_client_listen.
  *
- * The started calls of one client that subscribe, unsubscribe, set the log level or tell of changed
- * roots run one after the other, in the order in which they were started. Each begins when the one
- * before has ended, and its timeout begins then. Blocking calls do not wait for them.
+ * The started calls of one client that subscribe, unsubscribe, set the log level or tell of
+ * changed roots run one after the other, in the order in which they were started. Each begins when
+ * the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
