@@ -547,9 +547,11 @@ typedef enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /**
      * The maximum number of open connections. Default: 24000, and never more than seven eighths of
-     * the process's descriptor limit. At the limit, an idle connection of the client with the most
-     * connections is closed to make room. If no connection is idle, the next connection is
-     * answered with status 503.
+     * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
+     * is larger than its default, the default rises to their sum and 4000. Another number stays.
+     * If the streams and sessions that are set need more connections, that is logged. At the
+     * limit, an idle connection of the client with the most connections is closed to make room. If
+     * no connection is idle, the next connection is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /**
@@ -2452,6 +2454,74 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
 
 /**
+ * Reads an argument that is a string. The four functions that read one argument behave alike:
+ *
+ * If the argument is missing although the tool requires it, or has another type, the function
+ * answers the request with an error that names the argument, and returns MCPLINK_E_INVALID: the
+ * handler then returns. If the call omits an optional argument, *out receives the default of the
+ * tool's definition; without a default, *out stays unchanged, so initialize it. The argument of a
+ * tool must be declared by its definition; otherwise the request is answered with an internal
+ * error, and the mistake is logged.
+ *
+ * request, responder: those of the handler.
+ * param: the name of the argument.
+ * out: receives the text, which is valid as long as the request.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID: the request was answered; MCPLINK_E_STATE when it was
+ * answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits. Threads:
+ * any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_string(const mcplink_request_t *request,
+                                        mcplink_responder_t *responder,
+                                        const char *param,
+                                        mcplink_str_t *out);
+
+/**
+ * Reads an argument that is an integer. See mcplink_request_string.
+ *
+ * request, responder: those of the handler.
+ * param: the name of the argument.
+ * out: receives an integer from -2^63 to 2^63-1; 1.0 counts as an integer.
+ * Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
+ * Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_integer(const mcplink_request_t *request,
+                                         mcplink_responder_t *responder,
+                                         const char *param,
+                                         int64_t *out);
+
+/**
+ * Reads an argument that is a number. See mcplink_request_string.
+ *
+ * request, responder: those of the handler.
+ * param: the name of the argument.
+ * out: receives the number, rounded to a double.
+ * Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
+ * Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_number(const mcplink_request_t *request,
+                                        mcplink_responder_t *responder,
+                                        const char *param,
+                                        double *out);
+
+/**
+ * Reads an argument that is true or false. See mcplink_request_string.
+ *
+ * request, responder: those of the handler.
+ * param: the name of the argument.
+ * out: receives the value.
+ * Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
+ * Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
+                                         mcplink_responder_t *responder,
+                                         const char *param,
+                                         bool *out);
+
+/**
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
  * message. The contents of a resource get the MIME type with which the resource was added.
  *
@@ -2578,6 +2648,56 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
+
+/**
+ * Adds text to the answer of a tool call. An answer of several content blocks is made of
+ * mcplink_responder_add_text, mcplink_responder_add_bytes and mcplink_responder_add_json, in the
+ * order of the blocks, and sent by mcplink_responder_send.
+ *
+ * responder: the responder of a tool call.
+ * text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED
+ * for requests of other kinds. mcplink_responder_send fails after a block that was refused, so the
+ * status may be ignored. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_add_text(mcplink_responder_t *responder, const char *text, size_t len);
+
+/**
+ * Adds an image or audio to the answer of a tool call: see mcplink_responder_add_text.
+ *
+ * responder: the responder of a tool call.
+ * data, len: the bytes.
+ * mime_type: image/... or audio/...
+ * Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
+                                             const uint8_t *data,
+                                             size_t len,
+                                             const char *mime_type);
+
+/**
+ * Adds a content block of any type to the answer of a tool call, in the format of the protocol.
+ * See mcplink_responder_add_text.
+ *
+ * responder: the responder of a tool call.
+ * block, len: the block as JSON, for example
+ * {"type":"resource_link","uri":"file:///a","name":"a"}; len may be MCPLINK_NUL for text that ends
+ * in NUL.
+ * Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_add_json(mcplink_responder_t *responder, const char *block, size_t len);
+
+/**
+ * Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
+ * Other functions that answer ignore these blocks.
+ *
+ * responder: the responder of a tool call.
+ * Returns: see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
+ * request can still be answered. Threads: any. Blocks: only while a client does not read. Since
+ * 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_send(mcplink_responder_t *responder);
 
 /**
  * Writes a debug dump: all servers of the process with their connections, their requests in
@@ -3077,7 +3197,7 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
  * redirected the browser. Other URLs that the browser visits may be passed too: the function
- * recognizes and refuses them.
+ * recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
  *
  * login: the login.
  * url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
@@ -3879,8 +3999,9 @@ MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint
  * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
  * started.
  * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_IO when the system can't
- * start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
+ * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
+ * a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
@@ -4558,7 +4679,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcpl
 
 /**
  * Notifies the server that the roots have changed, without waiting: the non-blocking form of
- * mcplink_client_roots_changed.
+ * mcplink_client_roots_changed. For the order of started calls see mcplink_client_listen_start.
  *
  * client: see mcplink_client_roots_changed.
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
@@ -4593,6 +4714,7 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
 /**
  * Starts to set the log level without waiting: the non-blocking form of
  * mcplink_client_set_log_level.
+ * For the order of started calls see mcplink_client_listen_start.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -4639,6 +4761,10 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * Starts to subscribe to change notifications without waiting: the non-blocking form of
  * mcplink_client_listen.
  *
+ * The started calls of one client that subscribe, unsubscribe, set the log level or tell of
+ * changed roots run one after the other, in the order in which they were started. Each begins when
+ * the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
+ *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
@@ -4673,6 +4799,7 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
 /**
  * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
  * mcplink_client_subscribe.
+ * For the order of started calls see mcplink_client_listen_start.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -4701,6 +4828,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplin
 /**
  * Starts to end a subscription without waiting: the non-blocking form of
  * mcplink_client_unsubscribe.
+ * For the order of started calls see mcplink_client_listen_start.
  *
  * callback, user, destroy, out: see mcplink_client_call_tool_start.
  * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -4971,6 +5099,101 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const c
  * tool: the tool; may be NULL. Since 0.1.
  */
 MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
+
+/**
+ * Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * min, max: the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
+ * description: the meaning of the argument, for models; NULL for no description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
+ * greater than max. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
+                                          const char *param,
+                                          uint32_t flags,
+                                          int64_t min,
+                                          int64_t max,
+                                          const char *description);
+
+/**
+ * Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * min, max: the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
+ * description: the meaning of the argument, for models; NULL for no description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is greater
+ * than max, or a bound is NaN. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
+                                         const char *param,
+                                         uint32_t flags,
+                                         double min,
+                                         double max,
+                                         const char *description);
+
+/**
+ * Adds a string argument that must be one of several values. Calls are checked as for
+ * mcplink_tool_add_param.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * values, count: the valid values, texts that end in NUL; at least one.
+ * description: the meaning of the argument, for models; NULL for no description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
+ * a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
+                                       const char *param,
+                                       uint32_t flags,
+                                       const char *const *values,
+                                       size_t count,
+                                       const char *description);
+
+/**
+ * Adds an array argument whose items have one type. Calls are checked as for
+ * mcplink_tool_add_param.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * items: the type of the items, one of enum mcplink_param_type.
+ * min_items, max_items: the smallest and the largest valid number of items; SIZE_MAX as max_items
+ * for no bound.
+ * description: the meaning of the argument, for models; NULL for no description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min_items is
+ * greater than max_items. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
+                                        const char *param,
+                                        uint32_t flags,
+                                        mcplink_param_type items,
+                                        size_t min_items,
+                                        size_t max_items,
+                                        const char *description);
+
+/**
+ * Sets the default of an argument that was added before. The model sees the default, and the
+ * functions that read one argument, such as mcplink_request_string, return it for a call without
+ * the argument. mcplink_request_args contains the arguments of the call only.
+ *
+ * tool: the tool.
+ * param: the name of an argument that was added to the tool, and that is optional.
+ * value, len: the default as JSON, for example 10 or "name" with its quotes; len may be
+ * MCPLINK_NUL for text that ends in NUL.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument is
+ * required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_default(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
 
 /**
  * Makes the definition of a resource.
@@ -5885,7 +6108,8 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * merged: clients are notified at most every 10 ms.
  *
  * server: the server.
- * uri: the URI of the resource.
+ * uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+ * subscription.
  * Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
  * 0.1.
  */
@@ -6270,8 +6494,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options
 
 /**
  * Sets a function that authenticates each request before the request is processed. By default all
- * clients are accepted without authentication. If a resource server is set
- * (mcplink_http_options_set_resource_server), this call fails.
+ * clients are accepted without authentication. If clients are authenticated in another way already
+ * (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
  *
  * options: the options.
  * callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
@@ -6288,11 +6512,12 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Removes the function that was set with mcplink_http_options_on_authenticate. If no resource
- * server is set, all clients are then accepted without authentication.
+ * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens of
+ * mcplink_http_options_add_token. If no resource server is set, all clients are then accepted
+ * without authentication.
  *
  * options: the options.
- * Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
+ * Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
@@ -6329,6 +6554,21 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
+
+/**
+ * Adds a fixed access token (API key): a client is accepted if it sends one of the added tokens as
+ * Authorization: Bearer TOKEN. Other requests get status 401. The library stores only digests of
+ * the tokens, and compares them in constant time. If clients are authenticated in another way
+ * already (mcplink_http_options_on_authenticate, mcplink_http_options_set_resource_server), this
+ * call fails.
+ *
+ * options: the options.
+ * token: the token, which should be at least 128 random bits, from a file or the environment. NULL
+ * and blank text are refused: an unset variable must not let everybody in.
+ * principal: the name of the client, for the handlers.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_add_token(mcplink_http_options_t *options, const char *token, const char *principal);
 
 /**
  * Returns the method of an HTTP request.

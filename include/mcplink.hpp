@@ -35,10 +35,13 @@
 
 #include <mcplink.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -178,34 +181,40 @@ public:
 
     bool has_value() const noexcept { return content_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    /* Requires a value. */
-    T &operator*() & noexcept { return *std::get_if<0>(&content_); }
-    const T &operator*() const & noexcept { return *std::get_if<0>(&content_); }
-    T &&operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
-    T *operator->() noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
-    const T *operator->() const noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
-    /* Requires an error. */
-    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return *std::get_if<1>(&content_); }
+    /* Access to the value. It is checked: on an error it throws mcplink::exception, as value()
+       does; without exceptions it aborts. */
+    T &operator*() & { return *checked(this); }
+    const T &operator*() const & { return *checked(this); }
+    T &&operator*() && { return std::move(*checked(this)); }
+    T *operator->() MCPLINK_LIFETIMEBOUND { return checked(this); }
+    const T *operator->() const MCPLINK_LIFETIMEBOUND { return checked(this); }
+    /* The error. Its status is MCPLINK_OK if there is a value. */
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND
+    {
+        static const mcplink::error none;
+        const auto *failed = std::get_if<1>(&content_);
+        return failed ? *failed : none;
+    }
 #ifdef MCPLINK_EXCEPTIONS
     /* Returns the value; throws mcplink::exception on an error. */
-    T value() &&
-    {
-        if (!has_value()) throw exception(this->error());
-        return std::move(**this);
-    }
-    T &value() &
-    {
-        if (!has_value()) throw exception(this->error());
-        return **this;
-    }
-    const T &value() const &
-    {
-        if (!has_value()) throw exception(this->error());
-        return **this;
-    }
+    T value() && { return std::move(**this); }
+    T &value() & { return **this; }
+    const T &value() const & { return **this; }
 #endif
 
 private:
+    template <class Self> static auto checked(Self *self) -> decltype(std::get_if<0>(&self->content_))
+    {
+        auto *there = std::get_if<0>(&self->content_);
+        if (!there) {
+#ifdef MCPLINK_EXCEPTIONS
+            throw exception(self->error());
+#else
+            std::abort();
+#endif
+        }
+        return there;
+    }
     std::variant<T, mcplink::error> content_;
 };
 
@@ -357,9 +366,68 @@ public:
     std::string_view text() const noexcept { return detail::view(mcplink_json_text(node_)); }
     const mcplink_json_t *get() const noexcept { return node_; }
 
+    /* Ranges: for (json_view item : view) visits the items of an array, or the values of an object;
+       for (auto [key, value] : view.members()) visits the members of an object. Other values are
+       empty ranges. */
+    class iterator;
+    class member_range;
+    iterator begin() const noexcept;
+    iterator end() const noexcept;
+    member_range members() const noexcept;
+
 private:
     const mcplink_json_t *node_ = nullptr;
 };
+
+namespace detail {
+
+/* An iterator over the items of a value; Item is made of the value and an index. */
+template <class Item, Item (*At)(const json_view &, std::size_t)> class json_iterator {
+public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Item;
+    using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = Item;
+    json_iterator() noexcept = default;
+    json_iterator(json_view all, std::size_t index) noexcept : all_(all), index_(index) {}
+    Item operator*() const noexcept { return At(all_, index_); }
+    json_iterator &operator++() noexcept { return ++index_, *this; }
+    json_iterator operator++(int) noexcept { return json_iterator(all_, index_++); }
+    bool operator==(const json_iterator &other) const noexcept { return all_.get() == other.all_.get() && index_ == other.index_; }
+    bool operator!=(const json_iterator &other) const noexcept { return !(*this == other); }
+
+private:
+    json_view all_;
+    std::size_t index_ = 0;
+};
+/* A string has a length, but no items. */
+inline std::size_t items_of(const json_view &all) noexcept
+{
+    return all.type() == MCPLINK_JSON_ARRAY || all.type() == MCPLINK_JSON_OBJECT ? all.size() : 0;
+}
+inline json_view item_at(const json_view &all, std::size_t index) { return all[index]; }
+inline std::pair<std::string_view, json_view> member_at(const json_view &all, std::size_t index) { return {all.key(index), all[index]}; }
+
+} // namespace detail
+
+class json_view::iterator : public detail::json_iterator<json_view, detail::item_at> {
+public:
+    using json_iterator::json_iterator;
+};
+class json_view::member_range {
+public:
+    using iterator = detail::json_iterator<std::pair<std::string_view, json_view>, detail::member_at>;
+    explicit member_range(json_view all) noexcept : all_(all) {}
+    iterator begin() const noexcept { return {all_, 0}; }
+    iterator end() const noexcept { return {all_, all_.type() == MCPLINK_JSON_OBJECT ? all_.size() : 0}; }
+
+private:
+    json_view all_;
+};
+inline json_view::iterator json_view::begin() const noexcept { return {*this, 0}; }
+inline json_view::iterator json_view::end() const noexcept { return {*this, detail::items_of(*this)}; }
+inline json_view::member_range json_view::members() const noexcept { return member_range(*this); }
 
 /* A JSON document. */
 class json {
@@ -372,6 +440,8 @@ public:
     json_view view() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(get()); }
     const mcplink_json_t *get() const noexcept { return owned_.get(); }
     template <class Key> json_view operator[](Key key) const noexcept MCPLINK_LIFETIMEBOUND { return view()[key]; }
+    json_view::iterator begin() const noexcept { return view().begin(); }
+    json_view::iterator end() const noexcept { return view().end(); }
 
 private:
     detail::owner<mcplink_json_t, mcplink_json_free> owned_;
@@ -504,6 +574,15 @@ public:
     {
         return detail::told(mcplink_responder_bytes(raw_, static_cast<const std::uint8_t *>(data), size, mime_type));
     }
+    /* An answer of several content blocks: add them, then send(). A refused block is reported by
+       send(). */
+    responder &add_text(std::string_view text) { return mcplink_responder_add_text(raw_, text.data(), text.size()), *this; }
+    responder &add_bytes(const void *data, std::size_t size, const char *mime_type)
+    {
+        return mcplink_responder_add_bytes(raw_, static_cast<const std::uint8_t *>(data), size, mime_type), *this;
+    }
+    responder &add_json(std::string_view block) { return mcplink_responder_add_json(raw_, block.data(), block.size()), *this; }
+    result<void> send() { return detail::told(mcplink_responder_send(raw_)); }
     result<void> typed_text(std::string_view text, const char *mime_type)
     {
         return detail::told(mcplink_responder_typed_text(raw_, text.data(), text.size(), mime_type));
@@ -1116,6 +1195,13 @@ public:
         ended.push_back(nullptr);
         return note(mcplink_client_options_set_command(get(), ended.data()), "client_options::command was refused");
     }
+    client_options &command(const std::vector<std::string> &argv)
+    {
+        std::vector<const char *> ended;
+        for (const auto &part : argv) ended.push_back(part.c_str());
+        ended.push_back(nullptr);
+        return note(mcplink_client_options_set_command(get(), ended.data()), "client_options::command was refused");
+    }
     client_options &url(const char *url) noexcept { return note(mcplink_client_options_set_url(get(), url), "client_options::url was refused"); }
     client_options &header(const char *name, const char *value) noexcept
     {
@@ -1585,6 +1671,30 @@ public:
     {
         return note(mcplink_tool_add_param_schema(get(), name, flags, schema.data(), schema.size()), "tool::param_schema was refused");
     }
+    tool &integer(const char *name, std::uint32_t flags = 0, const char *description = nullptr,
+                  std::int64_t min = std::numeric_limits<std::int64_t>::min(), std::int64_t max = std::numeric_limits<std::int64_t>::max()) noexcept
+    {
+        return note(mcplink_tool_add_integer(get(), name, flags, min, max, description), "tool::integer was refused");
+    }
+    tool &number(const char *name, std::uint32_t flags = 0, const char *description = nullptr, double min = -std::numeric_limits<double>::infinity(),
+                 double max = std::numeric_limits<double>::infinity()) noexcept
+    {
+        return note(mcplink_tool_add_number(get(), name, flags, min, max, description), "tool::number was refused");
+    }
+    tool &choice(const char *name, std::uint32_t flags, const std::vector<const char *> &values, const char *description = nullptr) noexcept
+    {
+        return note(mcplink_tool_add_enum(get(), name, flags, values.data(), values.size(), description), "tool::choice was refused");
+    }
+    tool &array(const char *name, std::uint32_t flags, mcplink_param_type items, const char *description = nullptr, std::size_t min_items = 0,
+                std::size_t max_items = std::numeric_limits<std::size_t>::max()) noexcept
+    {
+        return note(mcplink_tool_add_array(get(), name, flags, items, min_items, max_items, description), "tool::array was refused");
+    }
+    /* The default of an optional argument that was added before, as JSON. */
+    tool &default_value(const char *name, std::string_view json) noexcept
+    {
+        return note(mcplink_tool_set_default(get(), name, json.data(), json.size()), "tool::default_value was refused");
+    }
     tool &input_schema(std::string_view schema) noexcept
     {
         return note(mcplink_tool_set_input_schema(get(), schema.data(), schema.size()), "tool::input_schema was refused");
@@ -1619,6 +1729,252 @@ public:
 private:
     detail::owner<mcplink_tool_t, mcplink_tool_free> owned_;
 };
+
+/* An argument of a typed tool: see server::add_tool. */
+class arg {
+public:
+    arg(const char *name, const char *description = nullptr) : name_(name), description_(description) {}
+    /* The bounds of a number, or of the number of items of an array. */
+    arg &range(double min, double max) noexcept { return min_ = min, max_ = max, *this; }
+    /* The valid values of a string. */
+    arg &choices(std::initializer_list<const char *> values) { return choices_ = values, *this; }
+    /* The value for a call without the argument, which is then optional. */
+    arg &or_else(bool value) { return default_ = value ? "true" : "false", *this; }
+    template <class Number, std::enable_if_t<std::is_arithmetic_v<Number>, bool> = true> arg &or_else(Number value)
+    {
+        writer json;
+        if constexpr (std::is_floating_point_v<Number>) json.f64(value);
+        else json.i64(static_cast<std::int64_t>(value));
+        return written(json);
+    }
+    arg &or_else(std::string_view value)
+    {
+        writer json;
+        return written(json.str(value));
+    }
+    arg &or_else(const char *value) { return or_else(std::string_view(value)); }
+
+    const char *name() const noexcept { return name_; }
+    bool has_default() const noexcept { return !default_.empty(); }
+    /* Adds the argument to a definition, as the type of a parameter. */
+    template <class T> void declare(tool &tool) const;
+
+private:
+    arg &written(writer &json)
+    {
+        auto text = json.finish();
+        /* A value that is no JSON is refused by the definition. */
+        return default_ = text ? std::string(*text) : "?", *this;
+    }
+    const char *name_;
+    const char *description_;
+    double min_ = -std::numeric_limits<double>::infinity();
+    double max_ = std::numeric_limits<double>::infinity();
+    std::vector<const char *> choices_;
+    std::string default_;
+};
+
+namespace detail {
+
+template <class T> struct identity {
+    using type = T;
+};
+template <class T> struct is_optional : std::false_type {};
+template <class T> struct is_optional<std::optional<T>> : std::true_type {};
+template <class T> struct is_vector : std::false_type {};
+template <class T> struct is_vector<std::vector<T>> : std::true_type {};
+template <class T> constexpr bool is_text = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>;
+
+template <class T> constexpr mcplink_param_type type_of() noexcept
+{
+    if constexpr (is_text<T>) return MCPLINK_PARAM_STRING;
+    else if constexpr (std::is_same_v<T, bool>) return MCPLINK_PARAM_BOOLEAN;
+    else if constexpr (std::is_integral_v<T>) return MCPLINK_PARAM_INTEGER;
+    else if constexpr (std::is_floating_point_v<T>) return MCPLINK_PARAM_NUMBER;
+    else {
+        static_assert(is_text<T>, "a parameter is a bool, a number, a std::string or std::string_view, a std::vector or std::optional of these, or a json_view");
+        return MCPLINK_PARAM_OBJECT;
+    }
+}
+
+/* The bound of an integer type, or a narrower one. */
+template <class T> std::int64_t bound(double given, bool is_least) noexcept
+{
+    using limits = std::numeric_limits<T>;
+    using widest = std::numeric_limits<std::int64_t>;
+    std::int64_t most = sizeof(T) < 8 || std::is_signed_v<T> ? static_cast<std::int64_t>(limits::max()) : widest::max();
+    std::int64_t own = is_least ? static_cast<std::int64_t>(limits::min()) : most;
+    /* A double has no room for the last bits of large bounds. */
+    if (!(given > -9e15 && given < 9e15)) return own;
+    auto wanted = static_cast<std::int64_t>(given);
+    if (is_least && static_cast<double>(wanted) < given) wanted++;
+    if (!is_least && static_cast<double>(wanted) > given) wanted--;
+    return (is_least ? wanted < own : wanted > own) ? own : wanted;
+}
+
+/* Reads an item of an array, whose type the definition has checked. False if it is of another type,
+   which a server without validation lets through. */
+template <class T> bool item(const json_view &view, T &out)
+{
+    auto is = [&](mcplink_json_type_t type) { return view.type() == type; };
+    if constexpr (is_text<T>) return is(MCPLINK_JSON_STRING) && (out = T(view.str()), true);
+    else if constexpr (std::is_same_v<T, bool>) return is(MCPLINK_JSON_BOOLEAN) && (out = view.boolean(), true);
+    else if constexpr (std::is_integral_v<T>) {
+        auto number = view.i64();
+        if (!number || *number < bound<T>(-1e300, true) || *number > bound<T>(1e300, false)) return false;
+        return out = static_cast<T>(*number), true;
+    } else return is(MCPLINK_JSON_NUMBER) && (out = static_cast<T>(view.f64()), true);
+}
+
+/* Reads an argument. False if the request was answered, because the argument is wrong. */
+template <class T> bool read(const request &asked, responder &answer, const char *name, T &out)
+{
+    const auto *from = asked.get();
+    auto *to = answer.get();
+    if constexpr (std::is_same_v<T, json_view>) {
+        return out = asked.args()[name], true;
+    } else if constexpr (is_optional<T>::value) {
+        return asked.args()[name].is_missing() || read(asked, answer, name, out.emplace());
+    } else if constexpr (is_text<T>) {
+        mcplink_str_t text = {"", 0};
+        if (mcplink_request_string(from, to, name, &text) < 0) return false;
+        return out = T(view(text)), true;
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return mcplink_request_boolean(from, to, name, &out) >= 0;
+    } else if constexpr (std::is_floating_point_v<T>) {
+        double number = 0;
+        if (mcplink_request_number(from, to, name, &number) < 0) return false;
+        return out = static_cast<T>(number), true;
+    } else {
+        std::string wrong = std::string("invalid arguments: /") + name + ": expected ";
+        if constexpr (is_vector<T>::value) {
+            auto all = asked.args()[name];
+            bool fits = all.type() == MCPLINK_JSON_ARRAY;
+            for (auto at = all.begin(); fits && at != all.end(); ++at) {
+                typename T::value_type one{};
+                fits = item(*at, one);
+                if (fits) out.push_back(one);
+            }
+            if (fits) return true;
+            wrong += "an array of its type";
+        } else {
+            std::int64_t number = 0;
+            if (mcplink_request_integer(from, to, name, &number) < 0) return false;
+            if (number >= bound<T>(-1e300, true) && number <= bound<T>(1e300, false)) return out = static_cast<T>(number), true;
+            wrong += "a smaller number";
+        }
+        return (void)answer.tool_error(wrong), false;
+    }
+}
+
+/* The parameters of a callable. A last parameter responder & gets the responder. */
+template <class Done, class... A> struct split;
+template <class... Done> struct split<std::tuple<Done...>> {
+    using values = std::tuple<Done...>;
+    static constexpr bool gets_responder = false;
+};
+template <class... Done> struct split<std::tuple<Done...>, responder &> {
+    using values = std::tuple<Done...>;
+    static constexpr bool gets_responder = true;
+};
+template <class... Done, class A, class... Rest> struct split<std::tuple<Done...>, A, Rest...> : split<std::tuple<Done..., std::decay_t<A>>, Rest...> {};
+
+template <class F> struct signature : signature<decltype(&F::operator())> {};
+template <class R, class... A> struct signature<R (*)(A...)> : split<std::tuple<>, A...> {
+    using returned = R;
+};
+template <class R, class... A> struct signature<R (*)(A...) noexcept> : signature<R (*)(A...)> {};
+template <class C, class R, class... A> struct signature<R (C::*)(A...)> : signature<R (*)(A...)> {};
+template <class C, class R, class... A> struct signature<R (C::*)(A...) const> : signature<R (*)(A...)> {};
+template <class C, class R, class... A> struct signature<R (C::*)(A...) noexcept> : signature<R (*)(A...)> {};
+template <class C, class R, class... A> struct signature<R (C::*)(A...) const noexcept> : signature<R (*)(A...)> {};
+
+/* Answers with what a typed tool returned: text or a number. */
+template <class Given> void answer_with(responder &answer, const Given &given)
+{
+    if constexpr (std::is_same_v<Given, bool>) {
+        tell(answer, answer.text(given ? "true" : "false"));
+    } else if constexpr (std::is_arithmetic_v<Given>) {
+        writer json;
+        if constexpr (std::is_floating_point_v<Given>) {
+            /* A whole number has no fraction. */
+            const bool is_whole = given > -9e15 && given < 9e15 && static_cast<Given>(static_cast<std::int64_t>(given)) == given;
+            is_whole ? json.i64(static_cast<std::int64_t>(given)) : json.f64(static_cast<double>(given));
+        } else if constexpr (std::is_signed_v<Given>) {
+            json.i64(given);
+        } else {
+            json.u64(given);
+        }
+        auto written = json.finish();
+        if (written) tell(answer, answer.text(*written));
+        else (void)answer.tool_error("the result is no finite number");
+    } else {
+        text::answer(answer, given);
+    }
+}
+
+/* The handler of a typed tool. */
+template <class F> struct typed_handler {
+    using callee = signature<std::decay_t<F>>;
+    using values = typename callee::values;
+    static constexpr std::size_t count = std::tuple_size_v<values>;
+    F callable;
+    std::array<std::string, count> names;
+
+    void operator()(const request &asked, responder &answer) { run(asked, answer, std::make_index_sequence<count>()); }
+
+private:
+    template <std::size_t... At> void run(const request &asked, responder &answer, std::index_sequence<At...>)
+    {
+        values all{};
+        static_cast<void>(asked);
+        if (!(read(asked, answer, names[At].c_str(), std::get<At>(all)) && ...)) return;
+        auto call = [&]() -> decltype(auto) {
+            if constexpr (callee::gets_responder) return callable(std::move(std::get<At>(all))..., answer);
+            else return callable(std::move(std::get<At>(all))...);
+        };
+        using Given = std::decay_t<typename callee::returned>;
+        if constexpr (std::is_void_v<Given> || std::is_same_v<Given, result<void>>) {
+            static_assert(callee::gets_responder, "return text or a number; or answer by a last parameter responder &, and return nothing");
+            static_cast<void>(call());
+        } else {
+            answer_with(answer, call());
+        }
+    }
+};
+
+} // namespace detail
+
+template <class T> void arg::declare(tool &tool) const
+{
+    constexpr bool may_be_missing = detail::is_optional<T>::value || std::is_same_v<T, json_view>;
+    std::uint32_t flags = has_default() || may_be_missing ? MCPLINK_PARAM_OPTIONAL : MCPLINK_PARAM_REQUIRED;
+    auto add = [&](auto type) {
+        using Plain = typename decltype(type)::type;
+        if constexpr (std::is_same_v<Plain, json_view>) {
+            tool.param_schema(name_, flags, "{}");
+        } else if constexpr (detail::is_vector<Plain>::value) {
+            auto least = min_ > 0 ? static_cast<std::size_t>(min_) : 0;
+            auto most = max_ < 9e15 ? static_cast<std::size_t>(max_) : std::numeric_limits<std::size_t>::max();
+            tool.array(name_, flags, detail::type_of<typename Plain::value_type>(), description_, least, most);
+        } else if constexpr (detail::is_text<Plain>) {
+            if (choices_.empty()) tool.param(name_, MCPLINK_PARAM_STRING, flags, description_);
+            else tool.choice(name_, flags, choices_, description_);
+        } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_INTEGER) {
+            tool.integer(name_, flags, description_, detail::bound<Plain>(min_, true), detail::bound<Plain>(max_, false));
+        } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_NUMBER) {
+            tool.number(name_, flags, description_, min_, max_);
+        } else {
+            tool.param(name_, MCPLINK_PARAM_BOOLEAN, flags, description_);
+        }
+    };
+    if constexpr (detail::is_optional<T>::value) add(detail::identity<typename T::value_type>());
+    else add(detail::identity<T>());
+    if (!has_default()) return;
+    /* A std::optional says that there is none; an array and a json_view are read from the call. */
+    constexpr bool can = !may_be_missing && !detail::is_vector<T>::value;
+    tool.default_value(name_, can ? std::string_view(default_) : std::string_view("?"));
+}
 
 /* The definition of a resource: contents that can be read at a URI. */
 class resource : public detail::described<resource> {
@@ -2022,6 +2378,11 @@ public:
         return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused: the callable is empty, or tokens are checked already",
                                              mcplink_http_options_on_authenticate, std::move(callback));
     }
+    /* Accepts clients that send a fixed access token. */
+    http_options &token(const char *token, const char *principal) noexcept
+    {
+        return note(mcplink_http_options_add_token(get(), token, principal), "http_options::token was refused");
+    }
     /* Without another check all clients are accepted. */
     http_options &clear_authenticate() noexcept
     {
@@ -2153,6 +2514,17 @@ public:
         return detail::made<server, mcplink_server_t>([&](auto out, auto err) { return mcplink_server_new_with(options, out, err); });
     }
     template <class F> result<void> add_tool(const tool &tool, F handler) { return add(mcplink_server_add_tool, tool, std::move(handler)); }
+    /* Adds a typed tool: a callable whose parameters are the arguments, in order. Their types make
+       the schema: bool, integers, double, std::string or std::string_view, std::vector of these, or
+       json_view for any value; a std::optional is an argument that calls may omit. The callable
+       returns the text of the answer, or a number; or it answers by a last parameter responder &.
+       Arguments that do not fit are refused before the callable runs. */
+    template <std::size_t Count, class F> result<void> add_tool(tool definition, const arg (&args)[Count], F callable)
+    {
+        using typed = detail::typed_handler<F>;
+        static_assert(typed::count == Count, "a callable has as many parameters as the tool has arguments");
+        return add_typed<typed>(std::move(definition), args, std::move(callable), std::make_index_sequence<Count>());
+    }
     template <class F> result<void> add_resource(const resource &resource, F handler)
     {
         return add(mcplink_server_add_resource, resource, std::move(handler));
@@ -2234,6 +2606,15 @@ public:
     mcplink_server_t *get() const noexcept { return owned_.get(); }
 
 private:
+    template <class Typed, std::size_t Count, class F, std::size_t... At>
+    result<void> add_typed(tool definition, const arg (&args)[Count], F callable, std::index_sequence<At...>)
+    {
+        for (const auto &one : args) {
+            if (!one.name()) return error(MCPLINK_E_INVALID, "add_tool: an argument has no name");
+        }
+        (args[At].template declare<std::tuple_element_t<At, typename Typed::values>>(definition), ...);
+        return add_tool(definition, Typed{std::move(callable), {args[At].name()...}});
+    }
     template <class F, class C> result<void> enlist(F handler, C function)
     {
         return detail::done([&](auto err) {

@@ -37,6 +37,9 @@ pub(crate) enum Client {
     /// addresses are reduced to their first 64 bits, since one client may have all addresses with
     /// the same first 64 bits.
     Address(Ipv6Addr),
+    /// The number of a legacy session of a client without a principal, at its network address. See
+    /// [`GroupedShares`].
+    SessionAt(Ipv6Addr, u64),
     /// The number of a connection that is not made over a network, or whose address is unknown.
     Connection(u64),
 }
@@ -49,6 +52,25 @@ impl Client {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
         })
     }
+
+    /// Returns the identity of a session of this client. The sessions of a principal have one
+    /// identity. All sessions at unknown addresses have one group.
+    #[cfg(any(test, feature = "http-server"))]
+    pub(crate) fn session(&self, number: u64) -> Self {
+        match self {
+            Self::Principal(_) => self.clone(),
+            Self::Address(address) => Self::SessionAt(*address, number),
+            _ => Self::SessionAt(Ipv6Addr::UNSPECIFIED, number),
+        }
+    }
+
+    /// Returns the address of a session, or the client itself.
+    fn group(&self) -> Self {
+        match self {
+            Self::SessionAt(address, _) => Self::Address(*address),
+            _ => self.clone(),
+        }
+    }
 }
 
 /// Writes the text by which the host application distinguishes clients.
@@ -57,6 +79,9 @@ impl fmt::Display for Client {
         match self {
             Self::Principal(name) => write!(f, "principal {name}"),
             Self::Session(id) => write!(f, "session {id}"),
+            Self::SessionAt(address, number) => {
+                write!(f, "session {number} at {}", address.to_canonical())
+            }
             Self::Address(address) => write!(f, "address {}", address.to_canonical()),
             Self::Connection(number) => write!(f, "connection {number}"),
         }
@@ -234,6 +259,85 @@ impl<I: Clone> Shares<I> {
     }
 }
 
+/// The shares of a table, counted by principal or address, and by session within an address.
+///
+/// One half of the reserve is for sessions that hold little, at an address that holds much. The
+/// other half is for principals and addresses that hold little. So neither one session nor one
+/// address with many sessions can use up the table.
+///
+/// When an entry has to be evicted, an entry of another address or principal is evicted if the
+/// client's own may displace others. Otherwise an entry of the client's own address is evicted, of
+/// the session with the most slots.
+#[derive(Debug)]
+pub(crate) struct GroupedShares<I> {
+    /// The shares of principals and addresses. Each entry has its group.
+    groups: Shares<(Client, I)>,
+    /// The shares of principals and sessions.
+    own: Shares<(Client, I)>,
+}
+
+impl<I: Clone> GroupedShares<I> {
+    /// Makes the shares of a table. The parameters are those of [`Shares::new`].
+    pub(crate) fn new(max: usize, part: usize, reserve: usize) -> Self {
+        let for_groups = reserve / 2;
+        Self {
+            groups: Shares::new(max, part, reserve),
+            own: Shares::new(max - for_groups, part, reserve - for_groups),
+        }
+    }
+
+    /// See [`Shares::total`].
+    pub(crate) fn total(&self) -> usize {
+        self.groups.total()
+    }
+
+    /// See [`Shares::admit`].
+    pub(crate) fn admit(&self, client: &Client, amount: usize) -> Admission<I> {
+        let group = client.group();
+        let of_group = self.groups.admit(&group, amount);
+        if matches!(of_group, Admission::Granted) {
+            return Admission::Granted;
+        }
+        match (of_group, self.own.admit(client, amount)) {
+            (_, Admission::Granted) => Admission::Granted,
+            (Admission::After((owner, _)), Admission::After((other, entry)))
+                if owner == group && other == group =>
+            {
+                Admission::After(entry)
+            }
+            (Admission::After((_, entry)), _) => Admission::After(entry),
+            _ => Admission::Refused,
+        }
+    }
+
+    /// See [`Shares::take`].
+    pub(crate) fn take(&mut self, client: &Client, amount: usize) {
+        self.groups.take(&client.group(), amount);
+        self.own.take(client, amount);
+    }
+
+    /// See [`Shares::give_back`].
+    pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
+        self.groups.give_back(&client.group(), amount);
+        self.own.give_back(client, amount);
+    }
+
+    /// See [`Shares::set_idle`]. `rank` and `order` together identify the entry among the entries
+    /// of the client's principal or address.
+    pub(crate) fn set_idle(&mut self, client: &Client, rank: u8, order: u64, entry: I) {
+        let group = client.group();
+        let entry = (group.clone(), entry);
+        self.groups.set_idle(&group, rank, order, entry.clone());
+        self.own.set_idle(client, rank, order, entry);
+    }
+
+    /// See [`Shares::set_busy`].
+    pub(crate) fn set_busy(&mut self, client: &Client, rank: u8, order: u64) {
+        self.groups.set_busy(&client.group(), rank, order);
+        self.own.set_busy(client, rank, order);
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -331,6 +435,68 @@ mod tests {
         assert_eq!(shares.first_to_give_way(), Some((2, 1)));
         shares.set_max(3, 0);
         assert_eq!(insert(&mut shares, 4, 4), Ok(vec![2, 3]));
+    }
+
+    fn session(address: u8, number: u64) -> Client {
+        Client::at([192, 0, 2, address].into()).session(number)
+    }
+
+    // Must not happen: an address opens a session for each slot, and so counts as many clients.
+    #[test]
+    fn many_sessions_of_one_address_leave_a_part_of_the_reserve() {
+        let mut shares = GroupedShares::<()>::new(100, 50, 12);
+        let mut take = |client: &Client, amount| {
+            let is_granted = shares.admit(client, amount) == Admission::Granted;
+            if is_granted {
+                shares.take(client, amount);
+            }
+            is_granted
+        };
+        let taken = (0..1_000).filter(|number| take(&session(1, *number), 1));
+        assert_eq!(taken.count(), 94, "all but the part for other addresses");
+        assert!(take(&session(2, 5_000), 3));
+        assert!(take(&Client::Principal("ann".into()), 1));
+        assert_eq!(shares.total(), 98);
+
+        // One greedy session leaves a part to other sessions of its address.
+        let mut shares = GroupedShares::<()>::new(100, 50, 12);
+        shares.take(&session(1, 1), 88);
+        assert_eq!(shares.admit(&session(1, 1), 1), Admission::Refused);
+        assert_eq!(shares.admit(&session(1, 2), 3), Admission::Granted);
+    }
+
+    #[test]
+    fn of_one_address_the_session_with_the_most_gives_way() {
+        let mut shares = GroupedShares::new(10, 5, 0);
+        let mut add = |client: &Client, order: u64| {
+            let mut ended = Vec::new();
+            while let Admission::After((owner, order)) = shares.admit(client, 1) {
+                shares.set_busy(&owner, 0, order);
+                shares.give_back(&owner, 1);
+                ended.push(owner);
+            }
+            assert_eq!(shares.admit(client, 1), Admission::Granted);
+            shares.take(client, 1);
+            shares.set_idle(client, 0, order, (client.clone(), order));
+            ended
+        };
+        let [small, greedy, third] = [1, 2, 3].map(|number| session(1, number));
+        assert_eq!(add(&small, 0), []);
+        for order in 1..10 {
+            assert_eq!(add(&greedy, order), []);
+        }
+        assert_eq!(
+            add(&greedy, 10),
+            std::slice::from_ref(&greedy),
+            "not the oldest of its address"
+        );
+        assert_eq!(add(&third, 11), std::slice::from_ref(&greedy));
+        // Another address displaces entries of this one.
+        let other = session(2, 4);
+        for order in 12..17 {
+            assert_eq!(add(&other, order).len(), 1);
+        }
+        assert_eq!(add(&other, 17), [other], "no more than its part");
     }
 
     #[test]

@@ -4,9 +4,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use mcplink::client::{CallOptions, Client, Event, Subscription, ToolAnswer};
-use mcplink::schema::{
-    CompleteRequestParams, CompletionReference, ListTasksResult, SubscriptionFilter, Tool,
-};
+use mcplink::schema::{CompleteRequestParams, CompletionReference, SubscriptionFilter, Tool};
 use serde_json::{Value, json};
 
 use crate::args::{self, Action, CompletionRequest, Options, Output, ReferenceKind, TaskAction};
@@ -267,7 +265,11 @@ impl Session {
     }
 
     fn call_as_task(&self, name: &str, arguments: &Arguments, shown: &Shown<'_>) -> Done {
-        match self.client.call_tool_as_task(name, arguments, None)? {
+        let options = self.patience();
+        let answer = self
+            .client
+            .call_tool_as_task_with(name, arguments, None, options)?;
+        match answer {
             ToolAnswer::Result(result) => {
                 print::note("mcplink: the server answered at once, without a task");
                 shown.tool(name, &result)
@@ -339,14 +341,14 @@ impl Session {
         match what {
             TaskAction::List => return self.list_tasks(),
             TaskAction::Show => {
-                let status = task.status()?;
+                let status = task.status_with(self.patience())?;
                 match self.options.json {
                     true => print::json(&json!({ "taskId": task.id(), "status": status }))?,
                     false => print::line(&status.to_string())?,
                 }
             }
             TaskAction::Cancel => {
-                task.cancel()?;
+                task.cancel_with(self.patience())?;
                 match self.options.json {
                     true => print::json(&json!({}))?,
                     false => print::line("the task is to be cancelled")?,
@@ -369,8 +371,9 @@ impl Session {
         Ok(())
     }
 
+    /// Lists the tasks of a 2025-11-25 server. Each task is shown as far as it can be read.
     fn list_tasks(&self) -> Done {
-        let mut tasks = Vec::new();
+        let mut tasks: Vec<Value> = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
             let params = match &cursor {
@@ -380,32 +383,35 @@ impl Session {
             let raw = self
                 .client
                 .request("tasks/list", &params, self.patience())?;
-            let page: ListTasksResult = read(&raw)?;
-            tasks.extend(page.tasks);
-            match page.next_cursor {
-                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            let mut page: Value = read(&raw)?;
+            match page.get_mut("tasks").map(Value::take) {
+                Some(Value::Array(page)) => tasks.extend(page),
+                Some(Value::Null) => {}
+                _ => return Err(Failure::new(LOST, "the result of tasks/list has no tasks")),
+            }
+            match page["nextCursor"].as_str() {
+                Some(next) if cursor.as_deref() != Some(next) => cursor = Some(next.to_owned()),
                 _ => break,
             }
         }
+        let has_id = |task: &Value| task["taskId"].is_string();
+        let without_id = tasks.iter().filter(|task| !has_id(task)).count();
         if self.options.json {
-            return Ok(print::json(&json!({ "tasks": tasks }))?);
+            print::json(&json!({ "tasks": tasks }))?;
+        } else {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let members = ["taskId", "status", "createdAt", "statusMessage"];
+            let rows: Vec<Vec<String>> = tasks
+                .iter()
+                .filter(|task| has_id(task))
+                .map(|task| members.map(|name| text(&task[name])).to_vec())
+                .collect();
+            print::table(&["ID", "STATUS", "CREATED", "MESSAGE"], &rows)?;
         }
-        let rows: Vec<Vec<String>> = tasks
-            .into_iter()
-            .map(|task| {
-                let message = task.status_message.unwrap_or_default();
-                vec![
-                    task.task_id,
-                    task.status.to_string(),
-                    task.created_at,
-                    message,
-                ]
-            })
-            .collect();
-        Ok(print::table(
-            &["ID", "STATUS", "CREATED", "MESSAGE"],
-            &rows,
-        )?)
+        if without_id > 0 {
+            print::note(&format!("mcplink: {without_id} tasks have no id"));
+        }
+        Ok(())
     }
 
     fn resources(&self) -> Done {

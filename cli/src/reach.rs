@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mcplink::client::{Client, ClientBuilder, Restart};
+use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
+use mcplink::protocol::{LogLevel, LogRecord};
 use mcplink::schema::LoggingMessageNotificationParams;
 use mcplink::transport::http::Http;
 use mcplink::transport::{Child, Direction, Stderr, Tap, Tapped, Transport};
@@ -21,9 +22,7 @@ pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Fail
     if matches!(action, Action::Listen { .. }) {
         builder = builder
             .restart(Restart::new())
-            .on_connection_event(|event| {
-                print::note(&format!("mcplink: {}", said_of(&event)));
-            });
+            .on_connection_event(show_connection_event);
     }
     let transport = if options.trace {
         let start = Instant::now();
@@ -36,15 +35,14 @@ pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Fail
         .map_err(|error| failed(&error, options))
 }
 
-fn said_of(event: &mcplink::client::ConnectionEvent) -> String {
-    use mcplink::client::ConnectionEvent::{GivenUp, Lost, Restored};
+/// Shows the end of a loss. The loss itself is a warning in the log: see [`show_warning`].
+fn show_connection_event(event: ConnectionEvent) {
     match event {
-        Lost { error, delay, .. } => {
-            format!("the server was lost ({error}); next attempt in {delay:.1?}")
+        ConnectionEvent::Restored { .. } => print::note("mcplink: the server is back"),
+        ConnectionEvent::GivenUp { error, .. } => {
+            print::note(&format!("mcplink: the server is given up: {error}"));
         }
-        Restored { .. } => "the server is back".to_owned(),
-        GivenUp { error, .. } => format!("the server is given up: {error}"),
-        _ => "the connection has changed".to_owned(),
+        _ => {}
     }
 }
 
@@ -57,6 +55,7 @@ pub(crate) fn builder(options: &Options) -> ClientBuilder {
         .assume_capabilities(true)
         .tasks()
         .cancel_connecting_with(&interrupt::token())
+        .on_log(show_warning)
         .on_log_message(show_log_message);
     let builder = ask::let_ask(builder, &options.roots);
     match options.timeout {
@@ -221,6 +220,15 @@ fn show_traced(start: Instant, message: &Tapped<'_>) {
         None => message.text_lossy().replace('\n', " "),
     };
     print::note(&format!("{seconds:9.3} {sign} {text}"));
+}
+
+/// Shows a warning of the client, such as entries of a list that do not fit and are left out.
+/// Errors of the client are outcomes of actions, which report them. Warnings about single messages
+/// are for `--trace`, which shows the messages.
+fn show_warning(record: &LogRecord<'_>) {
+    if record.target == "client" && record.level == LogLevel::Warning {
+        print::note(&format!("mcplink: {record}"));
+    }
 }
 
 fn show_log_message(message: &LoggingMessageNotificationParams) {

@@ -80,10 +80,10 @@ fn code_of(code: i32) -> Result<ErrorCode> {
 /// # Safety
 ///
 /// `responder` is NULL or a live responder.
-unsafe fn answer(
+pub(super) unsafe fn answer(
     function: &str,
     responder: *mut mcplink_responder_t,
-    answer: impl FnOnce() -> Outcome<Answer>,
+    answer: impl FnOnce(&mcplink_responder_t) -> Outcome<Answer>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
     let responder = match unsafe { need(responder, "responder") } {
@@ -91,7 +91,7 @@ unsafe fn answer(
         Err(failure) => return told(function, || Err(failure)),
     };
     plain(|| {
-        let answered = answer().and_then(|answer| responder.answer(answer));
+        let answered = answer(&responder).and_then(|answer| responder.answer(answer));
         answered.inspect_err(|failure| responder.report(function, failure))
     })
 }
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn mcplink_responder_text(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer("mcplink_responder_text", responder, || {
+        answer("mcplink_responder_text", responder, |_| {
             Ok(Answer::Text {
                 text: payload(text, len, "text")?.to_owned(),
                 mime_type: None,
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
     // SAFETY: the header requires a responder of this library, text with its length, and text
     // that ends in NUL.
     unsafe {
-        answer("mcplink_responder_typed_text", responder, || {
+        answer("mcplink_responder_typed_text", responder, |_| {
             Ok(Answer::Text {
                 text: payload(text, len, "text")?.to_owned(),
                 mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
     // SAFETY: the header requires a responder of this library, bytes with their length, and text
     // that ends in NUL.
     unsafe {
-        answer("mcplink_responder_bytes", responder, || {
+        answer("mcplink_responder_bytes", responder, |_| {
             Ok(Answer::Bytes {
                 bytes: bytes(data.cast(), len, "data")?.to_owned(),
                 mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn mcplink_responder_json(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer("mcplink_responder_json", responder, || {
+        answer("mcplink_responder_json", responder, |_| {
             let result = json_payload(result, len, "result")?;
             Ok(Answer::Whole(result.to_owned()))
         })
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn mcplink_responder_structured(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer("mcplink_responder_structured", responder, || {
+        answer("mcplink_responder_structured", responder, |_| {
             let json = json_payload(json, len, "json")?;
             Ok(Answer::Structured(json.to_owned()))
         })
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
-        answer("mcplink_responder_tool_error", responder, || {
+        answer("mcplink_responder_tool_error", responder, |_| {
             let text = payload(text, len, "text")?;
             Ok(Answer::ToolError(text.to_owned()))
         })
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn mcplink_responder_values(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and `count` texts that end in NUL.
     unsafe {
-        answer("mcplink_responder_values", responder, || {
+        answer("mcplink_responder_values", responder, |_| {
             if values.is_null() && count > 0 {
                 return Err(missing("values").into());
             }
@@ -306,7 +306,7 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library.
     unsafe {
-        answer("mcplink_responder_not_found", responder, || {
+        answer("mcplink_responder_not_found", responder, |_| {
             Ok(Answer::NotFound)
         })
     }
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn mcplink_responder_fail(
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library and texts that end in NUL.
     unsafe {
-        answer("mcplink_responder_fail", responder, || {
+        answer("mcplink_responder_fail", responder, |_| {
             let mut error = RpcError::new(code_of(code)?, name(message, "message")?);
             if !data.is_null() {
                 error.data = Some(json_payload(data, super::text::NUL, "data")?.to_owned());

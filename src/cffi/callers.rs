@@ -26,9 +26,10 @@ pub(super) struct Callers(Arc<Inner>);
 struct Inner {
     /// The number of the handle that owns the pool.
     number: u64,
-    /// Invariant: work is queued only while there are more idle threads than queued work items, so
-    /// each queued item has a thread. A thread whose idle time is over checks the queue under this
-    /// lock before it ends. Otherwise work that was queued at that moment would never run.
+    /// Invariant: there are at least as many idle threads and threads that are starting as queued
+    /// work items, so each queued item has a thread. A thread whose idle time is over checks the
+    /// queue under this lock before it ends. Otherwise work that was queued at that moment would
+    /// never run.
     state: Mutex<State>,
     /// Notified under the lock when work is queued, and when the pool closes.
     changed: Condvar,
@@ -42,6 +43,13 @@ struct State {
     idle: usize,
     count: usize,
     threads: Vec<JoinHandle<()>>,
+    /// Work that waits until the work that was started in order before it has ended.
+    in_order: VecDeque<Work>,
+    /// Whether a thread runs the work that was started in order.
+    ///
+    /// Invariant: `in_order` is empty unless this is true. A thread that finds `in_order` empty
+    /// resets the mark under the same lock. Otherwise work could be queued without a thread.
+    runs_in_order: bool,
     closed: bool,
 }
 
@@ -66,29 +74,68 @@ impl Callers {
     /// [`finish`](Self::finish), [`ErrorKind::Io`] when the system can't start a thread.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut state = self.0.state.lock();
-        if state.closed {
-            return Err(Error::new(ErrorKind::Closed, "the handle is being closed"));
+        let started = self.start_locked(&mut state, Box::new(work));
+        drop(state);
+        unlocked(started)
+    }
+
+    /// Runs `work` on a thread of the pool, after all work that was started with this function
+    /// before. One thread of the pool runs all such work. At most as much work waits as calls may
+    /// run at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub(super) fn start_in_order(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut state = self.0.state.lock();
+        if !state.runs_in_order {
+            let inner = Arc::clone(&self.0);
+            let run = move || inner.run_in_order(work);
+            let started = self.start_locked(&mut state, Box::new(run));
+            state.runs_in_order = started.is_ok();
+            drop(state);
+            return unlocked(started);
         }
-        if state.idle > state.waiting.len() {
-            state.waiting.push_back(Box::new(work));
-            self.0.changed.notify_one();
-            return Ok(());
+        if state.closed || state.in_order.len() >= self.0.most {
+            return Err(self.refusal(&state));
         }
-        if state.count >= self.0.most {
-            let text = format!(
-                "{} started calls are going on: wait for one to end",
-                self.0.most
-            );
-            return Err(Error::new(ErrorKind::Busy, text));
-        }
-        let inner = Arc::clone(&self.0);
-        let first: Work = Box::new(work);
-        let threads = &self.0.threads;
-        let thread = threads.start("call", Stack::Large, move || inner.run(first))?;
-        state.count += 1;
-        state.threads.retain(|thread| !thread.is_finished());
-        state.threads.push(thread);
+        state.in_order.push_back(Box::new(work));
         Ok(())
+    }
+
+    /// Queues work, and starts a thread if no idle thread takes it. A failure gives the work back,
+    /// because its values may belong to the host and must be dropped without the lock.
+    fn start_locked(&self, state: &mut State, work: Work) -> Result<(), (Error, Work)> {
+        if state.closed {
+            return Err((self.refusal(state), work));
+        }
+        if state.idle <= state.waiting.len() {
+            if state.count >= self.0.most {
+                return Err((self.refusal(state), work));
+            }
+            let inner = Arc::clone(&self.0);
+            let threads = &self.0.threads;
+            let thread = match threads.start("call", Stack::Large, move || inner.run()) {
+                Ok(thread) => thread,
+                Err(error) => return Err((error, work)),
+            };
+            state.count += 1;
+            state.threads.retain(|thread| !thread.is_finished());
+            state.threads.push(thread);
+        }
+        state.waiting.push_back(work);
+        self.0.changed.notify_one();
+        Ok(())
+    }
+
+    /// Returns the reason why no work can be started.
+    fn refusal(&self, state: &State) -> Error {
+        if state.closed {
+            return Error::new(ErrorKind::Closed, "the handle is being closed");
+        }
+        let most = self.0.most;
+        let text = format!("{most} started calls are going on: wait for one to end");
+        Error::new(ErrorKind::Busy, text)
     }
 
     /// Refuses new calls, and blocks until all running calls have ended. Must not be called on a
@@ -106,12 +153,33 @@ impl Callers {
     }
 }
 
+/// Drops work that was not started, after the lock was released.
+fn unlocked(started: Result<(), (Error, Work)>) -> Result<()> {
+    started.map_err(|(error, work)| {
+        drop(work);
+        error
+    })
+}
+
 impl Inner {
-    fn run(&self, first: Work) {
+    /// Runs `first`, and then the work that was started in order meanwhile.
+    fn run_in_order(&self, first: impl FnOnce()) {
+        first();
+        loop {
+            let mut state = self.state.lock();
+            let Some(work) = state.in_order.pop_front() else {
+                state.runs_in_order = false;
+                return;
+            };
+            drop(state);
+            work();
+        }
+    }
+
+    fn run(&self) {
         // Closing the handle waits for this thread. So a callback that runs here must not wait for
         // the handle to close; this mark lets `free_handle` detect that.
         let _inside = Inside::of(self.number);
-        first();
         let mut state = self.state.lock();
         loop {
             if let Some(work) = state.waiting.pop_front() {

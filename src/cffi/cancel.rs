@@ -1,7 +1,9 @@
 //! Cancel tokens. One token can cancel many calls.
 
 use super::entry::{Outcome, told, value};
-use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
+use super::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::protocol::CancelToken;
 
@@ -83,8 +85,8 @@ pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -
 pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
     value(false, || {
         // SAFETY: the header requires a token of this library.
-        let cancel = unsafe { enter(cancel, "cancel") };
-        cancel.is_ok_and(|cancel| cancel.token.is_triggered())
+        let cancel = unsafe { visit(cancel) };
+        cancel.is_some_and(|cancel| cancel.token.is_triggered())
     })
 }
 

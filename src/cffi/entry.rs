@@ -91,7 +91,7 @@ pub(super) fn told(function: &str, body: impl FnOnce() -> Outcome) -> mcplink_st
     plain(|| {
         body().inspect_err(|failure| {
             if let Some(text) = failure.as_mistake(function) {
-                log::tell_process(LogLevel::Warning, "handle", &text);
+                log::tell_process(failure.level(), "handle", &text);
             }
         })
     })

@@ -8,6 +8,7 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, missing};
 use super::wording::for_c;
 use crate::error::{Error, ErrorKind};
+use crate::protocol::LogLevel;
 
 /// An error: what failed, and what to do about it. A function that fails returns an error through
 /// its parameter err. The caller owns the error and frees it with mcplink_error_free.
@@ -61,6 +62,8 @@ pub(super) struct Failure {
     pub(super) status: mcplink_status,
     method: Option<String>,
     error: Error,
+    /// Whether an argument was an object of another kind, or one that was freed.
+    is_wrong_object: bool,
 }
 
 impl Failure {
@@ -70,6 +73,7 @@ impl Failure {
             status,
             method: None,
             error: Error::new(ErrorKind::State, text),
+            is_wrong_object: false,
         }
     }
 
@@ -99,7 +103,10 @@ impl Failure {
                 format!("{what} is no {expected}, or one that was freed"),
             ),
         };
-        Error::new(kind, text).into()
+        Self {
+            is_wrong_object: true,
+            ..Error::new(kind, text).into()
+        }
     }
 
     /// Adds the method of the failed request to the failure.
@@ -122,6 +129,15 @@ impl Failure {
             Status::MCPLINK_E_INVALID | Status::MCPLINK_E_STATE | Status::MCPLINK_E_UNSUPPORTED
         );
         is_mistake.then(|| self.clone().context(function).to_string())
+    }
+
+    /// Returns the level at which a mistake of the host is logged. An object of another kind is a
+    /// bug of the host.
+    pub(super) fn level(&self) -> LogLevel {
+        match self.is_wrong_object {
+            true => LogLevel::Error,
+            false => LogLevel::Warning,
+        }
     }
 
     /// Returns the Rust error, without the C status.
@@ -147,6 +163,7 @@ impl From<Error> for Failure {
             status: error.kind().into(),
             method: None,
             error,
+            is_wrong_object: false,
         }
     }
 }
@@ -157,6 +174,7 @@ impl From<Failure> for mcplink_error_t {
             status,
             method,
             error,
+            ..
         } = failure;
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         Self {

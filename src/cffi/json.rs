@@ -169,6 +169,36 @@ impl Node {
         matches!(self.content, Content::Boolean(true))
     }
 
+    pub(super) fn as_bool(&self) -> Option<bool> {
+        match self.content {
+            Content::Boolean(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns an integer; `None` for other values. 1.0 is an integer.
+    pub(super) fn as_i64(&self) -> Option<i64> {
+        match self.content {
+            Content::Signed(number) => Some(number),
+            Content::Unsigned(number) => i64::try_from(number).ok(),
+            // A double represents integers up to 2^53 exactly.
+            Content::Float(number) if number.trunc() == number && number.abs() <= 9e15 => {
+                Some(number as i64)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns a number, rounded to a double; `None` for other values.
+    pub(super) fn as_f64(&self) -> Option<f64> {
+        match self.content {
+            Content::Signed(number) => Some(number as f64),
+            Content::Unsigned(number) => Some(number as f64),
+            Content::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_array(&self) -> bool {
         matches!(self.content, Content::Array(_))
     }
@@ -498,15 +528,7 @@ pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplin
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut i64) -> bool {
     // SAFETY: the header requires a node of this library.
-    let number = unsafe { get(node) }.and_then(|node| match node.content {
-        Content::Signed(number) => Some(number),
-        Content::Unsigned(number) => i64::try_from(number).ok(),
-        // A double represents integers up to 2^53 exactly.
-        Content::Float(number) if number.trunc() == number && number.abs() <= 9e15 => {
-            Some(number as i64)
-        }
-        _ => None,
-    });
+    let number = unsafe { get(node) }.and_then(|node| node.as_i64());
     if let Some(number) = number.filter(|_| !out.is_null()) {
         // SAFETY: the header requires that `out` can be written to.
         unsafe { out.write(number) };
@@ -522,12 +544,9 @@ pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
     // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }.map_or(0.0, |node| match node.content {
-        Content::Signed(number) => number as f64,
-        Content::Unsigned(number) => number as f64,
-        Content::Float(number) => number,
-        _ => 0.0,
-    })
+    unsafe { get(node) }
+        .and_then(|node| node.as_f64())
+        .unwrap_or_default()
 }
 
 /// Checks whether a value is the JSON value true.

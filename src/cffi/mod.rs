@@ -12,7 +12,7 @@
 //!  callback_executor  runs the callbacks of a handle;  pump  the host's queue
 //!  callers            threads for started calls;  threads  thread settings and hooks
 //!  pending_request    a request without an answer
-//!  request, responder, task_helpers, answer    the C functions of pending requests
+//!  request, reader, responder, task_helpers, answer, content    C functions of pending requests
 //!  auth               OAuth for clients
 //!  text, json, writer, status, error           values that C and Rust exchange
 //! ```
@@ -39,6 +39,7 @@ mod callback_executor;
 mod callers;
 mod cancel;
 mod client;
+mod content;
 mod dump;
 mod entry;
 mod error;
@@ -51,6 +52,7 @@ mod log;
 mod pending_request;
 mod pump;
 mod queue;
+mod reader;
 mod refusal;
 mod request;
 mod responder;

@@ -85,6 +85,8 @@ pub(super) enum Answer {
     /// A complete result, as JSON.
     Whole(Box<RawValue>),
     ToolError(String),
+    /// The content blocks of a tool result.
+    Blocks(Vec<ContentBlock>),
     Values(Vec<String>),
     /// Completion values. Values that do not match the typed text are removed.
     BestOf(Vec<String>),
@@ -173,6 +175,7 @@ impl Call {
                         text,
                         mime_type: None,
                     } => Ok(Fitted::Tool(CallToolResult::text(text))),
+                    Answer::Blocks(blocks) => Ok(Fitted::Tool(CallToolResult::new(blocks))),
                     Answer::ToolError(text) => Ok(Fitted::Tool(CallToolResult::error(text))),
                     Answer::Structured(json) => {
                         let result = CallToolResult::default().structured(&json)?;
@@ -307,7 +310,7 @@ fn mistaken() -> Error {
 }
 
 /// Makes a content block with the image or audio that a tool returns.
-fn media(bytes: &[u8], mime_type: Option<String>) -> Result<ContentBlock> {
+pub(super) fn media(bytes: &[u8], mime_type: Option<String>) -> Result<ContentBlock> {
     let mime_type = mime_type.unwrap_or_default();
     if mime_type.starts_with("image/") {
         Ok(ContentBlock::image(bytes, mime_type))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::entry::{giving, told, value};
 use super::error::mcplink_error_t;
 use super::handle::{
-    Fault, Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, slots,
+    Fault, Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, slots, visit,
 };
 use super::queue::{Notify, Queue};
 use super::status::{mcplink_status, mcplink_status_t};
@@ -108,8 +108,8 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
         // SAFETY: the header requires a pump of this library.
-        let pump = unsafe { enter(pump, "pump") };
-        let wakeup = pump.ok().and_then(|pump| {
+        let pump = unsafe { visit(pump) };
+        let wakeup = pump.and_then(|pump| {
             pump.queue.claim();
             Some(pump.queue.wakeup()?.raw())
         });

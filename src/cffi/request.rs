@@ -33,6 +33,8 @@ pub struct mcplink_request_t {
     /// The path of the arguments in the params. `None` for a resource, whose arguments are the
     /// variables.
     arguments: Option<&'static [&'static str]>,
+    /// The input schema of the tool; `None` for requests of other kinds.
+    schema: Option<Arc<Document>>,
     session: u64,
     principal: Option<Text>,
     identity: Option<Principal>,
@@ -59,6 +61,7 @@ impl mcplink_request_t {
             variables: None,
             variables_tree: OnceLock::new(),
             arguments: Some(&[]),
+            schema: None,
             session: 0,
             principal: None,
             identity: None,
@@ -107,6 +110,12 @@ impl mcplink_request_t {
         self
     }
 
+    /// Adds the input schema of the tool.
+    pub(super) fn with_schema(mut self, schema: Option<Arc<Document>>) -> Self {
+        self.schema = schema;
+        self
+    }
+
     /// Parses the arguments before the handler runs. Returns an error if the arguments have no C
     /// representation, for example because a string contains a lone surrogate. Without this check
     /// the arguments would look missing.
@@ -142,6 +151,32 @@ impl mcplink_request_t {
         }
     }
 
+    /// Looks for an argument, and otherwise for its default.
+    pub(super) fn argument(&self, name: &str) -> Argument<'_> {
+        if let Some(given) = self.arguments().and_then(|all| all.member(name)) {
+            return Argument::Given(given);
+        }
+        let Some(schema) = self.schema.as_deref() else {
+            return Argument::Optional;
+        };
+        let declared = schema.member("properties").filter(|all| all.len() > 0);
+        let Some(declared) = declared.map(|all| all.member(name)) else {
+            return Argument::Optional;
+        };
+        let Some(declared) = declared else {
+            return Argument::Undeclared;
+        };
+        if let Some(default) = declared.member("default") {
+            return Argument::Given(default);
+        }
+        let required = schema.member("required");
+        let mut names = (0..).map_while(|at| required?.item(at));
+        if names.any(|required| required.as_str() == Some(name)) {
+            return Argument::Missing;
+        }
+        Argument::Optional
+    }
+
     /// Returns the granted scopes; `None` if the scopes are unknown.
     fn scopes(&self) -> Option<&Text> {
         let granted = self.identity.as_ref()?.granted()?;
@@ -156,6 +191,18 @@ impl mcplink_request_t {
         let revision = self.revision.get_or_init(|| terms.revision.as_str().into());
         Some(revision)
     }
+}
+
+/// The result of a look-up of an argument.
+pub(super) enum Argument<'a> {
+    /// The value of the argument, or its default.
+    Given(&'a JsonNode),
+    /// The call omits an argument that need not be there and has no default.
+    Optional,
+    /// The call omits an argument that the tool requires.
+    Missing,
+    /// The tool has no argument of this name.
+    Undeclared,
 }
 
 /// Returns a JSON tree. The tree is parsed on first use.

@@ -26,7 +26,7 @@ use super::text::{filled, name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
-use crate::schema::InputRequest;
+use crate::schema::{ContentBlock, InputRequest};
 use crate::server::{AskError, Context};
 use crate::sync::Mutex;
 
@@ -48,6 +48,16 @@ pub struct mcplink_responder_t {
     /// JSON values that were returned to the host, and that stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnCancel>>,
+    /// The content blocks that the host has added to the answer.
+    blocks: Mutex<Blocks>,
+}
+
+/// Content blocks for the answer of a tool call.
+#[derive(Default)]
+struct Blocks {
+    all: Vec<ContentBlock>,
+    /// Why a block was refused. The blocks are not sent then, because they are not complete.
+    refusal: Option<Failure>,
 }
 
 impl Object for mcplink_responder_t {
@@ -96,6 +106,7 @@ impl mcplink_responder_t {
             }),
             shown: Mutex::default(),
             on_cancel: Mutex::default(),
+            blocks: Mutex::default(),
         })
     }
 
@@ -109,6 +120,36 @@ impl mcplink_responder_t {
     ) -> Arc<Self> {
         let request = mcplink_request_t::new(method, params);
         Self::new(request, Call::Question(question), owner, pump)
+    }
+
+    pub(super) fn request(&self) -> &mcplink_request_t {
+        &self.request
+    }
+
+    /// Adds a content block to the answer of a tool call. A block that was refused is remembered.
+    pub(super) fn add_block(&self, block: Outcome<ContentBlock>) -> Outcome<()> {
+        if !self.look(|call| matches!(call, Call::Tool(..)))? {
+            let text = "only calls of tools are answered with content blocks";
+            return Err(Error::new(ErrorKind::Unsupported, text).into());
+        }
+        let mut blocks = self.blocks.lock();
+        match block {
+            Ok(block) => blocks.all.push(block),
+            Err(failure) => {
+                blocks.refusal.get_or_insert_with(|| failure.clone());
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns copies of the content blocks. Fails if a block was refused.
+    pub(super) fn blocks(&self) -> Outcome<Vec<ContentBlock>> {
+        let blocks = self.blocks.lock();
+        match &blocks.refusal {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(blocks.all.clone()),
+        }
     }
 
     pub(super) fn is_cancelled(&self) -> bool {

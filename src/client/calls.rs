@@ -245,7 +245,7 @@ impl Client {
         if let Ok(result) = &mut read
             && !self.0.link.settings().strict
         {
-            output_schemas::settle_empty(schema, self.revision(), result);
+            output_schemas::settle_empty(schema, self.revision(), result, check.deadline());
         }
         let (Ok(result), Some(schema)) = (&read, schema) else {
             return read;

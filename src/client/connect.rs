@@ -732,6 +732,7 @@ pub(super) fn finish_opening(
         method::NOTIFICATIONS_INITIALIZED,
         &NotificationParams::default(),
         deadline,
+        cancel,
     );
     match said {
         // The server received and refused the notification. The connection remains usable.

@@ -215,10 +215,13 @@ impl Known {
 
 /// Replaces an empty array in a result by an empty object where the schema allows only an object.
 /// Servers written in PHP send empty arrays instead of empty objects.
+///
+/// Without an answer of the validator until `deadline`, the result stays as it is.
 pub(super) fn settle_empty(
     schema: Option<&CompiledSchema>,
     revision: ProtocolVersion,
     result: &mut CallToolResult,
+    deadline: Option<Instant>,
 ) {
     const OBJECT: &str = "{}";
     let Some(content) = &mut result.structured_content else {
@@ -230,7 +233,7 @@ pub(super) fn settle_empty(
     let means_object = match schema {
         _ if revision.is_legacy() => true,
         Some(schema) => {
-            let fits = |json| schema.check_of_peer(json, None).is_ok();
+            let fits = |json| schema.check_of_peer(json, deadline).is_ok();
             !fits(content.get()) && fits(OBJECT)
         }
         None => false,

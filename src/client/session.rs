@@ -17,15 +17,17 @@
 //!
 //! Spec: Transports, "Session Management" (2025-03-26 to 2025-11-25).
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::call_options::CallOptions;
 use super::connect::{finish_opening, initialize};
 use super::supervisor::{ClientConnection, Supervisor};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
-use crate::protocol::{CancelToken, LogLevel, RequestOptions};
-use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
+use crate::protocol::{CancelToken, LogLevel, Peer, RequestOptions};
+use crate::schema::{
+    InitializeRequestParams, JsonObject, LoggingLevel, SetLevelRequestParams, method,
+};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::message::RequestKind;
 
@@ -157,12 +159,9 @@ impl ClientConnection {
             return Ok(false);
         };
         let refused = Instant::now();
-        let (timeout, cancel) = options.request.patience();
-        let deadline = timeout.and_then(|timeout| refused.checked_add(timeout));
-        let patience = || {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            left.map_or(reopening.patience, |left| left.min(reopening.patience))
-        };
+        let (_, cancel) = options.request.patience();
+        let in_all = options.request.shorter_bound();
+        let deadline = in_all.and_then(|in_all| refused.checked_add(in_all));
         let recovery = &reopening.recovery;
         let _nudge = cancel.as_ref().map(|token| {
             let recovery = Arc::clone(recovery);
@@ -193,9 +192,12 @@ impl ClientConnection {
         state.is_held = true;
         drop(state);
         let _guard = RecoveryGuard(recovery);
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let in_all = left.map_or(reopening.patience, |left| left.min(reopening.patience));
+        let bound = Bound::new(&self.peer, in_all, cancel.as_ref());
         if loss == Loss::Possible {
             let asked = Instant::now();
-            match self.prove(patience(), cancel.as_ref()) {
+            match self.prove(&bound) {
                 Proof::Known => {
                     recovery.state.lock().last_proved = Some(asked);
                     return Ok(false);
@@ -204,7 +206,7 @@ impl ClientConnection {
                 Proof::Lost => {}
             }
         }
-        self.initialize_again(reopening, patience(), cancel.as_ref(), link)
+        self.initialize_again(reopening, &bound, link)
             .map(|()| true)
             .map_err(|error| {
                 error
@@ -213,11 +215,10 @@ impl ClientConnection {
     }
 
     /// Checks whether the server knows the session.
-    fn prove(&self, patience: Duration, cancel: Option<&CancelToken>) -> Proof {
-        let mut options = RequestOptions::new()
-            .timeout(patience)
-            .max_timeout(patience);
-        if let Some(token) = cancel {
+    fn prove(&self, bound: &Bound<'_>) -> Proof {
+        let left = bound.left();
+        let mut options = RequestOptions::new().timeout(left).max_timeout(left);
+        if let Some(token) = bound.cancel {
             options = options.cancel_with(token);
         }
         let answer = self.peer.request_with(
@@ -235,40 +236,101 @@ impl ClientConnection {
         }
     }
 
-    /// Opens a new session. `patience` and `cancel` are those of the call that found the loss, and
-    /// end only `initialize`: other calls use the session too, so it must not stay half open.
+    /// Opens a new session within the bound of the call that found the loss.
+    ///
+    /// After `initialize` other calls use the session too. So the session is completed even if the
+    /// bound is over by then: what remains to be sent is sent without waiting.
     fn initialize_again(
         &self,
         reopening: &Reopening,
-        patience: Duration,
-        cancel: Option<&CancelToken>,
+        bound: &Bound<'_>,
         link: &Supervisor,
     ) -> Result<()> {
-        let result = initialize(&self.peer, &reopening.params, patience, cancel)?;
+        let result = initialize(&self.peer, &reopening.params, bound.left(), bound.cancel)?;
         let revision = self.revision;
         if result.protocol_version != revision.as_str() {
             let text = format!("it speaks another revision now, not {revision}: connect again");
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         }
-        let patience = reopening.patience;
-        finish_opening(&self.peer, revision, patience, Duration::ZERO, None)?;
+        let (left, cancel) = (bound.left(), bound.cancel);
+        let opened = finish_opening(&self.peer, revision, left, Duration::ZERO, cancel);
+        if opened.is_err() {
+            self.peer.core().listen(Duration::ZERO, None);
+        }
         link.subscriptions.subscribe_again(&self.peer, self.number);
         link.missed_changes(&self.peer, self.number);
         let level = link.log_level.lock().clone();
         if let Some(level) = level {
-            let options = RequestOptions::new()
-                .timeout(patience)
-                .max_timeout(patience);
-            let params = SetLevelRequestParams::new(level);
-            self.peer
-                .request(method::LOGGING_SET_LEVEL, &params, options)?;
+            self.set_log_level_again(level, bound);
         }
+        opened?;
         self.peer.core().log_as("client", LogLevel::Info, || {
             let peer = self.peer.name();
             format!("'{peer}' knew the session no more: another one was opened")
         });
         Ok(())
     }
+
+    /// Sets the log level of the new session. Waits for the answer within the bound, so that the
+    /// level applies to the call that is sent again. A refusal is only logged.
+    fn set_log_level_again(&self, level: LoggingLevel, bound: &Bound<'_>) {
+        let (answered, wait) = mpsc::channel();
+        let waker = answered.clone();
+        let _on_cancel = bound
+            .cancel
+            .map(|token| token.on_trigger(move || _ = waker.send(())));
+        let params = SetLevelRequestParams::new(level);
+        let peer = self.peer.clone();
+        // Sending fails only if the server has gone.
+        _ = self.peer.start_quick_request(
+            method::LOGGING_SET_LEVEL,
+            RequestKind::default(),
+            |_, text| serde_json::to_writer(text, &params),
+            move |outcome| {
+                if let Err(error) = outcome {
+                    peer.core().log_as("client", LogLevel::Warning, || {
+                        format!("the log level was not set in the new session: {error}")
+                    });
+                }
+                _ = answered.send(());
+            },
+        );
+        _ = wait.recv_timeout(bound.left());
+    }
+}
+
+/// The time limit and the cancel token of one recovery. The time in which a user logs in does not
+/// count.
+struct Bound<'a> {
+    peer: &'a Peer,
+    in_all: Duration,
+    started: Instant,
+    /// The time of users before the recovery.
+    user_time: Duration,
+    cancel: Option<&'a CancelToken>,
+}
+
+impl<'a> Bound<'a> {
+    fn new(peer: &'a Peer, in_all: Duration, cancel: Option<&'a CancelToken>) -> Self {
+        Self {
+            peer,
+            in_all,
+            started: Instant::now(),
+            user_time: user_time(peer),
+            cancel,
+        }
+    }
+
+    fn left(&self) -> Duration {
+        let of_users = user_time(self.peer).saturating_sub(self.user_time);
+        let spent = self.started.elapsed().saturating_sub(of_users);
+        self.in_all.saturating_sub(spent)
+    }
+}
+
+fn user_time(peer: &Peer) -> Duration {
+    let exchange_transport = peer.core().exchange_transport();
+    exchange_transport.map_or(Duration::ZERO, |transport| transport.user_time())
 }
 
 /// A guard for the recovery lock. Dropping the guard releases the lock and wakes the waiters.

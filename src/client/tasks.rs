@@ -151,12 +151,29 @@ impl Client {
         arguments: &impl Serialize,
         ttl: Option<Duration>,
     ) -> Result<ToolAnswer> {
+        self.call_tool_as_task_with(name, arguments, ttl, CallOptions::new())
+    }
+
+    /// Calls a tool as a task, with options. [`CallOptions::timeout`] applies to each request, and
+    /// [`CallOptions::max_timeout`] to all of them together. A timeout or a token ends the call,
+    /// but not a task that the server has created.
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool_as_task`](Self::call_tool_as_task).
+    pub fn call_tool_as_task_with(
+        &self,
+        name: &str,
+        arguments: &impl Serialize,
+        ttl: Option<Duration>,
+        mut options: CallOptions<'_>,
+    ) -> Result<ToolAnswer> {
         self.need_tools()?;
         let mut params = tool_params(name, arguments)?;
-        let mut options = CallOptions::new();
         let mut kind = Call::Plain;
+        let started = about_now();
         if self.revision().is_legacy() {
-            if !self.task_support(name)? {
+            if !self.task_support(name, options.for_one())? {
                 let text = format!(
                     "tool '{}' of '{}' can't be called as a task",
                     Excerpt(name),
@@ -169,8 +186,9 @@ impl Client {
         } else {
             self.require_extension(crate::schema::TASKS_EXTENSION)?;
         }
+        let options = &mut options.after(Duration::ZERO, started.elapsed());
         Ok(
-            match self.call_tool_once(name, params, kind, &mut options, FirstRequest::Unsent)? {
+            match self.call_tool_once(name, params, kind, options, FirstRequest::Unsent)? {
                 Called::Result(result) => {
                     let result = self.decode(method::TOOLS_CALL, &result)?;
                     ToolAnswer::Result(Box::new(result))
@@ -192,10 +210,10 @@ impl Client {
     }
 
     /// Whether a tool of a 2025-11-25 server may be called as a task.
-    fn task_support(&self, name: &str) -> Result<bool> {
+    fn task_support(&self, name: &str, options: CallOptions<'_>) -> Result<bool> {
         Ok(self.runs_tasks()
             && self
-                .find_tool(name)?
+                .find_tool(name, options)?
                 .is_some_and(|support| support != TaskSupport::Forbidden))
     }
 
@@ -206,9 +224,9 @@ impl Client {
             && tasks.is_some_and(|tasks| tasks.supports(method::TOOLS_CALL))
     }
 
-    fn find_tool(&self, name: &str) -> Result<Option<TaskSupport>> {
+    fn find_tool(&self, name: &str, options: CallOptions<'_>) -> Result<Option<TaskSupport>> {
         let tool = self
-            .list_tools()?
+            .list_tools_with(options)?
             .into_iter()
             .find(|tool| tool.name == name);
         Ok(tool.and_then(|tool| tool.execution?.task_support))
@@ -304,7 +322,16 @@ impl TaskHandle {
     /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the server does not know the task or has
     /// removed the task.
     pub fn status(&self) -> Result<TaskStatus> {
-        Ok(self.look(&mut CallOptions::new())?.status)
+        self.status_with(CallOptions::new())
+    }
+
+    /// Requests the status of the task from the server, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`status`](Self::status).
+    pub fn status_with(&self, mut options: CallOptions<'_>) -> Result<TaskStatus> {
+        Ok(self.look(&mut options)?.status)
     }
 
     /// Cancels the task: the server stops the task as soon as it can. Since 2026-07-28 the server
@@ -314,7 +341,16 @@ impl TaskHandle {
     ///
     /// As [`status`](Self::status); in 2025-11-25 also [`ErrorKind::Peer`] when the task has ended.
     pub fn cancel(&self) -> Result<()> {
-        self.request::<EmptyResult>(method::TASKS_CANCEL, &mut CallOptions::new())
+        self.cancel_with(CallOptions::new())
+    }
+
+    /// Cancels the task, with options. The options apply to the request that cancels the task.
+    ///
+    /// # Errors
+    ///
+    /// As [`cancel`](Self::cancel).
+    pub fn cancel_with(&self, mut options: CallOptions<'_>) -> Result<()> {
+        self.request::<EmptyResult>(method::TASKS_CANCEL, &mut options)
             .map(drop)
     }
 

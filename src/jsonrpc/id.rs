@@ -86,6 +86,17 @@ impl RequestId {
         }
     }
 
+    /// Returns the number of one of this side's own requests, which the peer repeats as an integer
+    /// or, beside the letter, as a text of that integer. The ids of this side are integers, so the
+    /// text has only one meaning.
+    pub(crate) fn as_own_number(&self) -> Option<i64> {
+        let Some(text) = self.as_str() else {
+            return self.as_i64();
+        };
+        let number: i64 = text.parse().ok()?;
+        (number.to_string() == text).then_some(number)
+    }
+
     /// Returns the text of the id, if the id is a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {

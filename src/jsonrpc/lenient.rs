@@ -27,7 +27,7 @@ impl Reading {
 }
 
 /// Reads an error object with an accepted deviation: the message is missing or not a string, or the
-/// code is written with a fraction of zero, for example `-32601.0`.
+/// code is written with a fraction of zero (`-32601.0`) or as a text (`"-32601"`).
 fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     #[derive(Deserialize)]
     struct Odd {
@@ -41,7 +41,7 @@ fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
         data,
     } = serde_json::from_str(text)?;
     let code = code
-        .as_i64()
+        .as_own_number()
         .map(ErrorCode::of)
         .ok_or_else(|| serde_json::Error::custom(format_args!("code {code} is not an integer")))?;
     let message = match message {
@@ -141,6 +141,7 @@ mod tests {
         check(r#"{"code":-3,"message":null}"#, -3, "no message", None);
         check(r#"{"code":-3,"message":{"a":1}}"#, -3, r#"{"a":1}"#, None);
         check(r#"{"code":-32601.0,"message":"m"}"#, -32601, "m", None);
+        check(r#"{"code":"-32601","message":"m"}"#, -32601, "m", None);
         // The error text of an unreadable error shows an excerpt of it.
         let text = r#"{"jsonrpc":"2.0","id":1,"error":"the disk is full"}"#;
         let refused = Message::read(text.to_owned()).expect_err("no error object");

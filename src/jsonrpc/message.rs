@@ -99,9 +99,9 @@ impl Parsed {
     /// Reads a message or an array of messages. A text that is nested deeper than `max_depth` is an
     /// error.
     ///
-    /// Reading is lenient and accepts four deviations from the specification: `null` for an absent
-    /// member, an empty array for an empty object, an integer id written as `1.0`, and an error
-    /// without a message.
+    /// Reading is lenient and accepts five deviations from the specification: `null` for an absent
+    /// member, an empty array for an empty object, an integer id written as `1.0`, an error without
+    /// a message, and an error code written as a text.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Lenient)
     }

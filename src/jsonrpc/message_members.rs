@@ -202,6 +202,7 @@ pub(crate) fn find_params<'a>(
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Raw<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,

@@ -340,7 +340,7 @@ impl Calls {
     /// Delivers progress to the call with this token. Returns the result of the delivery, and
     /// whether older progress was replaced.
     pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
-        let Some(number) = token.as_i64() else {
+        let Some(number) = token.as_own_number() else {
             return (Delivery::Unknown, false);
         };
         let table = self.table.lock();

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::activity::Activity;
 use super::call::{self, Call, CallbackPlace, SendTime, StartedCall};
+use super::cancel::CancelToken;
 use super::core::Core;
 use super::request_options::RequestOptions;
 use super::stats::Stats;
@@ -141,15 +142,17 @@ impl Peer {
     /// [`ErrorKind::Invalid`] when `params` cannot be serialized as JSON, [`ErrorKind::Closed`]
     /// when the peer has gone, [`ErrorKind::Timeout`] when the peer does not read.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
-        self.notify_until(method, params, None)
+        self.notify_until(method, params, None, None)
     }
 
     /// Sends a notification as [`notify`](Self::notify) does, but blocks at most until `deadline`.
+    /// Over HTTP, `cancel` ends the wait too.
     pub(crate) fn notify_until(
         &self,
         method: &str,
         params: &impl Serialize,
         deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
     ) -> Result<()> {
         let text = jsonrpc::write_notification(method, params).map_err(|error| {
             Error::new(
@@ -157,7 +160,7 @@ impl Peer {
                 format!("params of {method} are not JSON: {error}"),
             )
         })?;
-        self.0.send_notification_until(text, deadline)
+        self.0.send_notification_until(text, deadline, cancel)
     }
 
     /// Whether this side can send requests that belong to no request of the peer. Over modern HTTP

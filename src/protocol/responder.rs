@@ -421,6 +421,12 @@ impl Asking {
         self.core.post(Some(&self.exchange), text)
     }
 
+    /// Sends or queues notifications that belong to the request, in one write. See
+    /// [`Core::post_all`].
+    pub(crate) fn post_all(&self, texts: Vec<Vec<u8>>) -> Result<usize> {
+        self.core.post_all(Some(&self.exchange), texts)
+    }
+
     /// Sends a serialized message that belongs to the request, before the answer of the request.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
         self.core.send_while_open(&self.exchange, text)

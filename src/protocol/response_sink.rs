@@ -42,6 +42,17 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
     /// Without a deadline the function does not block, and returns `false` when there is no room.
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
+    /// Sends several messages before the response, without blocking. Returns the number of messages
+    /// for which there was room, in their order. A sink may send all messages in one write.
+    fn send_all(&self, texts: &[Vec<u8>]) -> Result<usize> {
+        for (sent, text) in texts.iter().enumerate() {
+            if !self.send(text, None)? {
+                return Ok(sent);
+            }
+        }
+        Ok(texts.len())
+    }
+
     /// Sends a request to the client. The request belongs to the client's message. Blocks as
     /// [`send`](Self::send) does.
     fn ask(&self, text: &[u8], deadline: Option<Instant>) -> Result<()> {

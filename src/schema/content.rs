@@ -3,18 +3,21 @@
 //! Spec: Server Features, Tools, "Tool Result" (every revision; audio since 2025-03-26, resource
 //! links since 2025-06-18).
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::annotations::Annotations;
 use super::base64::{self, Base64};
 use super::icon::Icon;
 use super::json::{Count, Extra};
 use super::meta::MetaObject;
-use super::object::OrDefault;
+use super::misfit;
+use super::object::{Form, OrDefault, OrNothing};
 use super::resource::{Resource, ResourceContents};
 use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion, keep_since};
-use crate::error::Result;
+use crate::error::{Result, without_position};
 use crate::jsonrpc::text::write_string;
 
 /// A content block.
@@ -147,8 +150,45 @@ impl Serialize for ContentBlock {
 }
 
 impl<'de> Deserialize<'de> for ContentBlock {
+    /// Lenient reading accepts a text in place of the block that contains it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged::deserialize(deserializer)
+        if !misfit::drops() {
+            return tagged::deserialize(deserializer);
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let text = text.get();
+        let read = match text.starts_with('"') {
+            true => serde_json::from_str(text).map(|text: String| Self::text(text)),
+            false => tagged::deserialize(&mut serde_json::Deserializer::from_str(text)),
+        };
+        read.map_err(|error| D::Error::custom(without_position(&error)))
+    }
+}
+
+/// The serialization of the content of a tool's result. Lenient reading accepts a text in place of
+/// the list, and the absence of the list.
+pub(super) struct Blocks;
+
+impl Form<Vec<ContentBlock>> for Blocks {
+    fn absent() -> Option<Vec<ContentBlock>> {
+        <OrNothing as Form<Vec<ContentBlock>>>::absent()
+    }
+
+    fn is_dispensable() -> bool {
+        false
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
+        type List = OrNothing;
+        if !misfit::drops() {
+            return List::read(deserializer);
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let read = match text.get().starts_with('"') {
+            true => serde_json::from_str(text.get()).map(|block| vec![block]),
+            false => List::read(&mut serde_json::Deserializer::from_str(text.get())),
+        };
+        read.map_err(|error| D::Error::custom(without_position(&error)))
     }
 }
 

@@ -313,6 +313,33 @@ impl Form<Option<u64>> for CountOrNull {
     }
 }
 
+/// The serialization of a flag. `"true"`, `"false"`, `1` and `0` are read as the flag that they
+/// mean, except in strict mode: a tool that failed must not look like one that succeeded.
+pub(super) struct Flag;
+
+impl Form<Option<bool>> for Flag {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+        if misfit::is_strict() {
+            return Option::deserialize(deserializer);
+        }
+        let value = Value::deserialize(deserializer)?;
+        match &value {
+            Value::Null => return Ok(None),
+            Value::Bool(flag) => return Ok(Some(*flag)),
+            Value::String(text) if text.eq_ignore_ascii_case("true") => return Ok(Some(true)),
+            Value::String(text) if text.eq_ignore_ascii_case("false") => return Ok(Some(false)),
+            _ => {}
+        }
+        match value.as_f64() {
+            Some(1.0) => Ok(Some(true)),
+            Some(0.0) => Ok(Some(false)),
+            _ => Err(de::Error::custom(format_args!(
+                "invalid value: {value}, expected a boolean"
+            ))),
+        }
+    }
+}
+
 /// The serialization of a count that a peer requests. Negative numbers are errors.
 pub(super) struct NotNegative;
 

@@ -279,6 +279,11 @@ impl Part {
         Self { before }
     }
 
+    /// Removes the misfits that were recorded inside the member or entry.
+    fn forget(self) {
+        READ.with_borrow_mut(|read| read.misfits.truncate(self.before));
+    }
+
     /// Records that the member or entry is dropped. Removes the misfits that were recorded inside
     /// it.
     fn leave_out(self, error: &serde_json::Error) {
@@ -326,11 +331,25 @@ where
     T: for<'a> Deserialize<'a>,
     D: Deserializer<'de>,
 {
-    if is_by_parts() {
-        deserializer.deserialize_seq(Entries(std::marker::PhantomData))
-    } else {
-        Vec::deserialize(deserializer)
+    let entries = Entries(std::marker::PhantomData);
+    if !is_by_parts() {
+        return Vec::deserialize(deserializer);
     }
+    if !drops() {
+        return deserializer.deserialize_seq(entries);
+    }
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    let text = text.get();
+    if text.starts_with('{') {
+        // One entry without the brackets of its list.
+        let part = Part::enter(Step::Entry(0, name_of(text)));
+        match read_part(text) {
+            Ok(entry) => return Ok(vec![entry]),
+            Err(_) => part.forget(),
+        }
+    }
+    let read = serde_json::Deserializer::from_str(text).deserialize_seq(entries);
+    read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
 struct Entries<T>(std::marker::PhantomData<T>);

@@ -63,6 +63,7 @@ mod task_extension;
 mod tool;
 mod trace_context;
 pub(crate) mod tree;
+mod uri_template;
 pub(crate) mod url;
 mod version;
 

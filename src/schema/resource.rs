@@ -2,6 +2,9 @@
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::annotations::Annotations;
@@ -13,8 +16,9 @@ use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultM
 use super::misfit::Misfits;
 use super::object::OrNull;
 use super::result::{CacheScope, ResultType, fit_result_type};
+use super::uri_template;
 use super::version::{FitTo, ProtocolVersion, keep_since};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// A resource of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,6 +174,45 @@ impl ResourceTemplate {
         annotations: Annotations,
         /// Sets the metadata of the resource template (`_meta`). Since 2025-06-18.
         meta: MetaObject,
+    }
+
+    /// Returns the URI of a resource: the template with these values of its variables.
+    ///
+    /// A value is a text as people write it. It is percent-encoded as RFC 6570 demands. A variable
+    /// without a value is left out of its expression.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the template is no URI template, or
+    /// when it has no variable with the name of a value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::ResourceTemplate;
+    ///
+    /// let template = ResourceTemplate::new("users://{name}/posts{?tag}", "posts");
+    /// let uri = template.expand(&[("name", "Ada Lovelace"), ("tag", "maths")])?;
+    /// assert_eq!(uri, "users://Ada%20Lovelace/posts?tag=maths");
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn expand(&self, values: &[(&str, &str)]) -> Result<String> {
+        let unused = RefCell::new(BTreeSet::from_iter(values.iter().map(|(name, _)| *name)));
+        let value_of = |wanted: &str| {
+            unused.borrow_mut().remove(wanted);
+            let found = values.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| *value)
+        };
+        let invalid = |problem: &str| {
+            let text = format!("URI template '{}': {problem}", Excerpt(&self.uri_template));
+            Error::new(ErrorKind::Invalid, text)
+        };
+        let uri =
+            uri_template::expand(&self.uri_template, value_of).map_err(|why| invalid(&why))?;
+        match unused.borrow().first() {
+            None => Ok(uri),
+            Some(name) => Err(invalid(&format!("it has no variable '{}'", Excerpt(name)))),
+        }
     }
 
     /// Returns the display name: the title, or the name if there is no title.

@@ -6,13 +6,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::content::{ContentBlock, TextContent};
+use super::content::{Blocks, ContentBlock, TextContent};
 use super::icon::Icon;
 use super::input::InputResponses;
-use super::json::{Extra, JsonSchema, Present, RawObjectForm, is_object, raw, read_raw};
+use super::json::{Extra, Flag, JsonSchema, Present, RawObjectForm, is_object, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
 use super::misfit::Misfits;
-use super::object::OrNothing;
 use super::result::{ResultType, fit_result_type};
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -394,9 +393,9 @@ pub struct CallToolResult {
 
 members!(CallToolResult {
     result_type = "resultType",
-    content as OrNothing,
+    content as Blocks,
     structured_content = "structuredContent" as Present,
-    is_error = "isError",
+    is_error = "isError" as Flag,
     meta = "_meta",
     ..extra;
     misfits

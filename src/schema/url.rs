@@ -144,7 +144,8 @@ pub(crate) fn push_percent_encoded(out: &mut String, text: &str) {
     text.bytes().for_each(|byte| push_encoded(out, byte));
 }
 
-fn push_encoded(out: &mut String, byte: u8) {
+/// Appends a byte, percent-encoded unless it is unreserved.
+pub(super) fn push_encoded(out: &mut String, byte: u8) {
     if is_unreserved(byte) {
         out.push(char::from(byte));
     } else {

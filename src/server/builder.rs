@@ -16,6 +16,7 @@ use super::completion::{self, CompletionCall, CompletionOutput, CompletionReques
 use super::context::Context;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
+use super::pages::Pages;
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
 use super::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
@@ -93,7 +94,7 @@ impl ServerBuilder {
             keys: KeyRing::new(keys).expect("there is one key"),
             state_lifetime: Duration::from_secs(600),
             state_store: None,
-            pages: Default::default(),
+            pages: Pages::new(&Limits::default()),
             tasks: None,
             skills: None,
             skill_methods: Vec::new(),
@@ -636,6 +637,7 @@ impl ServerBuilder {
         let mut inner = self.inner;
         let hub = Subscriptions::new(&inner.limits, &inner.threads, inner.log.clone());
         inner.hub = Arc::new(hub);
+        inner.pages = Pages::new(&inner.limits);
         if let Some(tasks) = &inner.tasks {
             tasks.share_by(&inner.limits);
         }

@@ -580,7 +580,7 @@ impl Context {
             return RpcError::internal("internal error");
         };
         for id in pages {
-            self.server().pages.add(&id, &self.peer());
+            self.server().pages.add(&id, &self.peer(), &self.client());
         }
         error
     }

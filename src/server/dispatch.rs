@@ -616,16 +616,14 @@ impl Conversation {
     /// otherwise the session or address of the request, otherwise the connection.
     pub(super) fn client_of(&self, responder: &Responder) -> Client {
         let principal = self.identity_of(responder).map(Principal::client);
-        principal
-            .or_else(|| responder.client().cloned())
-            .unwrap_or_else(|| self.client())
-    }
-
-    /// Returns the client that all requests of this conversation count for in shared limits. The
-    /// conversation must have a single client.
-    pub(super) fn client(&self) -> Client {
-        let principal = self.principal.as_ref().map(Principal::client);
-        principal.unwrap_or(Client::Connection(self.number))
+        if let Some(client) = principal.or_else(|| responder.client().cloned()) {
+            return client;
+        }
+        #[cfg(feature = "http-server")]
+        if let Some(session) = self.session_stream.get().and_then(Weak::upgrade) {
+            return session.client().session(self.number);
+        }
+        Client::Connection(self.number)
     }
 
     /// Returns the principal of a request with its granted scopes, if known.

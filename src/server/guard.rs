@@ -22,6 +22,7 @@ use crate::schema::{
     CallToolResult, CompleteResult, GetPromptResult, LoggingMessageNotificationParams,
     ReadResourceResult, RequestMetaObject,
 };
+use crate::shares::Client;
 
 /// A guard decides which clients may see and use which items, and checks outgoing results.
 ///
@@ -167,6 +168,11 @@ impl<'a> GuardedRequest<'a> {
     /// subscription.
     pub fn primitive(&self) -> Option<Primitive<'a>> {
         self.primitive
+    }
+
+    /// Returns the client that the request counts for in shared limits.
+    pub(super) fn client(&self) -> Client {
+        self.link.client_of(self.responder)
     }
 
     /// Returns the principal's name, if known: see [`Context::principal`].

@@ -64,6 +64,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         task.needs_input();
     }
     let (cancel, trace) = (context.cancel_token().clone(), context.trace_context());
+    let client = context.client();
     let server = Arc::clone(context.server());
     let gathering = Arc::new(AnswerCollector(Mutex::new(Some(Gathered {
         context,
@@ -75,7 +76,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let mut started = Vec::new();
     for ((key, question), shown) in asked.into_iter().zip(prepared) {
         if let Some(id) = elicitation_id(&shown) {
-            server.pages.add(id, &peer);
+            server.pages.add(id, &peer, &client);
         }
         // An answer belongs to the input request as the handler made it, not to the changed copy
         // that is sent.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::jsonrpc::Request;
-use crate::shares::{Admission, Client, Shares};
+use crate::shares::{Admission, Client, GroupedShares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
@@ -38,7 +38,7 @@ const META_TIMES_TEXT: usize = 4;
 /// memory. So one client alone can't use up the budget, although no reservation is ever taken away
 /// from a client.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MemoryBudget(Arc<Mutex<Option<Shares<()>>>>);
+pub(super) struct MemoryBudget(Arc<Mutex<Option<GroupedShares<()>>>>);
 
 /// A reservation in the memory budget. Dropping the reservation releases its bytes.
 #[derive(Debug)]
@@ -72,8 +72,9 @@ impl Reservation {
     /// and `limits` must be equal for all reservations of a budget.
     pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
         let mut room = self.room.0.lock();
-        let shares = room
-            .get_or_insert_with(|| Shares::new(max, limits.part_of(max), limits.reserve_of(max)));
+        let shares = room.get_or_insert_with(|| {
+            GroupedShares::new(max, limits.part_of(max), limits.reserve_of(max))
+        });
         let granted =
             shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
         if granted {

@@ -441,9 +441,12 @@ impl Server {
 
     /// Sends a change notification for a resource to all clients that subscribed to the resource.
     ///
+    /// `uri` may be any spelling of the resource's URI. Each subscriber gets the spelling of its
+    /// subscription.
+    ///
     /// The notifications are only queued, so this function never waits for a client. It may be
-    /// called from any thread. The first change of a resource is sent at once. Further changes that
-    /// follow quickly are merged into one notification every 10 ms.
+    /// called from any thread. A change after a quiet time is sent at once. Changes that follow
+    /// quickly are sent every 10 ms, and merged into one notification.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.publish(Event::Updated(uri));
     }

@@ -12,6 +12,7 @@ use super::guard::{Guard, GuardedRequest};
 use crate::error::{ErrorCode, RpcError, Span};
 use crate::schema::json::millis;
 use crate::schema::method;
+use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
@@ -24,8 +25,8 @@ const FEW: usize = 1024;
 /// request that finds the bucket empty is refused, with the time after which it can be retried.
 ///
 /// Requests with a principal count for the principal, on all its connections together. Requests
-/// without a principal count for their connection. Over HTTP, all modern clients without a
-/// principal count as one caller.
+/// without a principal count for their connection. Over HTTP, they count for their session, or
+/// without a session for their network address.
 ///
 /// A caller whose bucket is full again is forgotten. So memory is used only for callers that were
 /// active in the last period.
@@ -84,10 +85,7 @@ impl Guard for RateLimit {
         if !counts || is_part {
             return Ok(());
         }
-        let caller = match access.principal() {
-            Some(principal) => Caller::Principal(principal.into()),
-            None => Caller::Connection(access.connection()),
-        };
+        let caller = access.client();
         let admitted = self
             .callers
             .lock()
@@ -125,18 +123,12 @@ impl fmt::Debug for RateLimit {
     }
 }
 
-#[derive(PartialEq, Eq, Hash)]
-enum Caller {
-    Principal(Box<str>),
-    Connection(u64),
-}
-
 /// The token buckets of all callers. A bucket is stored as the time at which it is full again. A
 /// caller whose bucket is full is treated like a new caller. The present time is an argument of the
 /// functions.
 #[derive(Default)]
 struct Callers {
-    full_at: HashMap<Caller, Instant>,
+    full_at: HashMap<Client, Instant>,
     /// The number of callers at which idle callers are removed next. Values below `FEW` count as
     /// `FEW`.
     crowd: usize,
@@ -147,7 +139,7 @@ impl Callers {
     /// has a token.
     fn take(
         &mut self,
-        caller: Caller,
+        caller: Client,
         requests: NonZeroU32,
         per: Duration,
         now: Instant,
@@ -176,7 +168,7 @@ mod tests {
 
     fn take(callers: &mut Callers, caller: u64, now: Instant) -> Result<(), Duration> {
         let four = NonZeroU32::new(4).expect("not zero");
-        callers.take(Caller::Connection(caller), four, SECOND, now)
+        callers.take(Client::Connection(caller), four, SECOND, now)
     }
 
     #[test]

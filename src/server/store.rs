@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
+use crate::transport::Limits;
 use crate::transport::clock::CENTURY;
 
 /// A store that remembers which sealed states clients have presented. See
@@ -55,6 +56,8 @@ pub trait StateStore: Send + Sync {
 #[derive(Debug)]
 pub struct MemoryStateStore {
     capacity: usize,
+    /// The settings for the clients' shares of the capacity.
+    limits: Limits,
     seen: Mutex<Seen>,
 }
 
@@ -71,18 +74,38 @@ struct Seen {
 impl MemoryStateStore {
     /// Creates a store for at most `capacity` states.
     ///
-    /// While the store is full of states that have not expired, further states are refused. An
-    /// eighth of the capacity is reserved for clients that have presented few states.
+    /// While the store is full of states that have not expired, further states are refused. A part
+    /// of the capacity is reserved for clients that have presented few states.
     pub fn new(capacity: NonZeroUsize) -> Self {
-        let capacity = capacity.get();
+        Self::with(capacity.get(), Limits::default())
+    }
+
+    fn with(capacity: usize, limits: Limits) -> Self {
+        let (part, reserve) = (limits.part_of(capacity), limits.reserve_of(capacity));
         Self {
             capacity,
+            limits,
             seen: Mutex::new(Seen {
                 ids: HashMap::new(),
                 expiry: BTreeSet::new(),
-                shares: Shares::new(capacity, capacity / 2, capacity / 8),
+                shares: Shares::new(capacity, part, reserve),
             }),
         }
+    }
+
+    /// Sets the maximum share of the capacity that one client may use if it needs the reserve, in
+    /// percent. Defaults to 50. See [`reserve_percent`](Self::reserve_percent). Call this before
+    /// the store is used.
+    pub fn part_percent(mut self, percent: usize) -> Self {
+        self.limits.part_percent = percent;
+        Self::with(self.capacity, self.limits)
+    }
+
+    /// Sets the part of the capacity that is reserved for clients that have presented few states,
+    /// in percent. Defaults to 12; with 0 nothing is reserved. Call this before the store is used.
+    pub fn reserve_percent(mut self, percent: usize) -> Self {
+        self.limits.reserve_percent = percent;
+        Self::with(self.capacity, self.limits)
     }
 
     fn claim_at(&self, client: Client, id: &str, lifetime: Duration, now: Instant) -> Result<bool> {
@@ -164,6 +187,19 @@ mod tests {
         assert_eq!(taken, 14);
         assert!(claim("other", 100).expect("a place"));
         assert!(!claim("greedy", 100).expect("known"));
+    }
+
+    #[test]
+    fn the_part_and_the_reserve_are_settings() {
+        let store = MemoryStateStore::new(NonZeroUsize::new(20).expect("not zero"));
+        let store = store.part_percent(10).reserve_percent(50);
+        let life = Duration::from_secs(10);
+        let claims = |by: &str| {
+            let ids = (0..20).map(|id| format!("{by}{id}"));
+            ids.filter(|id| store.claim_for(by, id, life).is_ok())
+                .count()
+        };
+        assert_eq!((claims("first"), claims("second")), (10, 2));
     }
 
     // Must not happen: a state is presented twice, and its effects happen twice.

@@ -60,7 +60,6 @@ use super::tasks::need_tasks;
 use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::{self, Request, RequestId};
 use crate::protocol::{LogHook, Peer, Responder, Watcher};
-use crate::schema::url::normalized;
 use crate::schema::{
     CancelledNotificationParams, EmptyResult, LoggingMessageNotificationParams,
     NotificationMetaObject, NotificationParams, ProtocolVersion, ResourceUpdatedNotificationParams,
@@ -600,10 +599,7 @@ impl Conversation {
         let topics = &self.server.hub.fanout.topics;
         self.join_lists(stream, wanted.lists);
         for uri in &wanted.uris {
-            // A filter may contain two spellings of one URI.
-            if topics.uri(uri).is_none_or(|topic| !topic.has(stream)) {
-                topics.join_uri(uri, stream);
-            }
+            topics.join_uri(uri, stream);
         }
         for id in &wanted.tasks {
             topics.join_task(id, stream);
@@ -632,8 +628,7 @@ impl Conversation {
                 return Err(self.reveal(&peer, method, error.0, "guard of", method));
             }
         }
-        // The weight does not depend on the spelling.
-        let uri = &*normalized(&params.uri);
+        let uri = &*params.uri;
         // A legacy client with subscriptions has a connection of its own. So no client is given
         // here.
         let limits = responder.core().limits();
@@ -653,17 +648,19 @@ impl Conversation {
             state.give_back(None, weight_of(uri));
             return Err(error);
         }
-        let topics = &self.server.hub.fanout.topics;
-        topics.join_uri(&params.uri, &subscriber);
+        self.server.hub.fanout.topics.join_uri(uri, &subscriber);
         Ok(EmptyResult::default())
     }
 
-    /// Returns the topic of a resource if the legacy client has subscribed to the resource.
+    /// Returns the topic of a resource if the legacy client has subscribed to the resource with
+    /// this spelling of its URI.
     fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
-        let topic = self.server.hub.fanout.topics.uri(uri);
+        let topic = self.server.hub.fanout.topics.spelling(uri);
         topic.filter(|topic| topic.has(client))
     }
 
+    /// Handles `resources/unsubscribe`. If the client has not subscribed with this spelling of the
+    /// URI, all its other spellings are unsubscribed.
     pub(super) fn unsubscribe(
         &self,
         request: &Request,
@@ -671,13 +668,24 @@ impl Conversation {
     ) -> Result<EmptyResult, RpcError> {
         let (params, _) = self.subscription(request, responder)?;
         let mut state = self.audience.state.lock();
-        if let Some(client) = state.legacy.clone()
-            && let Some(topic) = self.subscribed(&client, &params.uri)
-        {
+        let Some(client) = state.legacy.clone() else {
+            return Ok(EmptyResult::default());
+        };
+        let topics = &self.server.hub.fanout.topics;
+        let left = match self.subscribed(&client, &params.uri) {
+            Some(topic) => vec![topic],
+            None => match topics.uri(&params.uri) {
+                Some(topic) => client.topics_of(&topic),
+                None => Vec::new(),
+            },
+        };
+        for topic in left {
             client.remove_topic(&topic);
-            self.server.hub.fanout.topics.leave(&topic, &client);
-            let uri = normalized(&params.uri);
-            state.give_back(None, weight_of(&uri));
+            topics.leave(&topic, &client);
+            let Subject::Resource(uri) = &topic.subject else {
+                continue;
+            };
+            state.give_back(None, weight_of(uri));
             if let Some(hold) = &mut state.legacy_hold {
                 hold.shrink(EACH_RESOURCE + uri.len());
             }

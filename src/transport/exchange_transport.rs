@@ -64,12 +64,13 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome>;
 
-    /// Sends a message that has no answer. Blocks until `deadline` at most.
+    /// Sends a message that has no answer. Blocks until the peer has accepted or refused the
+    /// message, at most until the wait is ended through `cancel_handle`.
     ///
     /// # Errors
     ///
-    /// An error when the peer did not accept the message.
-    fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()>;
+    /// An error when the peer did not accept the message; `Timeout` when the wait was ended.
+    fn post(&self, message: &SessionMessage, cancel_handle: &Arc<CancelHandle>) -> Result<()>;
 
     /// Sets the protocol revision that the header of later requests contains. With `None`, the
     /// header contains no revision.

@@ -296,9 +296,9 @@ impl ExchangeTransport for TapCarrier {
             })
     }
 
-    fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
+    fn post(&self, message: &SessionMessage, cancel_handle: &Arc<CancelHandle>) -> Result<()> {
         self.show_sent(message);
-        self.inner.post(message, deadline)
+        self.inner.post(message, cancel_handle)
     }
 
     fn agree(&self, revision: Option<&str>) {

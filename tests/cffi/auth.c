@@ -69,11 +69,28 @@ static void on_over(void *user)
     person.overs++;
 }
 
+static atomic_int foreign_urls;
+
+/* What a browser asks for besides is no warning, and its query is nobody's business. */
+static void log_foreign(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+{
+    (void)user;
+    if (strstr(text.ptr, "mcplink_login_answer") == NULL || strcmp(target.ptr, "auth") != 0) return;
+    CHECK(level == MCPLINK_LOG_DEBUG);
+    CHECK_TEXT(text, "mcplink_login_answer: http://127.0.0.1/favicon.ico is not the answer to this login");
+    foreign_urls++;
+}
+
 static void answer(mcplink_login_t *login)
 {
     char target[1024], other[1100];
     follow(mcplink_login_url(login).ptr, target, sizeof target);
     snprintf(other, sizeof other, "%s&state=x", target);
+    foreign_urls = 0;
+    CHECK(mcplink_set_log(MCPLINK_LOG_DEBUG, log_foreign, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_login_answer(login, "http://me:secret@127.0.0.1:1/favicon.ico?code=secret#secret", MCPLINK_NUL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_set_log(MCPLINK_LOG_DEBUG, NULL, NULL, NULL) == MCPLINK_OK);
+    CHECK(foreign_urls == 1);
     /* What anybody can make is no answer. */
     CHECK(mcplink_login_answer(login, REDIRECT "?code=x&state=y", MCPLINK_NUL) == MCPLINK_E_INVALID);
     CHECK(mcplink_login_answer(login, other, MCPLINK_NUL) == MCPLINK_E_INVALID);

@@ -234,9 +234,11 @@ static void one_call(void)
 {
     size_t len = 0, some_size = 0;
     int64_t some_int = 0;
+    double some_double = 0;
+    bool some_bool = false;
     mcplink_str_t some_text = { "", 0 };
     const mcplink_json_t *some_node = NULL;
-    (void)len, (void)some_size, (void)some_int, (void)some_text, (void)some_node;
+    (void)len, (void)some_size, (void)some_int, (void)some_double, (void)some_bool, (void)some_text, (void)some_node;
     switch (below(COUNT_OF_CASES)) {
         CASES
     }

@@ -27,6 +27,7 @@ RESTRICTS = {
     # Servers: who is let in, and under which conditions.
     "mcplink_http_options_on_authenticate": "",
     "mcplink_http_options_set_resource_server": "",
+    "mcplink_http_options_add_token": "",
     "mcplink_http_options_add_host": "",
     "mcplink_http_options_add_trusted_proxy": "",
     "mcplink_http_options_add_origin": "",
@@ -85,6 +86,8 @@ BY_NAME = """
 """
 # What is said or shown of something: texts for people and models, what a request has, what is granted (without which nothing is).
 DESCRIBES = """
+    mcplink_tool_add_array mcplink_tool_add_enum
+    mcplink_tool_add_integer mcplink_tool_add_number mcplink_tool_set_default
     mcplink_tool_add_param mcplink_tool_add_param_schema mcplink_tool_set_annotation mcplink_tool_set_icons mcplink_tool_set_input_schema
     mcplink_tool_set_meta mcplink_tool_set_output_schema mcplink_tool_set_task_support mcplink_tool_set_title mcplink_prompt_add_argument
     mcplink_prompt_set_icons mcplink_prompt_set_meta mcplink_prompt_set_title mcplink_resource_set_annotations mcplink_resource_set_description
@@ -128,6 +131,7 @@ WORKS = """
 """
 # Functions of other objects that are called like setters.
 OTHERS = """
+    mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text
     mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_login_on_over mcplink_login_refuse mcplink_pump_set_notify
     mcplink_responder_on_cancel mcplink_server_add_completer mcplink_server_add_prompt mcplink_server_add_resource mcplink_server_add_template mcplink_server_add_tool mcplink_set_log
     mcplink_transport_set_close mcplink_transport_set_room mcplink_transport_set_send
@@ -172,7 +176,7 @@ GOOD = {
     "mcplink_http_options_set_health path": '"/h"', "mcplink_http_options_add_page path": '"/p"',
     "mcplink_http_options_set_old_paths post": '"/b"', "mcplink_exchange_set_addresses local": '"127.0.0.1:80"',
     "mcplink_exchange_set_addresses remote": '"127.0.0.1:4711"', "mcplink_oauth_client_set_key pem": "signing_key",
-    "mcplink_client_options_set_command argv": "words", "mcplink_oauth_set_store_folder folder": '"."',
+    "mcplink_client_options_set_command argv": "words", "mcplink_tool_add_enum values": "words", "mcplink_oauth_set_store_folder folder": '"."',
     "mcplink_client_options_set_info_json json": '"{\\"name\\":\\"a\\",\\"version\\":\\"1\\"}"',
     "mcplink_resource_server_set_nonces keys": "secret", "mcplink_resource_server_set_nonces lifetime_ms": "60000",
     "mcplink_server_options_add_state_key key": "secret", "mcplink_server_require_scopes of": "MCPLINK_PRIMITIVE_TOOL",
@@ -213,7 +217,7 @@ def good(function, at):
         return TEXTS.get(parameter.name, '"text"')
     if parameter.type in ENUMS:
         return ENUMS[parameter.type]
-    if parameter.type in ("int32_t", "uint32_t", "size_t", "uint64_t", "int64_t", "uint16_t", "ptrdiff_t"):
+    if parameter.type in ("int32_t", "uint32_t", "size_t", "uint64_t", "int64_t", "uint16_t", "ptrdiff_t", "double"):
         return NUMBERS.get(parameter.name, "1")
     if parameter.type == "bool":
         return "true"

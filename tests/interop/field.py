@@ -1,6 +1,6 @@
 """The servers, bridges and clients that people install, in the versions that the registries give today: `run --field`.
 
-Each server is opened, listed and called once by `mcp`, in each era; each bridge stands between `mcp` and two servers, ours and
+Each server is opened, listed and called once by `mcplink`, in each era; each bridge stands between `mcplink` and two servers, ours and
 server-everything; each client lists and calls ours. Nothing is pinned here: what fails may be new, and the versions are printed.
 """
 
@@ -23,7 +23,7 @@ from typing import Callable, Iterator
 from harness import Check, Failed, end_noted, listening, noting_pids, run_program, short, tail
 
 INSTALL_DEADLINE = 300  # seconds for one package
-TIMEOUT = 30  # seconds that `mcp` waits for one answer; `run_program` ends the whole run after 60
+TIMEOUT = 30  # seconds that `mcplink` waits for one answer; `run_program` ends the whole run after 60
 DONE, TOOL_FAILED, REFUSED, LOST = 0, 1, 3, 4
 LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = "2026-07-28"
@@ -139,7 +139,7 @@ class Call:
 
 @dataclass
 class Server:
-    """A server that `mcp` starts; the words after the command and the call may need a directory of the check's own."""
+    """A server that `mcplink` starts; the words after the command and the call may need a directory of the check's own."""
 
     package: Package
     call: Callable[[Path], Call]
@@ -317,7 +317,7 @@ def answer_of(status: int, called: list[dict], stderr: str) -> tuple[str, str]:
 
 
 def last_word(stderr: str, of: str = "") -> str:
-    """The last line of `mcp` on standard error; servers write there too."""
+    """The last line of `mcplink` on standard error; servers write there too."""
     lines = [line for line in stderr.splitlines() if line.startswith("mcplink: ") and of in line]
     return short(lines[-1].removeprefix("mcplink: ")) if lines else "mcplink does not say why"
 

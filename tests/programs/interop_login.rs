@@ -1,4 +1,4 @@
-//! A client that logs in by methods that `mcp` does not offer, and calls tools: see
+//! A client that logs in by methods that `mcplink` does not offer, and calls tools: see
 //! `tests/interop`.
 //!
 //! ```text

@@ -8,12 +8,12 @@ use mcplink::schema::{ElicitRequestParams, ElicitSchema, JsonSchema, ProtocolVer
 use mcplink::server::{
     Context, HandlerError, MemoryStateStore, Server, ServerBuilder, StateStore, ToolCall,
 };
-use mcplink::transport::Limits;
+use mcplink::transport::{Limits, memory};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-use crate::common::{Gate, wait_until};
-use crate::played::play_client;
+use crate::common::{Gate, Script, wait_until};
+use crate::played::{play_client, play_on};
 
 const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -116,6 +116,56 @@ fn with_a_store_a_state_is_taken_once_on_all_replicas() {
         notes.iter().all(|note| note.contains("presented before")),
         "{notes:?}"
     );
+}
+
+#[test]
+fn a_store_is_told_which_client_presents_a_state() {
+    #[derive(Clone, Default)]
+    struct Recording(Arc<Mutex<Vec<String>>>);
+
+    impl StateStore for Recording {
+        fn claim(&self, _: &str, _: Duration) -> mcplink::Result<bool> {
+            panic!("the client is known")
+        }
+
+        fn claim_for(&self, client: &str, _: &str, _: Duration) -> mcplink::Result<bool> {
+            self.0.lock().unwrap().push(client.to_owned());
+            Ok(true)
+        }
+    }
+
+    let (server, _) = paying();
+    let store = Recording::default();
+    let server = server.state_store(store.clone()).build().unwrap();
+    let open = |who: Option<&str>| {
+        let (ours, theirs) = memory::pair();
+        let serving = match who {
+            Some(who) => server.open_for(who, ours).unwrap(),
+            None => server.open(ours).unwrap(),
+        };
+        play_on(serving, Script::open(theirs), MODERN, forms())
+    };
+    // The same principal is one client on all of its connections; others are one each.
+    for who in [Some("ann"), Some("bob"), Some("ann"), None, None] {
+        let mut client = open(who);
+        for _ in 0..2 {
+            let asked = client.call("pay");
+            let told = client.retry("pay", &asked, yes());
+            assert_eq!(told["result"]["content"][0]["text"], "done", "{told}");
+        }
+    }
+    let clients = store.0.lock().unwrap();
+    let named: Vec<&str> = clients[..6].iter().map(String::as_str).collect();
+    let [ann, bob] = ["principal ann", "principal bob"];
+    assert_eq!(named, [ann, ann, bob, bob, ann, ann]);
+    let others = &clients[6..];
+    assert!(
+        others
+            .iter()
+            .all(|client| client.starts_with("connection "))
+    );
+    assert_eq!((&others[0], &others[2]), (&others[1], &others[3]));
+    assert_ne!(others[0], others[2]);
 }
 
 #[test]

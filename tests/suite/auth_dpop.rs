@@ -39,13 +39,15 @@ fn thumbprint(jwk: &Value) -> String {
 }
 
 /// `bound~THUMBPRINT`: a token of ada's for this server that is bound to a key; `foreign~…` is one for another server, `free` is not bound.
+/// `bound~THUMBPRINT~bob` is one of bob's.
 fn verify(token: &str) -> Result<Grant, Denied> {
     let (kind, key) = token.split_once('~').unwrap_or((token, ""));
+    let (key, name) = key.split_once('~').unwrap_or((key, "ada"));
     let audience = match kind {
         "foreign" => "https://other.example/mcp",
         _ => RESOURCE,
     };
-    let grant = Grant::new(Principal::new("ada").scopes(["read"]), [audience]);
+    let grant = Grant::new(Principal::new(name).scopes(["read"]), [audience]);
     Ok(match kind {
         "free" => grant,
         _ => grant.bound_to(key),
@@ -63,13 +65,18 @@ fn server() -> Server {
         .unwrap()
 }
 
+/// A server that remembers so many proofs.
+pub(crate) fn guarded(max_proofs: usize) -> Web {
+    Web::with(&server(), options(Dpop::new().max_proofs(max_proofs)))
+}
+
 fn options(dpop: Dpop) -> HttpOptions {
     let guarded = ResourceServer::new(RESOURCE, [ISSUER], verify).unwrap();
     HttpOptions::new().authorization(guarded.dpop(dpop))
 }
 
 /// A client with a key.
-struct Holder {
+pub(crate) struct Holder {
     signer: Signer,
     algorithm: &'static str,
     token: String,
@@ -78,6 +85,13 @@ struct Holder {
 impl Holder {
     fn new() -> Self {
         Self::with("ES256", Signer::p256())
+    }
+
+    /// A client whose token is of this principal.
+    pub(crate) fn of(name: &str) -> Self {
+        let mut holder = Self::new();
+        holder.token = format!("{}~{name}", holder.token);
+        holder
     }
 
     fn with(algorithm: &'static str, signer: Signer) -> Self {
@@ -96,7 +110,7 @@ impl Holder {
     }
 
     /// A proof with changes; `null` takes a member away.
-    fn proof(&self, header: Value, claims: Value) -> String {
+    pub(crate) fn proof(&self, header: Value, claims: Value) -> String {
         let mut good = [
             json!({ "typ": "dpop+jwt", "alg": self.algorithm, "jwk": self.jwk() }),
             json!({
@@ -118,7 +132,7 @@ impl Holder {
         self.proof(json!({}), json!({}))
     }
 
-    fn call(&self, web: &Web, proof: &str) -> Answer {
+    pub(crate) fn call(&self, web: &Web, proof: &str) -> Answer {
         call(web, &format!("DPoP {}", self.token), proof)
     }
 }

@@ -105,13 +105,17 @@ enum End {
 
 #[test]
 fn a_registration_whose_login_gave_no_tokens_is_not_used_for_the_next() {
-    for end in [
-        End::Nowhere,
-        End::Page("unauthorized_client"),
-        End::Page("invalid_request"),
-        End::Token("unauthorized_client"),
-        End::Token("invalid_client"),
-        End::Token("invalid_request"),
+    for (end, is_kept) in [
+        (End::Nowhere, false),
+        (End::Page("unauthorized_client"), false),
+        (End::Page("invalid_request"), false),
+        (End::Token("unauthorized_client"), false),
+        (End::Token("invalid_client"), false),
+        (End::Token("invalid_request"), false),
+        // The page knows the client: a person refused, or the server has a fault.
+        (End::Page("access_denied"), true),
+        (End::Page("server_error"), true),
+        (End::Page("temporarily_unavailable"), true),
     ] {
         let world = World::start();
         let store = Arc::new(MemoryStore::new());
@@ -153,14 +157,16 @@ fn a_registration_whose_login_gave_no_tokens_is_not_used_for_the_next() {
         // In settings made anew, too.
         world.connect(login()).unwrap();
         let record = world.record();
-        assert_eq!(record.registrations.len(), 2);
+        let registrations = if is_kept { 1 } else { 2 };
+        assert_eq!(record.registrations.len(), registrations);
         let last = record.authorizations.last().unwrap();
-        assert_ne!(last["client_id"], record.authorizations[0]["client_id"]);
+        let is_first = last["client_id"] == record.authorizations[0]["client_id"];
+        assert_eq!(is_first, is_kept);
         // That one is good from now on.
         world.revoke_all();
         world.connect(login()).unwrap();
         let record = world.record();
-        assert_eq!(record.registrations.len(), 2);
+        assert_eq!(record.registrations.len(), registrations);
         let next = record.authorizations.last().unwrap();
         assert_eq!(next["client_id"], last["client_id"]);
     }

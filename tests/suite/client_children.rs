@@ -491,13 +491,18 @@ fn only_what_a_child_says_after_its_last_answer_are_its_last_words() {
 fn a_server_that_has_died_is_noticed_although_others_hold_its_pipes() {
     let script =
         r#"sleep 1000 & read_one; refuse; read_one; agree; read_one; read_one; kill -KILL $$"#;
-    let starts = Starts::new();
-    let client = connect(quick(), child(&starts, script)).unwrap();
-    let begun = Instant::now();
-    let error = client.call_tool("t", &json!({})).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Closed);
-    assert!(error.to_string().contains("SIGKILL"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    let noticed = || {
+        let starts = Starts::new();
+        let client = connect(quick(), child(&starts, script)).unwrap();
+        let begun = Instant::now();
+        let error = client.call_tool("t", &json!({})).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert!(error.to_string().contains("SIGKILL"), "{error}");
+        begun.elapsed()
+    };
+    // On a machine that is busy with other tests, one of three is quick.
+    let mut tries = (0..3).map(|_| noticed());
+    assert!(tries.any(|took| took < Duration::from_secs(1)));
 }
 
 #[test]

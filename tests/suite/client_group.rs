@@ -1,5 +1,7 @@
 //! Several servers used as one.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
@@ -398,4 +400,23 @@ fn the_servers_of_a_configuration_are_connected_at_once() {
     assert_eq!(said(&group, "blue__color").unwrap(), "color of blue");
     assert!(group.client("red").is_some() && group.client("off").is_none());
     group.close();
+}
+
+#[test]
+fn the_example_of_a_host_ends_its_conversation() {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    let mut host = Command::new(folder.join("examples").join("agent_host"));
+    let output = within(LONG, move || host.stdin(Stdio::null()).output().unwrap());
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    for wanted in [
+        "host: the model may use travel__book: Books a train",
+        "model: weather__forecast says: rain in Oslo",
+        "model: hotels__find says: error: no server of the group has tool 'hotels__find'",
+        "user: Book a train to Rome? Yes.",
+        "model: travel__book says: a seat to Rome is booked",
+    ] {
+        assert!(said.contains(wanted), "{said}");
+    }
 }

@@ -96,7 +96,7 @@ fn answers_that_fit_no_call_are_counted_and_dropped() {
         let call = server.expect("tools/call");
         for id in [
             json!(99),
-            json!(call["id"].to_string()),
+            json!(format!("0{}", call["id"])),
             json!(""),
             json!(-1),
         ] {

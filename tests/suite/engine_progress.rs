@@ -43,7 +43,7 @@ fn progress_is_delivered_in_order_on_the_calling_thread_before_the_call_returns(
         for step in 1..=COUNT {
             script.progress(request["id"].clone(), step);
         }
-        script.progress(request["id"].to_string(), 1);
+        script.progress(format!("0{}", request["id"]), 1);
         script.progress(4711, 1);
         script.answer(&request, &json!({}));
         script.progress(request["id"].clone(), COUNT + 1);

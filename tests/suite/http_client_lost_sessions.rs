@@ -9,10 +9,10 @@ use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event};
 use mcplink::protocol::CancelToken;
-use mcplink::schema::SubscriptionFilter;
+use mcplink::schema::{LoggingLevel, SubscriptionFilter};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
+use crate::common::{LONG, wait_until};
 use crate::stub::{Out, Seen, Stub, asker, call, call_with, initialized, text};
 
 const REVISION: &str = "2025-11-25";
@@ -487,6 +487,92 @@ fn opening_another_session_keeps_to_the_time_of_the_call() {
     });
     assert!(started.elapsed() < SOON);
     assert_eq!(server.count("initialize"), 1);
+}
+
+/// A server that never answers the first of these messages in its second session.
+fn hanging_at(method: &'static str) -> (Server, mpsc::Receiver<()>) {
+    let (entered, has_entered) = mpsc::channel();
+    let sessions = AtomicUsize::new(0);
+    let has_hung = AtomicBool::new(false);
+    let server = Server::start(WAYS[7], move |seen, out| {
+        let number = match &*seen.asks() {
+            "notifications/initialized" => sessions.fetch_add(1, Ordering::SeqCst) + 1,
+            _ => sessions.load(Ordering::SeqCst),
+        };
+        if number == 2 && seen.asks() == method && !has_hung.swap(true, Ordering::SeqCst) {
+            _ = entered.send(());
+            return out.expect_close();
+        }
+        plainly(seen, out);
+    });
+    (server, has_entered)
+}
+
+#[test]
+fn one_deadline_bounds_all_that_opening_another_session_sends() {
+    for method in [
+        "notifications/initialized",
+        "logging/setLevel",
+        "tools/call",
+    ] {
+        let (server, _entered) = hanging_at(method);
+        let client = server.connect();
+        client.set_log_level(LoggingLevel::Info).unwrap();
+        server.forget();
+        let timeout = Duration::from_millis(600);
+        let started = Instant::now();
+        let error = call_with(&client, "x", CallOptions::new().timeout(timeout)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{method}: {error}");
+        assert!(started.elapsed() < SOON, "{method}");
+        // Other calls use the session, which has its log level.
+        assert_eq!(call(&client, "y").unwrap(), "done", "{method}");
+        assert_eq!(server.count("initialize"), 2, "{method}");
+        wait_until("the log level is set", || {
+            server.count("logging/setLevel") == 2
+        });
+    }
+}
+
+#[test]
+fn a_cancelled_call_does_not_wait_for_another_session() {
+    for method in ["notifications/initialized", "logging/setLevel"] {
+        let (server, entered) = hanging_at(method);
+        let client = server.connect();
+        client.set_log_level(LoggingLevel::Info).unwrap();
+        server.forget();
+        let token = CancelToken::new();
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            let call =
+                scope.spawn(|| call_with(&client, "x", CallOptions::new().cancel_with(&token)));
+            entered.recv_timeout(LONG).unwrap();
+            token.cancel();
+            let error = call.join().unwrap().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{method}: {error}");
+        });
+        assert!(started.elapsed() < SOON, "{method}");
+        assert_eq!(call(&client, "y").unwrap(), "done", "{method}");
+        assert_eq!(server.count("initialize"), 2, "{method}");
+    }
+}
+
+#[test]
+fn a_new_session_is_good_though_the_server_refuses_the_log_level() {
+    let sets = AtomicUsize::new(0);
+    let server = Server::start(WAYS[7], move |seen, out| match &*seen.asks() {
+        "logging/setLevel" if sets.fetch_add(1, Ordering::SeqCst) > 0 => {
+            refuse(out, "200 OK", &seen.id(), -32603, "not now");
+        }
+        _ => plainly(seen, out),
+    });
+    let (logged, log) = mpsc::channel();
+    let builder = asker().on_log(move |record| _ = logged.send(record.to_string()));
+    let client = server.stub.connect_as(builder).unwrap();
+    client.set_log_level(LoggingLevel::Info).unwrap();
+    server.forget();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    let refused = |line: String| line.contains("the log level was not set");
+    while !refused(log.recv_timeout(LONG).unwrap()) {}
 }
 
 #[test]

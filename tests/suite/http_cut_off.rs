@@ -1,19 +1,21 @@
 //! Calls in flight when their session ends, or their server: each gets an answer.
 
+use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
 use mcplink::protocol::Responder;
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{ProtocolVersion, TaskSupport, Tool};
 use mcplink::server::http::HttpOptions;
-use mcplink::server::{Context, Server, ServerBuilder};
+use mcplink::server::{Context, Server, ServerBuilder, TaskOptions};
 use serde_json::{Value, json};
 
-use crate::common::{Gate, LONG};
+use crate::common::{Gate, LONG, wait_until};
 use crate::http_server::Socket;
-use crate::web::{Web, initialize};
+use crate::tasks_server::tool;
+use crate::web::{LegacySession, Web, initialize};
 
 /// Its tools wait at the gate, and do not look whether they are cancelled; "tell" says something
 /// before.
@@ -194,5 +196,46 @@ fn kept_calls_are_answered_when_their_service_closes() {
     for responder in kept {
         let late = responder.respond(&json!({})).unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Closed);
+    }
+}
+
+// L-TASK-B-25: tasks outlive their session, and what is over gives way.
+#[test]
+fn finished_tasks_of_a_session_that_has_ended_take_no_place_from_others() {
+    let options = TaskOptions::default().max_tasks(NonZeroUsize::new(8).unwrap());
+    let server = Server::builder("s", "1").tasks(options).tool_with(
+        tool("must", TaskSupport::Required),
+        |_: Value, _: &Context| "done",
+    );
+    let web = Web::new(&server.build().unwrap());
+    let start = |session: &LegacySession<'_>| {
+        let call = json!({"name": "must", "task": {"ttl": 86_400_000}});
+        let created = session.request("tools/call", call).result();
+        let task = json!({"taskId": created["task"]["taskId"]});
+        let get = || session.request("tasks/get", task.clone()).result();
+        wait_until("it is over", || get()["status"] == "completed");
+        task
+    };
+    let first = web.session(ProtocolVersion::V2025_11_25);
+    (0..8).for_each(|_| _ = start(&first));
+    assert_eq!(first.delete().status(), 200);
+    let second = web.session(ProtocolVersion::V2025_11_25);
+    let mut tasks: Vec<Value> = (0..16).map(|_| start(&second)).collect();
+    // A client may displace what belongs to others up to its part.
+    for task in tasks.split_off(12) {
+        let result = second.request("tasks/result", task).result();
+        assert_eq!(result["content"][0]["text"], "done");
+    }
+    // And in the other era.
+    let able = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    for _ in 0..16 {
+        let ask = |method: &str, params: Value| {
+            let answer = web.modern_as(method, params, able.clone(), &[]);
+            answer.result()
+        };
+        let created = ask("tools/call", json!({"name": "must"}));
+        let task = json!({"taskId": created["taskId"]});
+        let get = || ask("tasks/get", task.clone());
+        wait_until("it is over", || get()["status"] == "completed");
     }
 }

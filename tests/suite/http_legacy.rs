@@ -410,6 +410,61 @@ fn beyond_the_memory_for_all_streams_those_of_who_has_most_are_refused() {
     assert_eq!(modest.get(Some(&few)).messages().len(), 1);
 }
 
+// Must not happen: a client with very many small streams makes the larger stream of another client lose its events.
+#[test]
+fn many_small_streams_of_one_client_cost_no_other_one_its_events() {
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("say"), |args: Value, context: &Context| {
+            context.progress(1.0, None, None);
+            "x".repeat(usize::try_from(args["bytes"].as_u64().unwrap()).unwrap())
+        })
+        .build()
+        .unwrap();
+    let options = HttpOptions::new()
+        .max_kept_bytes(32 << 10)
+        .authenticate(|request| {
+            let token = request.value("Authorization").unwrap_or_default();
+            Ok(Principal::new(String::from_utf8_lossy(token).into_owned()))
+        });
+    let web = Web::with(&server, options);
+    let call = |session: &LegacySession<'_>, bytes: usize| {
+        let answer = session.request(
+            "tools/call",
+            json!({"name": "say", "arguments": {"bytes": bytes}, "_meta": {"progressToken": 5}}),
+        );
+        let first = answer.event().expect("progress");
+        assert_eq!(answer.messages().len(), 1);
+        first.id.unwrap()
+    };
+    let open = |name| {
+        let fields = [("Authorization", name)];
+        web.session_with(ProtocolVersion::V2025_06_18, json!({}), &fields)
+    };
+    let ordinary = open("ordinary");
+    let large = call(&ordinary, 8_000);
+    let mut small = Vec::new();
+    for _ in 0..30 {
+        let session = open("greedy");
+        let ids: Vec<_> = (0..10).map(|_| call(&session, 100)).collect();
+        small.push((session, ids));
+    }
+    assert_eq!(ordinary.get(Some(&large)).messages().len(), 1);
+    let is_kept = |session: &LegacySession<'_>, id: &String| {
+        let status = session.get(Some(id)).status();
+        assert!([200, 400].contains(&status), "{status}");
+        status == 200
+    };
+    let kept = small.iter().flat_map(|(session, ids)| {
+        let kept = ids.iter().filter(|id| is_kept(session, id));
+        kept.collect::<Vec<_>>()
+    });
+    let kept = kept.count();
+    assert!(
+        (20..150).contains(&kept),
+        "{kept}: what the other one leaves"
+    );
+}
+
 // L-HTTP-S-16, L-HTTP-S-28
 #[test]
 fn a_client_can_be_sent_away_during_long_work() {

@@ -345,6 +345,42 @@ fn what_nobody_reads_is_bounded_over_all_connections() {
     wait_until("all have gone", || listener.stats().unsent == 0);
 }
 
+// Must not happen: a client that reads nothing on very many connections has a slow one of another client broken off.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_connections_that_read_nothing_cost_no_other_client_its_response() {
+    const LEN: usize = 14 << 20;
+    let (bound, body) = (48 << 20, vec![b'x'; LEN]);
+    let (served, told) = std::sync::mpsc::channel();
+    let listener = listen_with(
+        limits(|limits| limits.max_unsent_bytes = bound),
+        service(move |request, mut response| {
+            let len = if request.target == "/large" {
+                LEN
+            } else {
+                12 << 20
+            };
+            response
+                .respond(&ResponseHead::new(200), &body[..len])
+                .unwrap();
+            served.send(()).unwrap();
+        }),
+    );
+    let get = |last: u8, target: &str| {
+        let mut client = Client::from(last, listener.local_addr());
+        client.get(target);
+        told.recv_timeout(LONG).unwrap();
+        client
+    };
+    // Its response is larger and older than each of the others.
+    let mut slow = get(2, "/large");
+    let greedy: Vec<_> = (0..30).map(|_| get(1, "/")).collect();
+    let stats = listener.stats();
+    assert!(stats.refused > 0 && stats.unsent <= bound, "{stats:?}");
+    assert_eq!(slow.receive().body.len(), LEN);
+    drop(greedy);
+}
+
 /// However much it is, no thread waits for a client that does not read it.
 #[test]
 fn a_whole_response_is_kept_for_a_slow_client() {

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcplink::schema::{ProtocolVersion, Resource, TaskSupport, Tool};
 use mcplink::server::http::{Denied, HttpOptions, HttpServer};
@@ -20,7 +20,7 @@ use crate::common::{Gate, LONG, run_alone, wait_until};
 use crate::listening::{Client, limits, listen_to_all, listen_with, say, service};
 use crate::tasks_server::tool;
 
-fn from(last: u8, listener: &HttpListener) -> Client {
+pub(crate) fn from(last: u8, listener: &HttpListener) -> Client {
     Client::from(last, listener.local_addr())
 }
 
@@ -222,39 +222,6 @@ fn slow_handlers_of_one_client_delay_no_other() {
     }
 }
 
-/// One client calls a slow handler again and again on many connections; the other one's calls take
-/// no more than ten times their time.
-#[test]
-fn a_greedy_client_at_full_speed_leaves_others_their_time() {
-    let listener = listen_with(
-        limits(|limits| limits.max_workers = 4),
-        service(|request, response| {
-            if request.target == "/slow" {
-                thread::sleep(Duration::from_millis(500));
-            }
-            say(&request, response);
-        }),
-    );
-    let calls = |count: usize| {
-        let mut client = from(2, &listener);
-        let started = Instant::now();
-        (0..count).for_each(|_| client.expect_service());
-        started.elapsed()
-    };
-    let quiet = calls(20);
-    let mut greedy: Vec<_> = (0..32).map(|_| from(1, &listener)).collect();
-    greedy.iter_mut().for_each(|client| client.get("/slow"));
-    wait_until("they wait", || listener.stats().waiting > 0);
-    let beside = calls(20);
-    // Waiting behind them would take 4 s.
-    let allowed = (10 * quiet).max(Duration::from_secs(2));
-    assert!(
-        beside < allowed,
-        "{beside:?}, and {quiet:?} when it is quiet"
-    );
-    assert!(listener.stats().waiting > 0, "the others still wait");
-}
-
 #[test]
 fn of_the_requests_that_wait_too_many_of_one_client_give_way() {
     let (listener, gate, _kept) = listen_to_all(limits(|limits| {
@@ -375,23 +342,23 @@ fn by_name(options: HttpOptions) -> HttpOptions {
 }
 
 /// A client that writes its requests itself, on one connection.
-struct Raw {
-    client: Client,
-    fields: String,
+pub(crate) struct Raw {
+    pub(crate) client: Client,
+    pub(crate) fields: String,
 }
 
 /// Connections of one session must not use an id twice.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Raw {
-    fn from(last: u8, server: &HttpServer, fields: &str) -> Self {
+    pub(crate) fn from(last: u8, server: &HttpServer, fields: &str) -> Self {
         Self {
             client: Client::from(last, server.local_addr()),
             fields: fields.to_owned(),
         }
     }
 
-    fn post(&mut self, method: &str, params: &Value) {
+    pub(crate) fn post(&mut self, method: &str, params: &Value) {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let (body, fields) = (body.to_string(), &self.fields);
@@ -403,7 +370,7 @@ impl Raw {
     }
 
     /// Opens a session, and speaks in it from now on. Returns the status.
-    fn initialize(&mut self) -> u16 {
+    pub(crate) fn initialize(&mut self) -> u16 {
         let version = ProtocolVersion::V2025_11_25.as_str();
         self.post(
             "initialize",
@@ -418,7 +385,7 @@ impl Raw {
     }
 
     /// Opens a connection and sends a request of a client without a session.
-    fn modern(last: u8, server: &HttpServer, method: &str, params: Value) -> Self {
+    pub(crate) fn modern(last: u8, server: &HttpServer, method: &str, params: Value) -> Self {
         let able = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         let (message, fields) = crate::web::modern(1, method, params, able);
         let field = |(name, value): (&str, String)| format!("{name}: {value}\r\n");
@@ -430,7 +397,7 @@ impl Raw {
 
     /// Opens a connection and subscribes to changes of the list of tools. `None` when that is
     /// refused for the number of subscriptions.
-    fn subscribe(last: u8, server: &HttpServer) -> Option<Self> {
+    pub(crate) fn subscribe(last: u8, server: &HttpServer) -> Option<Self> {
         let params = json!({"notifications": {"toolsListChanged": true}});
         let mut client = Self::modern(last, server, "subscriptions/listen", params);
         let head = client.client.head();
@@ -445,21 +412,21 @@ impl Raw {
     }
 
     /// Reads its stream until it tells of this.
-    fn hear(&mut self, method: &str) {
+    pub(crate) fn hear(&mut self, method: &str) {
         while !self.client.line().contains(method) {}
     }
 
-    fn begin_call(&mut self, tool: &str) {
+    pub(crate) fn begin_call(&mut self, tool: &str) {
         self.post("tools/call", &json!({"name": tool, "arguments": {}}));
     }
 
     /// Calls a tool in its session, and returns what it says.
-    fn call(&mut self, tool: &str) -> String {
+    pub(crate) fn call(&mut self, tool: &str) -> String {
         self.begin_call(tool);
         self.answer()
     }
 
-    fn answer(&mut self) -> String {
+    pub(crate) fn answer(&mut self) -> String {
         let result = self.result();
         result["content"][0]["text"]
             .as_str()
@@ -467,7 +434,7 @@ impl Raw {
             .to_owned()
     }
 
-    fn result(&mut self) -> Value {
+    pub(crate) fn result(&mut self) -> Value {
         let response = self.client.receive();
         assert_eq!(response.status, 200, "{response:?}");
         let mut message: Value = serde_json::from_str(&response.body).unwrap();
@@ -477,13 +444,13 @@ impl Raw {
 
     /// Waits until nothing of the last request is left: the next one on its connection is served
     /// after that.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.client.get("/nowhere");
         assert_eq!(self.client.receive().status, 404);
     }
 
     /// Another connection that speaks in the same session.
-    fn beside(&self, last: u8, server: &HttpServer) -> Self {
+    pub(crate) fn beside(&self, last: u8, server: &HttpServer) -> Self {
         Self::from(last, server, &self.fields)
     }
 }

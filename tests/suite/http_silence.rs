@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcplink::protocol::Responder;
-use mcplink::schema::{ProtocolVersion, TaskSupport, Tool, ToolExecution};
+use mcplink::schema::{
+    ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool, ToolExecution,
+};
 use mcplink::server::http::{EventLog, EventStore, HttpOptions, HttpServer};
-use mcplink::server::{Context, Server, ServerBuilder, TaskOptions};
+use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions};
 use mcplink::{Result, RpcError};
 use serde_json::{Value, json};
 
@@ -303,4 +305,98 @@ fn a_store_keeps_the_beginning_of_a_silent_stream_with_what_comes_next() {
     assert_eq!(numbers, [1, 2]);
     let late = session.get(mark.id.as_deref()).messages();
     assert_eq!(late[0]["result"]["a"], 1);
+}
+
+/// Its tool asks for a name, at once or in a task.
+fn asking() -> Server {
+    let ask = |_: Value, context: &Context| {
+        let form = ElicitSchema::default().to_schema()?;
+        context.elicit("name", ElicitRequestParams::form("Name?", form))?;
+        Ok::<_, HandlerError>("done")
+    };
+    let server = Server::builder("s", "1").tasks(TaskOptions::default());
+    let may = ToolExecution::default().task_support(TaskSupport::Optional);
+    let server = server.tool_with(Tool::new("ask").execution(may), ask);
+    server.build().unwrap()
+}
+
+// L-HTTP-S-10, L-HTTP-S-12: somebody may think for minutes before a form is sent.
+#[test]
+fn a_question_that_waits_for_its_answer_is_kept_open_by_comments() {
+    let server = asking();
+    for (revision, in_task) in [
+        (ProtocolVersion::V2025_06_18, false),
+        (ProtocolVersion::V2025_11_25, false),
+        (ProtocolVersion::V2025_11_25, true),
+    ] {
+        let server = listen(&server, HttpOptions::new());
+        let mut other = Socket::open(&server);
+        let opening = initialize(1, revision, json!({ "elicitation": {} }));
+        other.send("POST", &[], &opening.to_string());
+        let id = other
+            .message()
+            .0
+            .field("Mcp-Session-Id")
+            .unwrap()
+            .to_owned();
+        let fields = [
+            ("Mcp-Session-Id", id.as_str()),
+            ("MCP-Protocol-Version", revision.as_str()),
+        ];
+        let mut socket = Socket::open(&server);
+        let mut ask = |id: i64, method: &str, params: Value| {
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            socket.send("POST", &fields, &request.to_string());
+        };
+        if in_task {
+            let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "ask", "task": {}}});
+            other.send("POST", &fields, &call.to_string());
+            let created = other.message().1;
+            let task = &created["result"]["task"]["taskId"];
+            ask(3, "tasks/result", json!({ "taskId": task }));
+        } else {
+            ask(3, "tools/call", json!({ "name": "ask" }));
+        }
+        let head = socket.head();
+        assert_eq!(head.status, 200);
+        assert_eq!(head.field("Content-Type"), Some("text/event-stream"));
+        let question = loop {
+            // What to resume from comes first, if there is such a thing.
+            let piece = event(&mut socket);
+            if let Some((_, data)) = piece.split_once("data: {") {
+                break serde_json::from_str::<Value>(&format!("{{{data}")).unwrap();
+            }
+        };
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        for _ in 0..3 {
+            assert_eq!(socket.piece(), ": keep-alive\n\n", "{revision:?}");
+        }
+        let accepted = json!({ "action": "accept", "content": {} });
+        let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted});
+        other.send("POST", &fields, &answer.to_string());
+        assert_eq!(other.message().0.status, 202);
+        let last = event(&mut socket);
+        assert!(last.contains(r#""text":"done""#), "{last}");
+        assert_eq!(event(&mut socket), "", "the end of the body");
+    }
+}
+
+// M-MRTR-S-01: a modern server does not wait for an answer, so nothing is silent.
+#[test]
+fn a_modern_question_is_an_answer_and_no_stream() {
+    let server = listen(&asking(), HttpOptions::new());
+    let mut socket = Socket::open(&server);
+    let able = json!({ "elicitation": {} });
+    let (message, fields) = crate::web::modern(1, "tools/call", json!({ "name": "ask" }), able);
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    socket.send("POST", &fields, &message.to_string());
+    let (head, message) = socket.message();
+    assert_eq!(head.field("Content-Type"), Some("application/json"));
+    assert_eq!(
+        message["result"]["resultType"], "input_required",
+        "{message}"
+    );
 }

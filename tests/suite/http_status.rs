@@ -177,3 +177,27 @@ fn a_prompt_that_asks_a_client_that_answers_nothing_costs_one_error() {
     assert_eq!(status_and_error(&answer), (200, json!(-32600)));
     assert_eq!(session.request("ping", json!({})).status(), 200);
 }
+
+// L-HTTP-S-12
+#[test]
+fn what_is_said_of_tasks_is_answered_with_200_in_legacy_eras() {
+    let (server, _gate) = crate::tasks_server::described();
+    let web = Web::new(&server.build().unwrap());
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        for params in [json!({"taskId": "unknown"}), json!({})] {
+            let answer = session.request(method, params);
+            assert_eq!(status_and_error(&answer), (200, json!(-32602)), "{method}");
+        }
+    }
+    for (tool, code) in [("refuse", json!(7)), ("panic", json!(-32603))] {
+        let created = session.request("tools/call", json!({"name": tool, "task": {}}));
+        let id = created.result()["task"]["taskId"].clone();
+        // It waits for the end of the task.
+        let answer = session.request("tasks/result", json!({"taskId": id}));
+        assert_eq!(status_and_error(&answer), (200, code), "{tool}");
+        let answer = session.request("tasks/cancel", json!({"taskId": id}));
+        assert_eq!(status_and_error(&answer), (200, json!(-32602)), "{tool}");
+    }
+    assert_eq!(session.request("ping", json!({})).status(), 200);
+}

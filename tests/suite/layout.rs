@@ -71,11 +71,11 @@ impl Source {
     }
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = entries
         .flat_map(|entry| {

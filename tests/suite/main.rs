@@ -47,6 +47,7 @@ mod client_config;
 mod client_fallback;
 mod client_group;
 mod client_misfits;
+mod client_odd_answers;
 mod client_opening;
 mod client_paging;
 mod client_peers;
@@ -117,8 +118,12 @@ mod http_client_tls;
 mod http_cut_off;
 #[cfg(feature = "http-server")]
 mod http_events;
+#[cfg(all(feature = "http-server", target_os = "linux"))]
+mod http_fairness;
 #[cfg(feature = "http-server")]
 mod http_legacy;
+#[cfg(feature = "http-server")]
+mod http_limits;
 #[cfg(feature = "http-server")]
 mod http_listener_clients;
 #[cfg(feature = "http-server")]
@@ -131,6 +136,8 @@ mod http_listener_responses;
 mod http_memory;
 #[cfg(feature = "http-server")]
 mod http_modern;
+#[cfg(feature = "http-server")]
+mod http_odd_clients;
 #[cfg(feature = "http-server")]
 mod http_pages;
 #[cfg(feature = "http-server")]
@@ -146,6 +153,7 @@ mod http_strict;
 mod icons;
 mod keep_alive;
 mod layout;
+mod limits_page;
 #[cfg(feature = "http-server")]
 mod list_changes;
 #[cfg(feature = "http-server")]
@@ -191,6 +199,7 @@ mod server_skills_changes;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod server_writes;
 mod shutdown;
 mod skillserver;
 mod skilltree;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mcplink::schema::{ProtocolVersion, Resource, ResourceTemplate};
 use mcplink::server::{Context, GuardedRequest, HandlerError, Primitive, ResourceRead, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::{LONG, within};
 use crate::raw::Raw;
@@ -128,4 +128,97 @@ fn changes_are_told_however_the_address_was_spelled() {
             }
         }
     });
+}
+
+const SPELLINGS: [&str; 3] = [
+    "docs://café/menu",
+    "docs://caf%C3%A9/menu",
+    "DOCS://caf%c3%a9/%6Denu",
+];
+
+// L-RES-S-09, M-SUB-S-05: each subscriber is told of a change in its own spelling of the URI, and another spelling that
+// is published reaches all of them.
+#[test]
+fn each_subscriber_is_told_in_its_own_spelling() {
+    within(LONG, || {
+        let server = server(&Arc::default());
+        let clients = SPELLINGS.iter().flat_map(|own| {
+            [ProtocolVersion::V2025_11_25, ProtocolVersion::LATEST].map(|revision| {
+                let mut raw = Raw::open(&server, revision);
+                raw.check_messages(false);
+                if revision.is_legacy() {
+                    raw.result("resources/subscribe", json!({ "uri": own }));
+                } else {
+                    listen(&mut raw, &[own]);
+                }
+                (raw, *own)
+            })
+        });
+        let mut clients: Vec<_> = clients.collect();
+        for published in SPELLINGS.iter().chain(&["docs://caf%C3%A9/x/../men%75"]) {
+            server.resource_updated(published);
+            for (raw, own) in &mut clients {
+                is_updated(&raw.next(), own);
+            }
+        }
+        // Each is told once, also after the first ones have left.
+        while clients.len() > 1 {
+            drop(clients.remove(0));
+            server.resource_updated(SPELLINGS[0]);
+            for (raw, own) in &mut clients {
+                is_updated(&raw.next(), own);
+                raw.expect_silence();
+            }
+        }
+    });
+}
+
+// L-RES-S-09, M-SUB-S-05
+#[test]
+fn a_client_with_two_spellings_is_told_in_both() {
+    within(LONG, || {
+        let server = server(&Arc::default());
+        let mut legacy = Raw::open(&server, ProtocolVersion::V2025_11_25);
+        let mut modern = Raw::open(&server, ProtocolVersion::LATEST);
+        for own in &SPELLINGS[..2] {
+            for _ in 0..2 {
+                legacy.result("resources/subscribe", json!({ "uri": own }));
+            }
+        }
+        listen(&mut modern, &SPELLINGS[..2]);
+        for raw in [&mut legacy, &mut modern] {
+            raw.check_messages(false);
+        }
+        server.resource_updated(SPELLINGS[2]);
+        for raw in [&mut legacy, &mut modern] {
+            let mut told = [raw.next(), raw.next()];
+            told.sort_by_key(|message| message["params"]["uri"] != SPELLINGS[0]);
+            for (message, own) in told.iter().zip(SPELLINGS) {
+                is_updated(message, own);
+            }
+            raw.expect_silence();
+        }
+        // The spelling that is unsubscribed goes, and one that was not subscribed to takes all.
+        legacy.result("resources/unsubscribe", json!({ "uri": SPELLINGS[0] }));
+        server.resource_updated(SPELLINGS[0]);
+        is_updated(&legacy.next(), SPELLINGS[1]);
+        legacy.expect_silence();
+        legacy.result("resources/subscribe", json!({ "uri": SPELLINGS[0] }));
+        legacy.result("resources/unsubscribe", json!({ "uri": SPELLINGS[2] }));
+        server.resource_updated(SPELLINGS[0]);
+        legacy.expect_silence();
+    });
+}
+
+fn listen(raw: &mut Raw, uris: &[&str]) {
+    let params = json!({ "notifications": { "resourceSubscriptions": uris } });
+    raw.request(json!("own"), "subscriptions/listen", params);
+    let acknowledged = raw.next();
+    let granted = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(*granted, json!(uris));
+}
+
+fn is_updated(told: &Value, uri: &str) {
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], uri);
 }

@@ -425,6 +425,57 @@ mod http {
         assert_eq!(next(&late)["method"], TOOLS);
     }
 
+    // E-TASK-S-46: of several states that a task went through, the newest one is told.
+    #[test]
+    fn who_follows_a_task_and_reads_late_is_told_its_newest_state_once() {
+        let (server, _gate) = crate::tasks_server::described();
+        let server = server.build().unwrap();
+        let web = Web::new(&server);
+        let ask = |method: &str, params: Value| {
+            let able =
+                json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+            web.modern_as(method, params, able, &[])
+        };
+        let created = ask("tools/call", json!({ "name": "two" })).result();
+        let id = created["taskId"].clone();
+        let follow = || {
+            let filter = json!({ "toolsListChanged": true, "taskIds": [id] });
+            let stream = ask("subscriptions/listen", json!({ "notifications": filter }));
+            let ack = stream.event().unwrap().message();
+            assert_eq!(ack["params"]["notifications"]["taskIds"], json!([id]));
+            stream
+        };
+        let (late, quick) = (follow(), follow());
+        let until = |stream: &Answer, status: &str| {
+            loop {
+                let told = next(stream);
+                if told["params"]["status"] == status {
+                    return told["params"].clone();
+                }
+            }
+        };
+        until(&late, "input_required");
+        // Nothing more of that is on its way.
+        add_tool(&server, "first");
+        while next(&late)["method"] != TOOLS {}
+        late.stall();
+        until(&quick, "input_required");
+        let accept = json!({ "action": "accept", "content": { "confirm": true } });
+        for key in ["first", "second"] {
+            let answers = json!({ key: accept });
+            let update = json!({ "taskId": id, "inputResponses": answers });
+            ask("tasks/update", update).result();
+        }
+        let done = until(&quick, "completed");
+        late.go_on();
+        // The first thing that comes is the last state, and the next thing is something else.
+        let told = next(&late);
+        assert_eq!(told["params"]["status"], "completed", "{told}");
+        assert_eq!(told["params"]["result"], done["result"]);
+        add_tool(&server, "last");
+        assert_eq!(next(&late)["method"], TOOLS);
+    }
+
     // The backlog of a session is bounded as well, unread or read late, however many changes there were.
     #[test]
     fn a_session_is_told_once_of_each_change_when_it_is_read_again() {

@@ -1,10 +1,11 @@
 //! Lists in pages.
 
 use mcplink::schema::*;
-use mcplink::server::{Context, ResourceRead, Server};
+use mcplink::server::{Context, ResourceRead, Server, TaskOptions};
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
+use crate::tasks_server::{Player, tool};
 
 const LISTS: [(&str, &str, &str); 4] = [
     ("tools/list", "tools", "name"),
@@ -125,6 +126,47 @@ fn a_cursor_of_another_list_is_refused() {
             let code = client.code(asked, json!({ "cursor": cursor }));
             assert_eq!(code, -32602, "a cursor of {given} for {asked}");
         }
+    }
+}
+
+// L-TASK-B-18, L-TASK-B-21, L-PAGE-S-05
+#[test]
+fn the_list_of_tasks_has_cursors_of_its_own() {
+    let server = Server::builder("lists", "1")
+        .tasks(TaskOptions::default())
+        .page_size(2.try_into().unwrap());
+    let server = (0..3).fold(server, |server, n| {
+        let name = format!("t{n}");
+        server.tool_with(tool(&name, TaskSupport::Optional), |_: Value, _| "")
+    });
+    let server = server.build().unwrap();
+    let open = |theirs| server.open_for("ann", theirs).unwrap();
+    let mut client = Player::initialized(Raw::silent_on(ProtocolVersion::V2025_11_25, open));
+    // A page of tasks has 50 of them.
+    let mut started: Vec<Value> = (0..52).map(|_| json!(client.start("t0"))).collect();
+    let ids = |page: &Value| -> Vec<Value> {
+        let tasks = page["tasks"].as_array().unwrap().iter();
+        tasks.map(|task| task["taskId"].clone()).collect()
+    };
+    let first = client.result("tasks/list", json!({}));
+    let empty = client.result("tasks/list", json!({ "cursor": "" }));
+    assert_eq!((ids(&first), ids(&empty).len()), (ids(&empty), 50));
+    let rest = json!({ "cursor": first["nextCursor"] });
+    let rest = client.result("tasks/list", rest);
+    assert!(rest.get("nextCursor").is_none(), "{rest}");
+    let mut listed = [ids(&first), ids(&rest)].concat();
+    for ids in [&mut started, &mut listed] {
+        ids.sort_by_key(Value::to_string);
+    }
+    assert_eq!(listed, started);
+    let tools = client.result("tools/list", json!({}));
+    for (method, cursor) in [
+        ("tasks/list", &tools["nextCursor"]),
+        ("tools/list", &first["nextCursor"]),
+    ] {
+        assert!(cursor.is_string());
+        let error = client.error(method, json!({ "cursor": cursor }));
+        assert_eq!(error["code"], -32602, "{method}: {error}");
     }
 }
 

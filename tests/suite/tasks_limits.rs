@@ -159,6 +159,35 @@ fn the_part_and_the_reserve_are_settings() {
     });
 }
 
+// Must not happen: an address opens a session for each place, and so takes all of them.
+#[cfg(feature = "http-server")]
+#[test]
+fn many_sessions_of_one_address_leave_places_to_others() {
+    within(LONG, || {
+        let (server, _heard) = server(options(16));
+        let web = crate::web::Web::new(&server);
+        let call = json!({"name": "wait", "arguments": {}, "task": {}});
+        web.come_from("192.0.2.1:7");
+        let sessions: Vec<_> = (0..20).map(|_| web.session(LEGACY)).collect();
+        let started = sessions.iter().filter(|session| {
+            let answer = session.request("tools/call", call.clone()).message();
+            assert!(
+                answer["error"].is_null() || is_busy(&answer["error"], 16),
+                "{answer}"
+            );
+            answer["error"].is_null()
+        });
+        assert_eq!(started.count(), 15);
+        web.come_from("192.0.2.2:7");
+        let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        let call = json!({"name": "wait", "arguments": {}});
+        let created = web
+            .modern_as("tools/call", call, capabilities, &[])
+            .result();
+        assert_eq!(created["resultType"], "task", "{created}");
+    });
+}
+
 // 7.2 holds for requests only: tasks have a bound of their own.
 #[test]
 fn working_tasks_take_no_place_from_requests() {

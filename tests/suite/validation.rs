@@ -670,3 +670,82 @@ fn a_complaint_names_the_place_what_was_expected_and_what_came() {
         "expected the format date, got \"today\""
     );
 }
+
+/// A client of a server whose tool `t` has this output schema and gives this value.
+fn calling(
+    validator: Validator,
+    output: Value,
+    value: Value,
+) -> (mcplink::client::Client, crate::scripted::Scripted<()>) {
+    use crate::scripted::{asker, connect, script};
+
+    let (transport, server) = script(move |server| {
+        server.open_modern();
+        let request = server.expect("tools/list");
+        let tool =
+            json!({ "name": "t", "inputSchema": { "type": "object" }, "outputSchema": output });
+        let listed = json!({
+            "resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private",
+        });
+        server.answer(&request, listed);
+        while let Some(request) = server.next() {
+            assert_eq!(request["method"], "tools/call");
+            let result = json!({
+                "resultType": "complete", "content": [], "structuredContent": value.clone(),
+            });
+            server.answer(&request, result);
+        }
+    });
+    let client = connect(asker().validator(validator), transport).unwrap();
+    client.list_tools().unwrap();
+    (client, server)
+}
+
+// M-JSCH-B-10: the pattern of a server that no engine can decide ends one call, not the host.
+#[test]
+fn a_call_whose_output_schema_can_not_be_decided_fails_and_the_next_one_works() {
+    let mut limits = SchemaLimits::default();
+    limits.backtracking_patterns = true;
+    let patient = Validator::json_schema_within(limits);
+    for (validator, sent) in [(Validator::json_schema(), false), (patient, true)] {
+        let output = json!({
+            "type": "object", "properties": { "a": { "pattern": "^(a|a)*\\1b$" } },
+        });
+        let value = json!({ "a": "a".repeat(20) });
+        let (client, server) = calling(validator, output, value);
+        let calling = client.clone();
+        let error = in_time(move || calling.call_tool("t", &json!({})).unwrap_err());
+        let kinds = [ErrorKind::Limit, ErrorKind::Protocol];
+        assert!(kinds.contains(&error.kind()), "{error}");
+        assert_eq!(error.was_sent(), sent, "{error}");
+        let calling = client.clone();
+        let other = in_time(move || calling.call_tool("other", &json!({})));
+        assert!(other.is_ok(), "{other:?}");
+        drop(client);
+        server.end();
+    }
+}
+
+// M-JSCH-B-11
+#[test]
+fn a_check_ends_with_the_timeout_of_its_call() {
+    let branches = |next: Value| json!({ "anyOf": [{ "properties": { "x": next.clone() } }, { "properties": { "x": next } }] });
+    let mut limits = SchemaLimits::default();
+    limits.max_time = Duration::MAX;
+    let value = json!({ "a": nested(50) });
+    let validator = Validator::json_schema_within(limits);
+    let (client, server) = calling(validator, chain(50, branches), value);
+    let calling = client.clone();
+    let (error, took) = in_time(move || {
+        let options = mcplink::client::CallOptions::new().timeout(Duration::from_millis(200));
+        let started = Instant::now();
+        let called = calling.call_tool_with("t", &json!({}), options);
+        (called.unwrap_err(), started.elapsed())
+    });
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(error.to_string().contains("the call's timeout"), "{error}");
+    assert!(error.was_sent() && error.result().is_some());
+    assert!(took >= Duration::from_millis(200), "{took:?}");
+    drop(client);
+    server.end();
+}

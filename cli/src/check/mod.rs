@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use self::report::{Outcome, Report};
 use self::wire::{Conn, Web};
 use crate::args::{self, Era, Level, Options};
-use crate::failure::{Failure, INTERRUPTED, LOST, TOOL_FAILED};
+use crate::failure::{Failure, LOST, TOOL_FAILED};
 use crate::reach::{self, Reached};
 use crate::{interrupt, print};
 
@@ -209,11 +209,12 @@ pub(crate) fn run(options: &args::Check, program: &Options) -> Result<(), Failur
     let server = find_out(options, program)?;
     let mut report = Report::new(options.format, options.level, &server)?;
     for check in checks {
-        if interrupt::has_come() {
-            return Err(Failure::new(INTERRUPTED, "interrupted"));
-        }
         let start = Instant::now();
         let seen = (check.run)(&server);
+        // An interrupted check has no result.
+        if interrupt::has_come() {
+            return Err(Failure::interrupted());
+        }
         report.add(Outcome {
             check,
             seen,

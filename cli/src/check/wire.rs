@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::{BufReader, Read as _};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
@@ -12,9 +14,12 @@ use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::{Verdict, client_info, excerpt, excerpt_of};
+use crate::interrupt;
 
 /// The largest answer over HTTP, in bytes.
 const MAX_BODY: u64 = 32 << 20;
+/// How often a wait for a message looks for a signal.
+const LOOK: Duration = Duration::from_millis(50);
 /// The most pages of a list.
 const MAX_PAGES: usize = 1000;
 
@@ -111,8 +116,34 @@ impl Web {
             || authority.starts_with("[::1]")
     }
 
-    /// Sends one request, and reads the response until the message with this id, or its end.
+    /// Sends one request, and reads the response until the message with this id, or its end. A
+    /// signal ends the wait.
+    ///
+    /// **Threads.** The exchange has a thread of its own, because no signal interrupts it. After a
+    /// signal the thread is left alone: the exchange ends within `patience`, or with the process.
     pub(super) fn send(
+        &self,
+        method: &str,
+        body: Option<&str>,
+        fields: &[(String, String)],
+        id: Option<&Value>,
+        patience: Duration,
+    ) -> Result<Answer, String> {
+        let (web, method) = (self.clone(), method.to_owned());
+        let (body, fields, id) = (body.map(str::to_owned), fields.to_vec(), id.cloned());
+        let (answered, wait) = mpsc::channel();
+        let waker = answered.clone();
+        let _woken = interrupt::token().on_trigger(move || _ = waker.send(Err(interrupted())));
+        let exchange = thread::Builder::new().spawn(move || {
+            let answer = web.exchange(&method, body.as_deref(), &fields, id.as_ref(), patience);
+            // A waiter that was interrupted is gone.
+            _ = answered.send(answer);
+        });
+        exchange.map_err(|error| format!("no thread can be started: {error}"))?;
+        wait.recv().unwrap_or_else(|_| Err(interrupted()))
+    }
+
+    fn exchange(
         &self,
         method: &str,
         body: Option<&str>,
@@ -296,8 +327,8 @@ impl Conn {
         match self.way {
             Way::Stdio(parts) => parts.control.close(),
             Way::Web(web) if web.session.is_some() => {
-                // A server need not let clients end sessions.
-                _ = web.send("DELETE", None, &[], None, Duration::from_secs(2));
+                // A server need not let clients end sessions. A session is ended after a signal too.
+                _ = web.exchange("DELETE", None, &[], None, Duration::from_secs(2));
             }
             Way::Web(_) => {}
         }
@@ -481,10 +512,13 @@ impl Conn {
         ))
     }
 
-    /// Waits for a message over stdio; `None` when the deadline passes. A request of the server is
-    /// answered.
+    /// Waits for a message over stdio; `None` when the deadline passes. A signal ends the wait. A
+    /// request of the server is answered.
     pub(super) fn receive(&mut self, deadline: Instant) -> Result<Option<Value>, String> {
         loop {
+            if interrupt::has_come() {
+                return Err(interrupted());
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(None);
@@ -492,7 +526,7 @@ impl Conn {
             let Way::Stdio(parts) = &mut self.way else {
                 return Err("the server has no standard output".to_owned());
             };
-            let text = match parts.receiver.receive(Some(left)) {
+            let text = match parts.receiver.receive(Some(left.min(LOOK))) {
                 Ok(Received::Message(message)) => message.text,
                 Ok(Received::TooLong(_)) => {
                     return Err("a message is longer than 16 MiB".to_owned());
@@ -521,6 +555,10 @@ impl Conn {
             return Ok(Some(message));
         }
     }
+}
+
+fn interrupted() -> String {
+    "interrupted".to_owned()
 }
 
 pub(super) fn initialize_params(revision: &str) -> Value {

@@ -48,7 +48,15 @@ impl Completer {
         CallOptions::new().timeout(PATIENCE).max_timeout(PATIENCE)
     }
 
-    /// Returns the lists. A list that the server does not have is empty.
+    /// Whether the server declares neither tools nor prompts nor resources. It may have them all the
+    /// same.
+    fn declares_no_list(&self) -> bool {
+        let can = self.client.capabilities();
+        can.tools.is_none() && can.prompts.is_none() && can.resources.is_none()
+    }
+
+    /// Returns the lists. A list that the server does not have is empty. A server that declares
+    /// none of the three kinds is asked for all: see `assume_capabilities` in `reach`.
     fn lists(&self) -> Rc<Lists> {
         let mut kept = self.lists.borrow_mut();
         if let Some(lists) = kept.as_ref().filter(|lists| lists.since.elapsed() < FRESH) {
@@ -65,13 +73,14 @@ impl Completer {
             skills: Vec::new(),
         };
         let options = Self::options;
-        if can.tools.is_some() {
+        let declares_none = self.declares_no_list();
+        if can.tools.is_some() || declares_none {
             lists.tools = client.list_tools_with(options()).unwrap_or_default();
         }
-        if can.prompts.is_some() {
+        if can.prompts.is_some() || declares_none {
             lists.prompts = client.list_prompts_with(options()).unwrap_or_default();
         }
-        if can.resources.is_some() {
+        if can.resources.is_some() || declares_none {
             lists.resources = client.list_resources_with(options()).unwrap_or_default();
             let templates = client.list_resource_templates_with(options());
             lists.templates = templates.unwrap_or_default();
@@ -193,7 +202,8 @@ impl Completer {
 
     /// Asks the server for values.
     fn proposed(&self, params: CompleteRequestParams) -> Vec<String> {
-        if self.client.capabilities().completions.is_none() {
+        let completes = self.client.capabilities().completions.is_some();
+        if !completes && !self.declares_no_list() {
             return Vec::new();
         }
         let completed = self.client.complete_with(params, Self::options());

@@ -526,7 +526,7 @@ fn a_signal_that_is_ignored_from_the_start_stays_so() {
 }
 
 /// Tools with one argument, or several, whose schemas are these.
-fn with_tools(tools: Value, result: Value) -> stub::Stub {
+pub(crate) fn with_tools(tools: Value, result: Value) -> stub::Stub {
     stub::Stub::modern(move |seen, out| match &*seen.asks() {
         "tools/list" => out.result(
             seen,
@@ -538,7 +538,7 @@ fn with_tools(tools: Value, result: Value) -> stub::Stub {
     })
 }
 
-fn run_to(url: &str, words: &[&str]) -> (i32, String, String) {
+pub(crate) fn run_to(url: &str, words: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(MCPLINK);
     let output = command.args(["--url", url]).args(words).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

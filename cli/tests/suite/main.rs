@@ -14,6 +14,8 @@ mod failures;
 #[path = "../../../tests/suite/front/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod front;
+mod interrupts;
+mod odd_servers;
 #[path = "../../../tests/suite/proxied/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod proxied;

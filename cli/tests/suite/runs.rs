@@ -118,6 +118,17 @@ impl Running {
     pub(crate) fn start(words: &[&str], server: &[&str]) -> Self {
         let mut command = Command::new(MCPLINK);
         command.args(words).arg("--").args(server);
+        Self::of(command)
+    }
+
+    /// A run against a server over HTTP.
+    pub(crate) fn start_to(url: &str, words: &[&str]) -> Self {
+        let mut command = Command::new(MCPLINK);
+        command.args(["--url", url]).args(words);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         Self {

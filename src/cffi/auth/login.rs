@@ -9,12 +9,14 @@ use std::sync::Arc;
 use super::Hidden;
 use crate::cffi::entry::{Outcome, find, keep, need, release, told, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
+use crate::cffi::log;
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
 use crate::cffi::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::protocol::{CancelToken, OnCancel};
+use crate::protocol::{CancelToken, LogLevel, OnCancel};
+use crate::schema::url::Url;
 use crate::sync::{Condvar, Mutex};
 
 /// A pending login: a server requires that a person logs in.
@@ -252,7 +254,7 @@ fn answered(first: bool) -> Outcome {
 
 /// Answers a login with the complete URL, including the query, to which the authorization server
 /// redirected the browser. Other URLs that the browser visits may be passed too: the function
-/// recognizes and refuses them.
+/// recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
 ///
 /// login: the login.
 /// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
@@ -275,11 +277,27 @@ pub unsafe extern "C" fn mcplink_login_answer(
             return answered(false);
         };
         if !is_answer(url) {
-            let text = "the URL is not where this login leads";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
+            // Not a mistake of the host: browsers also request other URLs, such as an icon.
+            log::tell_process(LogLevel::Debug, "auth", &foreign(url));
+            return Ok(mcplink_status::MCPLINK_E_INVALID);
         }
         answered(login.visit.settle(Ok(url.into())))
     })
+}
+
+/// Returns the log text for a URL that is not the answer to a login. The text has no query, no
+/// fragment and no user information, which may be secret.
+fn foreign(url: &str) -> String {
+    let Some(parts) = Url::read(url) else {
+        return "mcplink_login_answer: this is no URL".to_owned();
+    };
+    let path = parts.path.split(['?', '#']).next().unwrap_or_default();
+    format!(
+        "mcplink_login_answer: {}://{}{} is not the answer to this login",
+        parts.scheme,
+        Excerpt(parts.host),
+        Excerpt(path)
+    )
 }
 
 /// Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail

@@ -13,7 +13,7 @@ use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle,
+    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
 };
 use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
@@ -218,6 +218,8 @@ pub(super) fn start_close(
     done: Option<Arc<Hook<DoneFn>>>,
 ) -> Outcome<()> {
     let number = client.shared.number;
+    // `destroy` of the host must not run inside `Shared::start_close`.
+    let _kept = done.clone();
     let tell_done = move || {
         if let Some(done) = done {
             tell(
@@ -259,8 +261,12 @@ fn begin(
     if let Some(handle) = &handle {
         started.handle.store(handle.handle(), Ordering::Release);
     }
-    client.callers.start(move || {
-        let Request { method, work } = request;
+    let Request {
+        method,
+        work,
+        is_ordered,
+    } = request;
+    let run = move || {
         let (own, here) = (started.token.clone(), Arc::clone(&shared));
         // The closure drops the options before the outcome is reported, so that the host's
         // `destroy` has run by then.
@@ -281,7 +287,12 @@ fn begin(
             outcome.map_err(|failure| failure.of(&method)),
             done,
         );
-    })?;
+    };
+    if is_ordered {
+        client.callers.start_in_order(run)?;
+    } else {
+        client.callers.start(run)?;
+    }
     Ok(handle.map(Lent::into_owned))
 }
 
@@ -366,8 +377,8 @@ pub unsafe extern "C" fn mcplink_call_wait(
 pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
     value(false, || {
         // SAFETY: the header requires a call of this library.
-        let call = unsafe { enter(call, "call") };
-        call.is_ok_and(|call| call.started.state.lock().outcome.is_some())
+        let call = unsafe { visit(call) };
+        call.is_some_and(|call| call.started.state.lock().outcome.is_some())
     })
 }
 
@@ -380,7 +391,7 @@ pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bo
 pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
     value(0, || {
         // SAFETY: the header requires a call of this library.
-        let call = unsafe { enter(call, "call") };
+        let call = unsafe { visit(call) };
         call.map_or(0, |call| call.started.id)
     })
 }

@@ -30,6 +30,8 @@ use crate::sync::Mutex;
 pub(super) struct Request {
     pub(super) method: Cow<'static, str>,
     pub(super) work: Work,
+    /// Whether the started form waits for the calls of this kind that were started before.
+    pub(super) is_ordered: bool,
 }
 
 pub(super) type Work = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send>;
@@ -42,6 +44,19 @@ impl Request {
         Self {
             method: Cow::Borrowed(method),
             work: Box::new(work),
+            is_ordered: false,
+        }
+    }
+
+    /// Makes a call that changes the state of the connection. Started calls of this kind run one
+    /// after the other, so that the server receives them in the order in which they were started.
+    pub(super) fn in_order(
+        method: &'static str,
+        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send + 'static,
+    ) -> Self {
+        Self {
+            is_ordered: true,
+            ..Self::new(method, work)
         }
     }
 }
@@ -93,7 +108,7 @@ pub(super) fn run(
 ) -> Outcome<SharedResult> {
     let client = entered.client()?.clone();
     let shared = &entered.shared;
-    let Request { method, work } = request;
+    let Request { method, work, .. } = request;
     let outcome = if shared.hooks.has_questions() && shared.stage.is_home() {
         elsewhere(entered, client, options, work)
     } else {

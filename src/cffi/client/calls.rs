@@ -168,6 +168,7 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
     Ok(Request {
         method: Cow::Owned(method.to_owned()),
         work,
+        is_ordered: false,
     })
 }
 

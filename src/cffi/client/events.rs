@@ -16,6 +16,7 @@ use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
 use crate::cffi::text::Text;
 use crate::cffi::user::{Hook, call_back};
+use crate::cffi::wording::for_c;
 use crate::client::{Client, ClientBuilder, ConnectionEvent, Event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::method;
@@ -210,7 +211,7 @@ impl Shared {
 /// Returns an error as the params of an event.
 fn error_params(error: &Error) -> serde_json::Value {
     let status = mcplink_status::from(error.kind()).code();
-    json!({ "status": status, "message": error.to_string() })
+    json!({ "status": status, "message": for_c(&error.to_string()) })
 }
 
 /// Registers callbacks with the builder of the client. The callbacks post the events of the

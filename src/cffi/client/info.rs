@@ -10,7 +10,7 @@ use super::{mcplink_client_t, mcplink_connection_state};
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, giving, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::enter;
+use crate::cffi::handle::{enter, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn mcplink_client_state(
 ) -> arg::mcplink_connection_state {
     value(mcplink_connection_state::MCPLINK_CLIENT_NONE, || {
         // SAFETY: the header requires a client of this library.
-        let client = unsafe { enter(client, "client") };
+        let client = unsafe { visit(client) };
         client.map_or(mcplink_connection_state::MCPLINK_CLIENT_NONE, |client| {
             client.shared.state()
         })
@@ -45,10 +45,8 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
     static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
     value(mcplink_str_t::EMPTY, || {
         // SAFETY: the header requires a client of this library.
-        let client = unsafe { enter(client, "client") };
-        let spoken = client
-            .ok()
-            .and_then(|client| Some(client.client().ok()?.revision()));
+        let client = unsafe { visit(client) };
+        let spoken = client.and_then(|client| Some(client.client().ok()?.revision()));
         let all = ALL.get_or_init(|| {
             let all = ProtocolVersion::ALL.iter();
             all.map(|one| (*one, one.as_str().into())).collect()
@@ -68,10 +66,8 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
 pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> arg::mcplink_era {
     value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
         // SAFETY: the header requires a client of this library.
-        let client = unsafe { enter(client, "client") };
-        let era = client
-            .ok()
-            .and_then(|client| Some(client.client().ok()?.era()));
+        let client = unsafe { visit(client) };
+        let era = client.and_then(|client| Some(client.client().ok()?.era()));
         match era {
             None => mcplink_era::MCPLINK_ERA_UNKNOWN,
             Some(Era::Legacy) => mcplink_era::MCPLINK_ERA_LEGACY,
@@ -94,8 +90,8 @@ pub unsafe extern "C" fn mcplink_client_has(
 ) -> bool {
     value(false, || {
         // SAFETY: the header requires a client of this library and text that ends in NUL.
-        let (client, path) = unsafe { (enter(client, "client"), name(capability, "capability")) };
-        let (Ok(client), Ok(path)) = (client, path) else {
+        let (client, path) = unsafe { (visit(client), name(capability, "capability")) };
+        let (Some(client), Ok(path)) = (client, path) else {
             return false;
         };
         client.client().is_ok_and(|client| has(client, path))

@@ -131,11 +131,17 @@ struct Subscriptions {
     resources: HashMap<String, Subscription>,
 }
 
-/// The thread that closes the connection of a client.
+/// The threads that close the connection of a client.
+///
+/// **Invariant:** no thread is added after `is_freed` was set. Threads are added, and `is_freed` is
+/// set, under the lock. So freeing the client joins every thread that posts a callback, before the
+/// callback executor stops.
 #[derive(Default)]
 struct Closer {
     thread: Option<JoinHandle<()>>,
     is_done: bool,
+    /// Whether freeing the client has begun, and the client is closed.
+    is_freed: bool,
     /// The threads that wait until the client is closed, and then post a callback.
     waiting: Vec<JoinHandle<()>>,
 }
@@ -162,10 +168,13 @@ impl Handled for mcplink_client_t {
     fn close(&self) {
         self.shared.close();
         let mut closer = self.shared.closer.lock();
+        closer.is_freed = true;
+        closer.is_done |= closer.thread.is_none();
         let waiting = std::mem::take(&mut closer.waiting);
         let threads = waiting.into_iter().chain(closer.thread.take());
         let threads: Vec<_> = threads.collect();
         drop(closer);
+        self.shared.closed.notify_all();
         for thread in threads {
             // The threads do not panic, because closing does not panic.
             _ = thread.join();
@@ -243,13 +252,24 @@ impl Shared {
     }
 
     /// Closes the client on separate threads, and posts `done` when only the callbacks that are
-    /// posted by then are left.
+    /// posted by then are left. If no thread can be started, `done` is dropped under a lock, so it
+    /// must not own values of the host alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Closed`] when another thread frees the client, [`ErrorKind::Io`] when the
+    /// system can't start a thread.
     fn start_close(
         self: &Arc<Self>,
         callers: Callers,
         done: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
         let me = Arc::clone(self);
+        let mut closer = self.closer.lock();
+        if closer.is_freed {
+            let text = "another thread frees the client";
+            return Err(Error::new(ErrorKind::Closed, text));
+        }
         let thread = self.threads.start("closing", Stack::Large, move || {
             let _inside = Inside::of(me.number);
             if me.close_until(None).is_err() {
@@ -261,7 +281,7 @@ impl Shared {
             drop(subscriptions);
             me.stage.post(Kind::Call, done);
         })?;
-        self.closer.lock().waiting.push(thread);
+        closer.waiting.push(thread);
         Ok(())
     }
 

@@ -86,7 +86,7 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 }
 
 /// Notifies the server that the roots have changed, without waiting: the non-blocking form of
-/// mcplink_client_roots_changed.
+/// mcplink_client_roots_changed. For the order of started calls see mcplink_client_listen_start.
 ///
 /// client: see mcplink_client_roots_changed.
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn mcplink_client_roots_changed_start(
             out,
             err,
             || {
-                Ok(Request::new(
+                Ok(Request::in_order(
                     method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
                     |client, _| {
                         client.roots_changed()?;
@@ -148,6 +148,7 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 
 /// Starts to set the log level without waiting: the non-blocking form of
 /// mcplink_client_set_log_level.
+/// For the order of started calls see mcplink_client_listen_start.
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn mcplink_client_set_log_level_start(
 /// Makes a logging/setLevel request.
 fn level_request(level: i32) -> Outcome<Request> {
     let level = level_of(level)?;
-    Ok(Request::new(
+    Ok(Request::in_order(
         method::LOGGING_SET_LEVEL,
         move |client, options| {
             client.set_log_level_with(level, options)?;
@@ -225,6 +226,10 @@ pub unsafe extern "C" fn mcplink_client_listen(
 /// Starts to subscribe to change notifications without waiting: the non-blocking form of
 /// mcplink_client_listen.
 ///
+/// The started calls of one client that subscribe, unsubscribe, set the log level or tell of
+/// changed roots run one after the other, in the order in which they were started. Each begins when
+/// the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
+///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -266,7 +271,7 @@ unsafe fn listen_request(
             .map_err(|error| invalid(format!("this is no filter: {error}")))?,
         None => SubscriptionFilter::default(),
     };
-    Ok(Request::new(
+    Ok(Request::in_order(
         method::SUBSCRIPTIONS_LISTEN,
         move |client, options| listen(client, filter, options, &shared),
     ))
@@ -347,6 +352,7 @@ pub unsafe extern "C" fn mcplink_client_subscribe(
 
 /// Starts to subscribe to changes of one resource without waiting: the non-blocking form of
 /// mcplink_client_subscribe.
+/// For the order of started calls see mcplink_client_listen_start.
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -380,7 +386,7 @@ pub unsafe extern "C" fn mcplink_client_subscribe_start(
 unsafe fn subscribe_request(uri: *const c_char, shared: Weak<Shared>) -> Outcome<Request> {
     // SAFETY: the safety contract of this function.
     let uri = unsafe { name(uri, "uri") }?.to_owned();
-    Ok(Request::new(
+    Ok(Request::in_order(
         method::RESOURCES_SUBSCRIBE,
         move |client, options| subscribe(client, uri, options, &shared),
     ))
@@ -444,6 +450,7 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
 
 /// Starts to end a subscription without waiting: the non-blocking form of
 /// mcplink_client_unsubscribe.
+/// For the order of started calls see mcplink_client_listen_start.
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -470,12 +477,15 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe_start(
             err,
             || {
                 let uri = name(uri, "uri")?.to_owned();
-                Ok(Request::new(method::RESOURCES_UNSUBSCRIBE, move |_, _| {
-                    if let Some(shared) = shared.upgrade() {
-                        unsubscribe(&shared, &uri);
-                    }
-                    Ok(mcplink_result_t::empty())
-                }))
+                Ok(Request::in_order(
+                    method::RESOURCES_UNSUBSCRIBE,
+                    move |_, _| {
+                        if let Some(shared) = shared.upgrade() {
+                            unsubscribe(&shared, &uri);
+                        }
+                        Ok(mcplink_result_t::empty())
+                    },
+                ))
             },
         )
     }

@@ -200,8 +200,9 @@ pub unsafe extern "C" fn mcplink_client_close(
 /// user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
 /// started.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_IO when the system can't
-/// start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
+/// thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
+/// a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]

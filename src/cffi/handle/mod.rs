@@ -191,16 +191,28 @@ pub(super) fn into_raw<T: Handled>(handle: T) -> *mut T {
 pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<Entered<T>> {
     // SAFETY: the safety contract of this function.
     let shared = unsafe { slots::find(handle) };
-    // Many functions that enter a handle return no error.
-    let shared = shared.map_err(|fault| {
-        log::fault::<T>(fault);
-        Failure::object::<T>(fault, what)
-    })?;
-    shared.gate().check()?;
-    shared.gate().come_in();
+    come_in(shared.map_err(|fault| Failure::object::<T>(fault, what))?)
+}
+
+/// Enters a handle that C passes, for a getter. Returns `None` where [`enter`] fails. An object of
+/// another kind and a freed handle are logged, because a getter returns no error.
+///
+/// # Safety
+///
+/// `handle` is NULL or an object of this library, of any kind.
+pub(super) unsafe fn visit<T: Handled>(handle: *const T) -> Option<Entered<T>> {
+    // SAFETY: the safety contract of this function.
+    let shared = unsafe { slots::find(handle) };
+    let shared = shared.inspect_err(|fault| log::fault::<T>(*fault)).ok()?;
+    come_in(shared).ok()
+}
+
+fn come_in<T: Handled>(handle: Arc<T>) -> Outcome<Entered<T>> {
+    handle.gate().check()?;
+    handle.gate().come_in();
     Ok(Entered {
-        _inside: Inside::of(shared.gate().number),
-        handle: shared,
+        _inside: Inside::of(handle.gate().number),
+        handle,
     })
 }
 

@@ -7,12 +7,14 @@
 //! that a check of some keywords refuses no valid value.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
+use super::decimal::Decimal;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
 #[cfg(not(feature = "validation"))]
 use crate::validation::Validator;
@@ -41,11 +43,14 @@ enum Rule {
     MinItems(u64),
     MaxItems(u64),
     Required(Vec<String>),
+    /// The schemas of the members of an object: of the known members, and of all others.
     Members {
         known: Vec<(String, Schema)>,
-        is_closed: bool,
+        others: Option<Schema>,
     },
     Items(Schema),
+    /// The schema `false`.
+    Nothing,
 }
 
 /// Returns a validator that makes the checks of this module.
@@ -66,10 +71,17 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the value of a keyword is invalid.
+    /// [`ErrorKind::Invalid`] when the schema is neither an object nor a boolean, or the value of a
+    /// keyword is invalid.
     pub(super) fn compile(schema: &Value) -> Result<Self> {
-        let Value::Object(keywords) = schema else {
-            return Ok(Self(Vec::new()));
+        let keywords = match schema {
+            Value::Object(keywords) => keywords,
+            Value::Bool(true) => return Ok(Self(Vec::new())),
+            Value::Bool(false) => return Ok(Self(vec![Rule::Nothing])),
+            _ => {
+                let text = format!("expected an object or a boolean, got {}", Quote(schema));
+                return Err(invalid(text));
+            }
         };
         // Up to draft-07, the other keywords beside a reference have no meaning.
         if keywords.contains_key("$ref") {
@@ -122,25 +134,17 @@ impl Rule {
             // Up to draft-04, a property is required by a boolean in its own schema.
             "required" if value.is_boolean() => return Ok(None),
             "required" => Self::Required(names(value)?),
-            "properties" => {
-                let members = value
-                    .as_object()
-                    .ok_or_else(|| invalid("expected an object"))?;
-                let known = members.iter().map(|(name, schema)| {
-                    let compiled = Schema::compile(schema);
-                    let compiled = compiled
-                        .map_err(|error| error.context(format_args!("\"{}\"", Excerpt(name))))?;
-                    Ok((name.clone(), compiled))
-                });
-                let is_open = |value: &Value| *value != Value::Bool(false);
-                Self::Members {
-                    known: known.collect::<Result<_>>()?,
-                    is_closed: !others.get("additionalProperties").is_none_or(is_open)
-                        && !others.contains_key("patternProperties"),
-                }
-            }
-            // Beside "prefixItems", the schema is that of the items behind the first ones.
-            "items" if value.is_object() && !others.contains_key("prefixItems") => {
+            "properties" => Self::Members {
+                known: members_of(value)?,
+                others: others_of(others)?,
+            },
+            "additionalProperties" if !others.contains_key("properties") => Self::Members {
+                known: Vec::new(),
+                others: others_of(others)?,
+            },
+            // Beside "prefixItems", the schema is that of the items behind the first ones. An array
+            // has this meaning up to draft 2019-09.
+            "items" if !value.is_array() && !others.contains_key("prefixItems") => {
                 Self::Items(Schema::compile(value)?)
             }
             _ => return Ok(None),
@@ -163,11 +167,10 @@ impl Rule {
                 expected(fits, &types.join(" or "))
             }
             Self::OneOf(choices) => {
-                let all = choices.as_array().map(Vec::as_slice).unwrap_or_default();
-                let fits = all.iter().any(|choice| is_same(json, choice));
+                let fits = is_one_of(json, choices)?;
                 expected(fits, &format_args!("one of {}", Quote(choices)))
             }
-            Self::Exactly(value) => expected(is_same(json, value), &Quote(value)),
+            Self::Exactly(value) => expected(is_same(json, value)?, &Quote(value)),
             Self::AtLeast(limit) => {
                 let fits = compared(json, limit).is_none_or(Ordering::is_ge);
                 expected(fits, &format_args!("at least {limit}"))
@@ -201,10 +204,34 @@ impl Rule {
                 expected(fits, &format_args!("at most {limit} items"))
             }
             Self::Required(names) => check_required(names, json, location),
-            Self::Members { known, is_closed } => check_members(known, *is_closed, json, location),
+            Self::Members { known, others } => {
+                check_members(known, others.as_ref(), json, location)
+            }
             Self::Items(schema) => check_items(schema, json, location),
+            Self::Nothing => expected(false, &"no value"),
         }
     }
+}
+
+/// Compiles the schemas of the keyword "properties".
+fn members_of(value: &Value) -> Result<Vec<(String, Schema)>> {
+    let members = value
+        .as_object()
+        .ok_or_else(|| invalid("expected an object"))?;
+    let known = members.iter().map(|(name, schema)| {
+        let compiled = Schema::compile(schema)
+            .map_err(|error| error.context(format_args!("\"{}\"", Excerpt(name))))?;
+        Ok((name.clone(), compiled))
+    });
+    known.collect()
+}
+
+/// Compiles the schema of the members that "properties" does not name. Beside "patternProperties",
+/// which is not checked, these members are not known: returns `None`.
+fn others_of(keywords: &Map<String, Value>) -> Result<Option<Schema>> {
+    let schema = keywords.get("additionalProperties");
+    let schema = schema.map(Schema::compile).transpose()?;
+    Ok(schema.filter(|_| !keywords.contains_key("patternProperties")))
 }
 
 fn check_items(schema: &Schema, json: &str, location: &str) -> Result<()> {
@@ -231,21 +258,23 @@ fn check_required(names: &[String], json: &str, location: &str) -> Result<()> {
 
 fn check_members(
     known: &[(String, Schema)],
-    is_closed: bool,
+    others: Option<&Schema>,
     json: &str,
     location: &str,
 ) -> Result<()> {
     // An object may repeat a name: all of its values have to fit.
     for (name, value) in members(json)?.unwrap_or_default() {
-        match known.iter().find(|(known, _)| *known == name) {
-            Some((_, schema)) => {
+        let known = known.iter().find(|(known, _)| *known == name);
+        match known.map(|(_, schema)| schema).or(others) {
+            // The schema `false`.
+            Some(Schema(rules)) if matches!(rules[..], [Rule::Nothing]) => {
+                let name = Value::from(name);
+                let text = format!("property {} is not expected", Quote(&name));
+                return Err(violation(location, text));
+            }
+            Some(schema) => {
                 let step = name.replace('~', "~0").replace('/', "~1");
                 schema.check_at(value.get(), &format!("{location}/{step}"))?;
-            }
-            None if is_closed => {
-                let name = Value::from(name);
-                let text = format_args!("property {} is not expected", Quote(&name)).to_string();
-                return Err(violation(location, text));
             }
             None => {}
         }
@@ -320,39 +349,81 @@ fn is_of_type(json: &str, name: &str) -> bool {
         Some(b't' | b'f') => name == "boolean",
         Some(b'n') => name == "null",
         _ if name == "number" => true,
-        _ => name == "integer" && is_whole(json),
+        _ => name == "integer" && Decimal::read(json).is_some_and(|number| number.is_integer()),
     }
 }
 
-/// Returns whether a number is an integer: 1 and 1.0 are.
-fn is_whole(json: &str) -> bool {
-    let number = serde_json::from_str::<Number>(json);
-    number.is_ok_and(|number| {
-        let fraction = number.as_f64().map(f64::fract);
-        whole(&number).is_some() || fraction == Some(0.0)
+/// Compares a number with a limit; returns `None` if the JSON text is no number.
+///
+/// The comparison is exact for limits that fit 64 bits. The parser has rounded all other limits to
+/// a double, so the number is rounded in the same way: otherwise a number could be outside a limit
+/// to which it is equal.
+fn compared(json: &str, limit: &Number) -> Option<Ordering> {
+    let number = Decimal::read(json)?;
+    if limit.is_f64() {
+        return json.parse::<f64>().ok()?.partial_cmp(&limit.as_f64()?);
+    }
+    Some(number.cmp(&Decimal::read(&limit.to_string())?))
+}
+
+/// Returns whether the JSON text is one of the values of an array.
+fn is_one_of(json: &str, choices: &Value) -> Result<bool> {
+    for choice in choices.as_array().into_iter().flatten() {
+        if is_same(json, choice)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether the JSON text is this value. Numbers are compared as numbers: 1 is 1.0.
+fn is_same(json: &str, value: &Value) -> Result<bool> {
+    Ok(match value {
+        Value::Number(number) => compared(json, number) == Some(Ordering::Equal),
+        Value::String(text) => {
+            serde_json::from_str::<String>(json).is_ok_and(|given| given == *text)
+        }
+        Value::Array(wanted) => match items(json)? {
+            Some(given) => is_same_array(&given, wanted)?,
+            None => false,
+        },
+        Value::Object(wanted) => match members(json)? {
+            // Of a repeated name, the last value counts, as everywhere in this library.
+            Some(given) => is_same_object(&given.into_iter().collect(), wanted)?,
+            None => false,
+        },
+        Value::Null => json == "null",
+        Value::Bool(true) => json == "true",
+        Value::Bool(false) => json == "false",
     })
 }
 
-fn whole(number: &Number) -> Option<i128> {
-    let signed = number.as_i64().map(i128::from);
-    signed.or_else(|| number.as_u64().map(i128::from))
+fn is_same_array(given: &[&RawValue], wanted: &[Value]) -> Result<bool> {
+    if given.len() != wanted.len() {
+        return Ok(false);
+    }
+    for (found, value) in given.iter().zip(wanted) {
+        if !is_same(found.get(), value)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-/// Compares a number with a limit; returns `None` if the JSON text is no number that can be read.
-fn compared(json: &str, limit: &Number) -> Option<Ordering> {
-    let number = serde_json::from_str::<Number>(json).ok()?;
-    match (whole(&number), whole(limit)) {
-        (Some(number), Some(limit)) => Some(number.cmp(&limit)),
-        _ => number.as_f64()?.partial_cmp(&limit.as_f64()?),
+fn is_same_object(
+    given: &BTreeMap<String, &RawValue>,
+    wanted: &Map<String, Value>,
+) -> Result<bool> {
+    if given.len() != wanted.len() {
+        return Ok(false);
     }
-}
-
-/// Returns whether the JSON text is this value.
-fn is_same(json: &str, value: &Value) -> bool {
-    match value {
-        Value::Number(number) => compared(json, number) == Some(Ordering::Equal),
-        _ => serde_json::from_str::<Value>(json).is_ok_and(|given| given == *value),
+    for (name, value) in wanted {
+        match given.get(name) {
+            Some(found) if is_same(found.get(), value)? => {}
+            _ => return Ok(false),
+        }
     }
+    Ok(true)
 }
 
 /// Returns the number of characters of a string; `None` if the JSON text is no string.
@@ -445,6 +516,23 @@ mod tests {
                 r#"property "o" is not expected"#,
             ),
             (
+                r#"{"additionalProperties":false}"#,
+                r#"{"o":1}"#,
+                r#"property "o" is not expected"#,
+            ),
+            (
+                r#"{"properties":{"n":{}},"additionalProperties":{"type":"string"}}"#,
+                r#"{"n":1,"o":"p","q":1}"#,
+                "/q: expected string, got 1",
+            ),
+            (
+                r#"{"properties":{"n":false}}"#,
+                r#"{"n":1}"#,
+                r#"property "n" is not expected"#,
+            ),
+            ("false", "1", "expected no value, got 1"),
+            (r#"{"items":false}"#, "[1]", "/0: expected no value, got 1"),
+            (
                 r#"{"enum":["red",1]}"#,
                 r#""blue""#,
                 r#"expected one of ["red",1], got "blue""#,
@@ -500,7 +588,14 @@ mod tests {
     #[test]
     fn what_fits_and_what_is_not_checked_is_accepted() {
         let cases = [
-            (r#"{"type":"integer"}"#, "1.0"),
+            (r#"{"additionalProperties":true}"#, r#"{"n":1}"#),
+            (r#"{"additionalProperties":false}"#, "1"),
+            (
+                r#"{"patternProperties":{"^x":{}},"additionalProperties":{"type":"string"}}"#,
+                r#"{"xy":1}"#,
+            ),
+            (r#"{"items":[false]}"#, "[1]"),
+            ("true", "1"),
             (r#"{"type":"number","minimum":1}"#, "1e3"),
             (r#"{"enum":[1]}"#, "1.0"),
             (
@@ -523,6 +618,70 @@ mod tests {
         for (schema, json) in cases {
             let schema = schema.replace("\\#", "#");
             assert_eq!(refused(&schema, json), "", "{schema} {json}");
+        }
+    }
+
+    /// Each number, and whether it is an integer, and whether it fits the other keywords.
+    #[test]
+    fn numbers_are_compared_by_their_value() {
+        let integer = r#"{"type":"integer"}"#;
+        let most = r#"{"maximum":9007199254740992}"#;
+        let least = r#"{"minimum":18446744073709551615}"#;
+        let negative = r#"{"minimum":-9223372036854775808}"#;
+        let beyond = r#"{"minimum":18446744073709551616}"#;
+        let same = r#"{"const":[1,{"a":2.0,"b":[9007199254740993]}]}"#;
+        let cases = [
+            (integer, "1", true),
+            (integer, "-0", true),
+            (integer, "1.0", true),
+            (integer, "1e3", true),
+            (integer, "10e-1", true),
+            (integer, "0.0e-9", true),
+            (integer, "18446744073709551615.0", true),
+            (integer, "123456789012345678901234567890", true),
+            (integer, "1e400", true),
+            (integer, "1e99999999999999999999", true),
+            (integer, "1.5", false),
+            (integer, "1e-1", false),
+            (integer, "9007199254740992.5", false),
+            (integer, "18446744073709551615.5", false),
+            (integer, "1e-400", false),
+            (integer, "1e-99999999999999999999", false),
+            (most, "9007199254740992.0", true),
+            (most, "9007199254740992.5", false),
+            (most, "9007199254740993", false),
+            (most, "9.007199254740993e15", false),
+            (most, "1e400", false),
+            (most, "-1e400", true),
+            (least, "18446744073709551615", true),
+            (least, "18446744073709551615.0", true),
+            (least, "1844674407370955161.5e1", true),
+            (least, "18446744073709551614", false),
+            (least, "18446744073709551614.9", false),
+            (least, "18446744073709551616", true),
+            (negative, "-9223372036854775808.0", true),
+            (negative, "-9223372036854775809", false),
+            (beyond, "18446744073709551616", true),
+            (beyond, "1e19", false),
+            (beyond, "1e400", true),
+            (r#"{"exclusiveMinimum":0}"#, "1e-400", true),
+            (r#"{"exclusiveMinimum":0}"#, "-0.0", false),
+            (r#"{"enum":[1]}"#, "1.0", true),
+            (r#"{"enum":[1.0]}"#, "1", true),
+            (r#"{"enum":[1]}"#, "true", false),
+            (same, r#"[1.0,{"b":[9007199254740993],"a":2}]"#, true),
+            (same, r#"[10e-1,{"a":2,"b":[9007199254740993.0]}]"#, true),
+            (same, r#"[1,{"a":3,"a":2,"b":[9007199254740993]}]"#, true),
+            (same, r#"[1,{"a":2,"b":[9007199254740992]}]"#, false),
+            (same, r#"[1,{"a":2}]"#, false),
+            (same, r#"[1,{"a":2,"c":[9007199254740993]}]"#, false),
+            (same, "[1]", false),
+            (r#"{"const":{"a":null}}"#, r#"{"a":null}"#, true),
+            (r#"{"const":{"a":null}}"#, r#"{"a":false}"#, false),
+            (r#"{"const":["é"]}"#, r#"["\u00e9"]"#, true),
+        ];
+        for (schema, json, fits) in cases {
+            assert_eq!(refused(schema, json).is_empty(), fits, "{schema} {json}");
         }
     }
 
@@ -551,6 +710,19 @@ mod tests {
                 "\"required\": expected an array of names",
             ),
             (r#"{"properties":[]}"#, "\"properties\": expected an object"),
+            ("[]", "expected an object or a boolean, got []"),
+            (
+                r#"{"items":"string"}"#,
+                "\"items\": expected an object or a boolean, got \"string\"",
+            ),
+            (
+                r#"{"additionalProperties":1}"#,
+                "\"additionalProperties\": expected an object or a boolean, got 1",
+            ),
+            (
+                r#"{"properties":{"n":null}}"#,
+                "\"properties\": \"n\": expected an object or a boolean, got null",
+            ),
             (
                 r#"{"properties":{"n":{"maximum":{}}}}"#,
                 "\"properties\": \"n\": \"maximum\": expected a number, got {}",

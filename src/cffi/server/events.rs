@@ -10,6 +10,7 @@ use crate::cffi::json::{Document, mcplink_json_t, shown};
 use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
 use crate::cffi::user::{Hook, call_back};
+use crate::cffi::wording::for_c;
 use crate::error::Error;
 use crate::server::{
     ServerBuilder, ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport,
@@ -120,7 +121,7 @@ fn became(event: &SessionEvent) -> (Number, Value) {
             let mut params = described(session);
             if let Some(error) = error {
                 params["status"] = status(error).into();
-                params["message"] = error.to_string().into();
+                params["message"] = for_c(&error.to_string()).into();
             }
             (Number::MCPLINK_SERVER_SESSION_ENDED, params)
         }
@@ -158,7 +159,7 @@ fn trouble(event: &ServerEvent) -> (Number, Value) {
         ServerEventKind::HandlerFailed => Number::MCPLINK_SERVER_HANDLER_FAILED,
         ServerEventKind::Denied => Number::MCPLINK_SERVER_DENIED,
     };
-    let mut params = json!({ "peer": event.peer, "message": event.text });
+    let mut params = json!({ "peer": event.peer, "message": for_c(&event.text) });
     if let Some(connection) = event.connection {
         params["session"] = session_number(connection).into();
     }

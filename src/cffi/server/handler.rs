@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::Outcome;
+use crate::cffi::json::Document;
 use crate::cffi::pending_request::Call;
 use crate::cffi::queue::Kind;
 use crate::cffi::request::mcplink_request_t;
@@ -18,7 +19,7 @@ use crate::cffi::text::missing;
 use crate::cffi::user::UserData;
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
-use crate::server::origin_of;
+use crate::server::{ToolCall, origin_of};
 use crate::sync::Mutex;
 
 /// The type of a handler that C passes and that is not NULL.
@@ -95,6 +96,14 @@ impl Handler {
     pub(super) fn take(self: &Arc<Self>, call: Call) {
         if let Some(request) = mcplink_request_t::of(&call) {
             self.answer(request, call);
+        }
+    }
+
+    /// Runs the handler for a call of a tool with this input schema.
+    pub(super) fn take_tool(self: &Arc<Self>, call: ToolCall, schema: &Option<Arc<Document>>) {
+        let call = Call::of_tool(call);
+        if let Some(request) = mcplink_request_t::of(&call) {
+            self.answer(request.with_schema(schema.clone()), call);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod activity;
 mod arguments;
+mod decimal;
 mod definition;
 mod events;
 mod handler;
@@ -11,6 +12,7 @@ mod limits;
 #[cfg(not(feature = "http-server"))]
 mod no_http;
 mod options;
+mod params;
 mod prompt;
 mod registry;
 mod resource;

@@ -193,8 +193,18 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
-    // Releases the user data.
     drop(UserData::new(user, destroy));
+    plain(refuse)
+}
+
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_token(
+    _options: *mut mcplink_http_options_t,
+    _token: *const c_char,
+    _principal: *const c_char,
+) -> mcplink_status_t {
     plain(refuse)
 }
 
@@ -380,7 +390,6 @@ pub unsafe extern "C" fn mcplink_exchange_new(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> *mut mcplink_exchange_t {
-    // Releases the user data.
     drop(UserData::new(user, destroy));
     std::ptr::null_mut()
 }

@@ -14,6 +14,7 @@ use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, ffi, told};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
+use crate::cffi::json::Document;
 use crate::cffi::pending_request::Call;
 use crate::cffi::refusal::{Settings as _, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -64,9 +65,11 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
             let server = enter(server, "server")?;
             let definition = taken(tool, "tool")?.0.clone();
             let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_tool(definition, move |call| handler.take(Call::of_tool(call)))?;
+            // Without a tree, the functions that read an argument know no defaults.
+            let schema = Document::parse(definition.input_schema.as_str());
+            let schema = schema.ok().map(Arc::new);
+            let take = move |call| handler.take_tool(call, &schema);
+            server.server.add_deferred_tool(definition, take)?;
             Ok(mcplink_status::MCPLINK_OK)
         })
     }
@@ -468,7 +471,8 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 /// merged: clients are notified at most every 10 ms.
 ///
 /// server: the server.
-/// uri: the URI of the resource.
+/// uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+/// subscription.
 /// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

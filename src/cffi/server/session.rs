@@ -9,7 +9,7 @@ use super::serving::{Line, Served, Serving};
 use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
@@ -372,8 +372,8 @@ pub unsafe extern "C" fn mcplink_session_close(
 pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
     value(true, || {
         // SAFETY: the header requires a session of this library.
-        let session = unsafe { enter(session, "session") };
-        let line = session.ok().and_then(|session| session.line.connection());
+        let session = unsafe { visit(session) };
+        let line = session.and_then(|session| session.line.connection());
         line.is_none_or(|line| line.peer().is_closed())
     })
 }

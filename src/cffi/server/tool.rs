@@ -92,7 +92,7 @@ pub enum mcplink_task_support {
 }
 
 impl mcplink_tool_t {
-    fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome<()> {
+    pub(super) fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome<()> {
         let required = required(flags)?;
         check_schema(&schema)
             .map_err(|error| error.context(format_args!("argument '{}'", Excerpt(param))))?;
@@ -106,6 +106,34 @@ impl mcplink_tool_t {
         }
         properties.insert(param.to_owned(), schema);
         names.extend(required.then(|| param.to_owned()));
+        self.update_schema()
+    }
+
+    /// Sets the default of an optional argument that was added before.
+    pub(super) fn set_default(&mut self, param: &str, default: Value) -> Outcome<()> {
+        let Some(schema) = self.1.properties.get_mut(param) else {
+            let text = format!("the tool has no argument '{}'", Excerpt(param));
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        };
+        if self.1.required.iter().any(|name| name == param) {
+            let text = format!(
+                "argument '{}' is required: it needs no default",
+                Excerpt(param)
+            );
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        schema["default"] = default;
+        check_schema(schema)
+            .map_err(|error| error.context(format_args!("argument '{}'", Excerpt(param))))?;
+        self.update_schema()
+    }
+
+    /// Makes the input schema of the arguments that were added.
+    fn update_schema(&mut self) -> Outcome<()> {
+        let Params {
+            properties,
+            required: names,
+        } = &self.1;
         let mut schema = json!({ "type": "object", "properties": properties });
         if !names.is_empty() {
             schema["required"] = json!(names);
@@ -126,7 +154,7 @@ fn check_schema(schema: &Value) -> Result<()> {
     }
 }
 
-fn type_of(kind: i32) -> Result<&'static str> {
+pub(super) fn type_of(kind: i32) -> Result<&'static str> {
     use mcplink_param_type as Type;
     let known = [
         (Type::MCPLINK_PARAM_STRING, "string"),

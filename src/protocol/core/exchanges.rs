@@ -46,7 +46,8 @@ impl Sender for Posting {
                 deadline.max(after(self.patience))
             };
             // Posting calls host code, which may panic.
-            let post = AssertUnwindSafe(|| self.exchange_transport.post(&message, Some(until)));
+            let cancel_handle = CancelHandle::until(Some(until));
+            let post = AssertUnwindSafe(|| self.exchange_transport.post(&message, &cancel_handle));
             let posted = catch_unwind(post).unwrap_or_else(|_| {
                 let text = "code of the host that runs for each request panicked";
                 Err(Error::new(ErrorKind::Io, text))

@@ -167,7 +167,7 @@ impl Core {
             Routed::Work(work) => self.run_elsewhere(work),
             Routed::Progress(token, progress, _) => {
                 if let Some(reader) = reader
-                    && token.as_i64() == Some(reader.id)
+                    && token.as_own_number() == Some(reader.id)
                 {
                     return reader.keep(progress);
                 }
@@ -196,7 +196,11 @@ impl Core {
                 Routed::Done
             }
             Message::Response(response) => match response.id().cloned() {
-                Some(id) => self.deliver(&id, Outcome::Response(response)),
+                Some(id) => {
+                    let own = id.as_own_number().filter(|_| !self.settings.strict);
+                    let id = own.map_or(id, RequestId::from);
+                    self.deliver(&id, Outcome::Response(response))
+                }
                 None => {
                     let error = response
                         .outcome()

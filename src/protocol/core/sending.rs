@@ -17,6 +17,7 @@ use super::{CALL_TURN, CANCELLED, Core, Ending, THREAD_ROLE, ThreadRole, WRITE_T
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::clock::about_now;
+use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::{Limits, SessionMessage};
 
 impl Core {
@@ -213,14 +214,16 @@ impl Core {
     }
 
     pub(crate) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
-        self.send_notification_until(text, None)
+        self.send_notification_until(text, None, None)
     }
 
-    /// Sends a notification. Blocks at most until `until`, and at most for the write timeout.
+    /// Sends a notification. Blocks at most until `until`, and at most for the write timeout. On an
+    /// exchange transport, `cancel` ends the wait too.
     pub(in crate::protocol) fn send_notification_until(
         self: &Arc<Self>,
         text: Vec<u8>,
         until: Option<Instant>,
+        cancel: Option<&CancelToken>,
     ) -> Result<()> {
         // A server may still send to a peer that has only closed its own sending direction.
         if !self.settings.serving
@@ -230,11 +233,45 @@ impl Core {
         }
         let deadline = self.write_deadline().into_iter().chain(until).min();
         if let Some(exchange_transport) = self.exchange_transport() {
-            return exchange_transport.post(&SessionMessage::new(text), deadline);
+            let cancel_handle = CancelHandle::until(deadline);
+            let _on_cancel = cancel.map(|token| {
+                let cancel_handle = Arc::clone(&cancel_handle);
+                token.on_trigger(move || cancel_handle.end())
+            });
+            let posted = exchange_transport.post(&SessionMessage::new(text), &cancel_handle);
+            return posted.map_err(|error| match cancel {
+                Some(token) if token.is_triggered() && error.kind() == ErrorKind::Timeout => {
+                    error.with_kind(ErrorKind::Cancelled)
+                }
+                _ => error,
+            });
         }
         self.push_in_time(SessionMessage::new(text), || deadline)?;
         self.flush_until(deadline);
         Ok(())
+    }
+
+    /// Sends notifications in one write, or queues them, without blocking. Returns the number of
+    /// notifications for which there was room, in their order.
+    pub(crate) fn post_all(
+        &self,
+        exchange: Option<&Exchange>,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<usize> {
+        if let Some(exchange) = exchange
+            && let Some(sink) = &exchange.origin.sink
+        {
+            exchange.while_open(|| Ok(()))?;
+            return sink.send_all(&texts);
+        }
+        let mut sent = 0;
+        for text in texts {
+            if !self.post(exchange, text)? {
+                break;
+            }
+            sent += 1;
+        }
+        Ok(sent)
     }
 
     /// Sends or queues a notification without blocking. Returns `false` when there is no room. A

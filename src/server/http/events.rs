@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::Result;
+use crate::shares::{Client, Shares};
 use crate::sync::Mutex;
 
 /// A store for the events of legacy sessions' streams. A client that lost a stream gets the missed
@@ -147,13 +148,34 @@ pub trait EventLog: Send {
 }
 
 /// The default event store: the latest events of each stream, in memory.
+///
+/// All sessions share a memory budget. When it is used up, the client whose sessions store most
+/// loses events first: the oldest events of the largest stream of its largest session. So a client
+/// with many small streams displaces its own events before the larger stream of another client. A
+/// single client may use the whole budget. See [`Shares`].
+///
+/// Sizes are compared by the number of their bits: a stream or session counts as the next power of
+/// two. So storing an event seldom takes the lock of the shares.
+///
+/// **Invariant:** while no session's lock is held, `used_bytes` is the total size of all sessions,
+/// and `shares` has each session with events as one entry under the rank of its size.
+///
+/// **Locks:** a thread that holds a session's lock may take the lock of `shares`, but only briefly.
+/// No thread holds the locks of two sessions: two such threads could deadlock.
 #[derive(Debug)]
 pub(super) struct Recent {
     /// The maximum number of events that are stored for each stream. The last event is stored even
     /// if it exceeds `max_bytes`, as long as the memory budget allows.
     max_events: usize,
     max_bytes: usize,
-    room: Arc<Room>,
+    /// The memory budget of all streams together, in bytes.
+    max_of_all: usize,
+    used_bytes: AtomicUsize,
+    /// The number of the next session. Among equal sessions of a client, the session with the
+    /// lowest number loses events first.
+    next: AtomicU64,
+    /// The sizes of all sessions, counted by their clients.
+    shares: Mutex<Shares<Arc<SessionEvents>>>,
 }
 
 impl Recent {
@@ -163,65 +185,138 @@ impl Recent {
         Self {
             max_events: max_events.max(1),
             max_bytes,
-            room: Arc::new(Room {
-                max: max_of_all,
-                used_bytes: AtomicUsize::new(0),
-                next: AtomicU64::new(0),
-                logs: Mutex::default(),
-            }),
+            max_of_all,
+            used_bytes: AtomicUsize::new(0),
+            next: AtomicU64::new(0),
+            shares: Mutex::new(Shares::new(max_of_all, max_of_all, 0)),
         }
     }
-}
 
-impl EventStore for Recent {
-    fn open(&self, _session: &str, _stream: u64) -> Box<dyn EventLog> {
-        Box::new(RecentOfStream {
-            max_events: self.max_events,
-            max_bytes: self.max_bytes,
-            age: Reverse(self.room.next.fetch_add(1, Ordering::Relaxed)),
-            room: Arc::clone(&self.room),
-            stored: Arc::default(),
+    /// Creates the store for the events of a session. `client` is the principal or address whose
+    /// share of the memory budget the session uses.
+    pub(super) fn session(self: &Arc<Self>, client: Client) -> Arc<SessionEvents> {
+        Arc::new(SessionEvents {
+            store: Arc::clone(self),
+            client,
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+            state: Mutex::default(),
         })
+    }
+
+    fn is_too_full(&self) -> bool {
+        self.used_bytes.load(Ordering::Relaxed) > self.max_of_all
+    }
+
+    /// Drops events until the memory budget is met. The caller holds no session's lock.
+    fn tidy(&self) {
+        while self.is_too_full() {
+            let first = self.shares.lock().first_to_give_way();
+            let Some(session) = first else { return };
+            let mut state = session.state.lock();
+            state.shrink(self);
+            session.rank(&mut state);
+        }
     }
 }
 
 /// The memory that a stored event takes besides its text, in bytes.
 const EACH: usize = 48;
 
-/// The memory budget that the events of all streams share.
-///
-/// When the budget is used up, the oldest events of one of the largest streams are dropped. Streams
-/// count as equally large if their sizes have the same number of bits. So a stream with few events
-/// keeps its events, even if there are many other streams.
-///
-/// **Invariant:** while no log's lock is held, `used_bytes` is the total size of all logs, and
-/// `logs` holds every non-empty log under its rank.
-///
-/// **Locks:** a thread that holds a log's lock may take the lock of `logs`, but only briefly. No
-/// thread holds the locks of two logs: two such threads could deadlock.
-#[derive(Debug)]
-struct Room {
-    max: usize,
-    used_bytes: AtomicUsize,
-    next: AtomicU64,
-    /// All non-empty logs, by rank and age. The last log in this order is the oldest of the largest
-    /// logs, and loses its events first. A log moves only when the number of bits of its size
-    /// changes, so storing an event seldom takes this lock.
-    logs: Mutex<Ranked>,
+/// Returns the number of bits of a size. Larger sizes have at least as many bits.
+fn bits(size: usize) -> u32 {
+    usize::BITS - size.leading_zeros()
 }
 
-/// Event logs, ordered by rank and then by age.
-type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<StoredEvents>>>;
+/// The stored events of one session.
+pub(super) struct SessionEvents {
+    store: Arc<Recent>,
+    client: Client,
+    number: u64,
+    state: Mutex<SessionState>,
+}
+
+#[derive(Default)]
+struct SessionState {
+    /// The streams with a log, by stream number.
+    streams: BTreeMap<u64, StoredEvents>,
+    /// The size of all streams, in bytes.
+    size: usize,
+    /// The number of bits of the size for which `Recent::shares` has the session. Zero if the
+    /// session is not there.
+    bits: u32,
+}
 
 /// The stored events of a stream.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct StoredEvents {
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
     /// The number of the last event of the stream, even if that event is not stored.
     last: u64,
-    /// The rank of the log in `Room::logs`. Zero if the log is not in `Room::logs`.
-    rank: u32,
+}
+
+impl SessionEvents {
+    pub(super) fn open(self: &Arc<Self>, stream: u64) -> Box<dyn EventLog> {
+        Box::new(RecentOfStream {
+            session: Arc::clone(self),
+            stream,
+        })
+    }
+
+    /// Moves the session to the rank that belongs to its size. `state` is this session's state,
+    /// whose lock the caller holds.
+    fn rank(self: &Arc<Self>, state: &mut SessionState) {
+        let new = bits(state.size);
+        let old = std::mem::replace(&mut state.bits, new);
+        if old == new {
+            return;
+        }
+        let rank = |bits| u8::try_from(usize::BITS - bits).expect("at most 64");
+        let weight = |bits| 1_usize.checked_shl(bits).unwrap_or(usize::MAX);
+        let mut shares = self.store.shares.lock();
+        if old > 0 {
+            shares.set_busy(&self.client, rank(old), self.number);
+            shares.give_back(&self.client, weight(old));
+        }
+        if new > 0 {
+            shares.take(&self.client, weight(new));
+            shares.set_idle(&self.client, rank(new), self.number, Arc::clone(self));
+        }
+    }
+}
+
+impl SessionState {
+    /// Drops the oldest event of a stream. Returns whether there was an event.
+    fn pop(&mut self, stream: u64, store: &Recent) -> bool {
+        let stored = self.streams.get_mut(&stream);
+        let Some(size) = stored.and_then(StoredEvents::pop) else {
+            return false;
+        };
+        self.size -= size;
+        store.used_bytes.fetch_sub(size, Ordering::Relaxed);
+        true
+    }
+
+    /// Drops the oldest events of the largest stream, until the memory budget is met, the stream is
+    /// smaller, or the session is smaller. Of equal streams, the first one is the largest.
+    fn shrink(&mut self, store: &Recent) {
+        let of_stream = |state: &Self, stream: u64| {
+            let stored = state.streams.get(&stream);
+            bits(stored.map_or(0, StoredEvents::size))
+        };
+        let streams = self.streams.iter();
+        let largest =
+            streams.max_by_key(|(number, stored)| (bits(stored.size()), Reverse(**number)));
+        let Some((&stream, stored)) = largest else {
+            return;
+        };
+        let (before, before_of_stream) = (bits(self.size), bits(stored.size()));
+        while store.is_too_full()
+            && bits(self.size) == before
+            && of_stream(self, stream) == before_of_stream
+            && self.pop(stream, store)
+        {}
+    }
 }
 
 impl StoredEvents {
@@ -229,92 +324,43 @@ impl StoredEvents {
         self.bytes + self.events.len() * EACH
     }
 
-    /// Returns the rank that the log should have: the number of bits of its size.
-    fn due_rank(&self) -> u32 {
-        usize::BITS - self.size().leading_zeros()
-    }
-
-    fn push(&mut self, event: Box<[u8]>, room: &Room) {
-        self.bytes += event.len();
-        room.used_bytes
-            .fetch_add(event.len() + EACH, Ordering::Relaxed);
-        self.events.push_back(event);
-    }
-
-    /// Drops the oldest event. Returns whether there was an event.
-    fn pop(&mut self, room: &Room) -> bool {
-        let Some(event) = self.events.pop_front() else {
-            return false;
-        };
+    /// Drops the oldest event. Returns the size of this event.
+    fn pop(&mut self) -> Option<usize> {
+        let event = self.events.pop_front()?;
         self.bytes -= event.len();
-        room.used_bytes
-            .fetch_sub(event.len() + EACH, Ordering::Relaxed);
         if self.events.is_empty() {
             self.events = VecDeque::new();
         }
-        true
-    }
-}
-
-impl Room {
-    fn is_too_full(&self) -> bool {
-        self.used_bytes.load(Ordering::Relaxed) > self.max
-    }
-
-    /// Moves a log to the rank that belongs to its size. The caller holds the log's lock.
-    fn rank(&self, age: Reverse<u64>, stored: &mut StoredEvents, log: &Arc<Mutex<StoredEvents>>) {
-        let due = stored.due_rank();
-        let rank = std::mem::replace(&mut stored.rank, due);
-        if rank == due {
-            return;
-        }
-        let mut logs = self.logs.lock();
-        let removed = logs.remove(&(rank, age));
-        if due > 0 {
-            logs.insert((due, age), Arc::clone(log));
-        }
-        drop(logs);
-        drop(removed);
-    }
-
-    /// Drops the oldest events of the largest streams, until the memory budget is met. The caller
-    /// holds no log's lock.
-    fn tidy(&self) {
-        while self.is_too_full() {
-            let most = self.logs.lock().last_key_value().map(|(key, log)| {
-                let (_, age) = *key;
-                (age, Arc::clone(log))
-            });
-            let Some((age, log)) = most else { return };
-            let mut stored = log.lock();
-            let rank = stored.rank;
-            while self.is_too_full() && stored.due_rank() == rank && stored.pop(self) {}
-            self.rank(age, &mut stored, &log);
-        }
+        Some(event.len() + EACH)
     }
 }
 
 struct RecentOfStream {
-    max_events: usize,
-    max_bytes: usize,
-    age: Reverse<u64>,
-    room: Arc<Room>,
-    stored: Arc<Mutex<StoredEvents>>,
+    session: Arc<SessionEvents>,
+    stream: u64,
 }
 
 impl EventLog for RecentOfStream {
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()> {
-        let most = self.max_bytes.max(event.len());
-        let event = event.into();
-        let mut stored = self.stored.lock();
+        let store = &self.session.store;
+        let most = store.max_bytes.max(event.len());
+        let event: Box<[u8]> = event.into();
+        let size = event.len() + EACH;
+        let mut state = self.session.state.lock();
+        let stored = state.streams.entry(self.stream).or_default();
         stored.last = number;
-        stored.push(event, &self.room);
-        while stored.events.len() > self.max_events || stored.bytes > most {
-            stored.pop(&self.room);
+        stored.bytes += event.len();
+        stored.events.push_back(event);
+        state.size += size;
+        store.used_bytes.fetch_add(size, Ordering::Relaxed);
+        while let Some(stored) = state.streams.get(&self.stream)
+            && (stored.events.len() > store.max_events || stored.bytes > most)
+        {
+            state.pop(self.stream, store);
         }
-        self.room.rank(self.age, &mut stored, &self.stored);
-        drop(stored);
-        self.room.tidy();
+        self.session.rank(&mut state);
+        drop(state);
+        store.tidy();
         Ok(())
     }
 
@@ -323,7 +369,10 @@ impl EventLog for RecentOfStream {
         number: u64,
         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let stored = self.stored.lock();
+        let state = self.session.state.lock();
+        let Some(stored) = state.streams.get(&self.stream) else {
+            return Ok(());
+        };
         let first = stored.last + 1 - stored.events.len() as u64;
         let from = (number + 1).max(first);
         let skipped = usize::try_from(from - first).unwrap_or(usize::MAX);
@@ -338,9 +387,26 @@ impl EventLog for RecentOfStream {
 
 impl Drop for RecentOfStream {
     fn drop(&mut self) {
-        let mut stored = self.stored.lock();
-        while stored.pop(&self.room) {}
-        self.room.rank(self.age, &mut stored, &self.stored);
+        let mut state = self.session.state.lock();
+        let Some(stored) = state.streams.remove(&self.stream) else {
+            return;
+        };
+        let size = stored.size();
+        state.size -= size;
+        self.session
+            .store
+            .used_bytes
+            .fetch_sub(size, Ordering::Relaxed);
+        self.session.rank(&mut state);
+        drop(state);
+    }
+}
+
+impl fmt::Debug for SessionEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionEvents")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -354,11 +420,15 @@ impl fmt::Debug for dyn EventStore {
 mod tests {
     use super::*;
 
+    fn client(number: u64) -> Client {
+        Client::Connection(number)
+    }
+
     #[test]
     fn the_last_events_are_kept_within_both_bounds() {
         let check = |max_events, max_bytes, after, expected: &[u64]| {
-            let store = Recent::new(max_events, max_bytes, 1 << 20);
-            let mut log = store.open("s", 1);
+            let store = Arc::new(Recent::new(max_events, max_bytes, 1 << 20));
+            let mut log = store.session(client(1)).open(1);
             for number in 1..=6 {
                 let event = vec![b'x'; usize::try_from(number).expect("small")];
                 log.append(number, &event).expect("kept");
@@ -394,17 +464,18 @@ mod tests {
 
     #[test]
     fn the_oldest_events_of_who_has_most_go_when_all_have_too_many() {
-        let store = Recent::new(1000, 1 << 20, 10_000);
+        let store = Arc::new(Recent::new(1000, 1 << 20, 10_000));
         let append = |log: &mut dyn EventLog, number| {
             log.append(number, &[b'x'; 1000 - EACH]).expect("kept");
         };
-        let mut small = store.open("small", 1);
+        let mut small = store.session(client(0)).open(1);
         append(&mut *small, 1);
-        let mut others: Vec<_> = (0..3).map(|n| store.open("other", n)).collect();
+        let session = |number| store.session(client(number));
+        let mut others: Vec<_> = (1..4).map(|n| session(n).open(n)).collect();
         for number in 1..=50 {
             for log in &mut others {
                 append(&mut **log, number);
-                assert!(store.room.used_bytes.load(Ordering::Relaxed) <= 10_000);
+                assert!(store.used_bytes.load(Ordering::Relaxed) <= 10_000);
             }
         }
         assert_eq!(stored(&mut *small), [1]);
@@ -424,7 +495,59 @@ mod tests {
         assert_eq!(stored(&mut *others[0]), [52]);
 
         drop((small, others));
-        assert_eq!(store.room.used_bytes.load(Ordering::Relaxed), 0);
-        assert!(store.room.logs.lock().is_empty());
+        is_empty(&store);
+    }
+
+    fn is_empty(store: &Recent) {
+        assert_eq!(store.used_bytes.load(Ordering::Relaxed), 0);
+        let shares = store.shares.lock();
+        assert_eq!(shares.total(), 0);
+        assert!(shares.first_to_give_way().is_none());
+    }
+
+    // Must not happen: a client with very many small streams makes the larger stream of another
+    // client lose its events.
+    #[test]
+    fn many_small_streams_of_one_client_displace_no_larger_one_of_another() {
+        let store = Arc::new(Recent::new(1000, 1 << 20, 64 << 10));
+        let mut ordinary = store.session(client(1)).open(0);
+        for number in 1..=8 {
+            ordinary.append(number, &[b'x'; 1000]).expect("kept");
+        }
+        let mut greedy = Vec::new();
+        for _ in 0..100 {
+            let session = store.session(client(2));
+            for stream in 0..16 {
+                let mut log = session.open(stream);
+                log.append(1, &[b'x'; 100]).expect("kept");
+                greedy.push(log);
+            }
+        }
+        assert_eq!(stored(&mut *ordinary), [1, 2, 3, 4, 5, 6, 7, 8]);
+        let kept = |log: &mut Box<dyn EventLog>| !stored(&mut **log).is_empty();
+        let kept = greedy
+            .iter_mut()
+            .filter_map(|log| kept(log).then_some(()))
+            .count();
+        assert!((350..400).contains(&kept), "{kept}: it uses what is left");
+        drop((ordinary, greedy));
+        is_empty(&store);
+    }
+
+    // Must not happen: a client opens many sessions, and so counts as many clients.
+    #[test]
+    fn of_one_client_the_largest_stream_of_the_largest_session_goes_first() {
+        let store = Arc::new(Recent::new(1000, 1 << 20, 10_000));
+        let sessions = [(); 2].map(|()| store.session(client(1)));
+        let mut small = sessions[0].open(1);
+        let mut streams = [2, 3].map(|stream| sessions[1].open(stream));
+        small.append(1, &[b'x'; 900]).expect("kept");
+        streams[0].append(1, &[b'x'; 100]).expect("kept");
+        for number in 1..=20 {
+            streams[1].append(number, &[b'x'; 900]).expect("kept");
+        }
+        assert_eq!(stored(&mut *small), [1]);
+        assert_eq!(stored(&mut *streams[0]), [1]);
+        assert_eq!(stored(&mut *streams[1]), (12..=20).collect::<Vec<_>>());
     }
 }

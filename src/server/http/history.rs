@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::events::{EventLog, EventStore};
+use super::events::{EventLog, EventStore, Recent, SessionEvents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogHook, LogLevel, tell};
+use crate::shares::Client;
 use crate::transport::http::event::{write_event, write_mark};
 
 /// The number of appended bytes after which [`History::read`] stops.
@@ -36,14 +37,24 @@ impl fmt::Display for EventId {
     }
 }
 
+/// The store for the events of all sessions of a server.
+#[derive(Clone, Debug)]
+pub(super) enum Store {
+    Memory(Arc<Recent>),
+    /// A store that the host implements. Such a store may be slow.
+    Hosts(Arc<dyn EventStore>),
+}
+
 /// The event store of a session.
 pub(super) struct Keeper {
-    pub(super) store: Arc<dyn EventStore>,
-    /// Whether the host implements the store. Such a store may be slow.
-    pub(super) is_hosts: bool,
-    /// The session's name in the store.
-    pub(super) name: String,
-    pub(super) log: Option<LogHook>,
+    store: Store,
+    /// The client whose share of the memory budget the session uses.
+    client: Client,
+    /// The session's events in memory. Set at the first event if the store is [`Store::Memory`].
+    events: OnceLock<Arc<SessionEvents>>,
+    /// The session's name in the host's store.
+    name: Box<str>,
+    log: Option<LogHook>,
 }
 
 /// The reason why a stream can't be resumed.
@@ -105,7 +116,7 @@ impl History {
         let (log, sequence) = (&mut self.log, self.sequence);
         let is_marked = std::mem::take(&mut self.is_marked);
         let kept = guarded(|| {
-            let log = log.get_or_insert_with(|| keeper.store.open(&keeper.name, self.stream));
+            let log = log.get_or_insert_with(|| keeper.open(self.stream));
             if is_marked {
                 log.append(sequence - 1, b"")?;
             }
@@ -124,11 +135,11 @@ impl History {
         self.is_marked = true;
     }
 
-    /// Returns the id that the next event will have.
-    pub(super) fn next_id(&self) -> EventId {
+    /// Returns the id that a later event will have. `place` is 1 for the next event.
+    pub(super) fn next_id(&self, place: u64) -> EventId {
         EventId {
             stream: self.stream,
-            sequence: self.sequence + 1,
+            sequence: self.sequence + place,
         }
     }
 
@@ -183,6 +194,32 @@ impl History {
 }
 
 impl Keeper {
+    pub(super) fn new(store: Store, client: Client, name: &str, log: Option<LogHook>) -> Self {
+        Self {
+            store,
+            client,
+            events: OnceLock::new(),
+            name: name.into(),
+            log,
+        }
+    }
+
+    /// Returns whether the store runs no code of the host.
+    pub(super) fn is_quick(&self) -> bool {
+        matches!(self.store, Store::Memory(_))
+    }
+
+    /// Opens the log of a stream.
+    fn open(&self, stream: u64) -> Box<dyn EventLog> {
+        match &self.store {
+            Store::Hosts(store) => store.open(&self.name, stream),
+            Store::Memory(store) => {
+                let events = || store.session(self.client.clone());
+                self.events.get_or_init(events).open(stream)
+            }
+        }
+    }
+
     pub(super) fn report(&self, error: &Error) {
         tell(self.log.as_ref(), LogLevel::Error, "http", || {
             error.to_string()

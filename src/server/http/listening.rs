@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::Server;
+use super::metrics;
 use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::error::Result;
+use crate::protocol::{LogLevel, tell};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
@@ -76,6 +78,10 @@ impl HttpServer {
         let path = options.path.clone();
         let mut limits = options.limits.clone();
         limits.max_body_bytes = server.0.limits.max_message_bytes;
+        limits.max_connections = options.max_connections();
+        if let Some(text) = options.contradiction() {
+            tell(server.0.log.as_ref(), LogLevel::Info, "http", || text);
+        }
         limits.threads = server.0.threads.clone();
         limits.trusted_proxies = options.proxies().to_vec();
         let service = HttpService::new(server, options);
@@ -114,6 +120,15 @@ impl HttpServer {
         let mut stats = self.listener.stats();
         stats.displaced_sessions = self.service.displaced_sessions();
         stats
+    }
+
+    /// Returns the [statistics](Self::stats) and the number of sessions as metrics in the text
+    /// format of Prometheus, whose media type is `text/plain; version=0.0.4`.
+    ///
+    /// The host serves the text where its monitoring reads it. That should not be the address at
+    /// which clients connect, because the numbers tell how busy the server is.
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.stats(), self.sessions())
     }
 
     /// Returns the number of open sessions of legacy clients.

@@ -30,6 +30,7 @@ mod history;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod listening;
+mod metrics;
 mod modern;
 mod options;
 mod pages;

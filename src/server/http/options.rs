@@ -14,6 +14,16 @@ use crate::error;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
+/// The default of [`HttpOptions::max_sessions`].
+const DEFAULT_SESSIONS: usize = 10_000;
+
+/// The default of [`HttpOptions::max_streams`].
+const DEFAULT_STREAMS: usize = 10_000;
+
+/// The number of connections that are left for requests, beside those of all streams.
+const CONNECTIONS_FOR_REQUESTS: usize =
+    HttpLimits::DEFAULT_CONNECTIONS - DEFAULT_STREAMS - DEFAULT_SESSIONS;
+
 /// A function of the host that authenticates a request, before the body of the request is parsed.
 type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
 
@@ -62,11 +72,11 @@ impl Default for HttpOptions {
             allowed_origins: Vec::new(),
             access: Access::Open,
             sessions: true,
-            max_sessions: 10_000,
+            max_sessions: DEFAULT_SESSIONS,
             session_idle: Duration::from_secs(30 * 60),
             old_paths: None,
             max_requests: 1024,
-            max_streams: 10_000,
+            max_streams: DEFAULT_STREAMS,
             max_events: 256,
             max_event_bytes: 1 << 20,
             max_kept_bytes: 256 << 20,
@@ -223,7 +233,8 @@ impl HttpOptions {
     /// Sets the maximum size of the stored events of all legacy sessions together, in bytes.
     /// Defaults to 256 MiB.
     ///
-    /// Above the limit, the oldest events of one of the largest streams are dropped. A client that
+    /// Above the limit, the client whose sessions store most loses events: the oldest events of the
+    /// largest stream of its largest session. A client is a principal or an address. A client that
     /// wants to resume from before a dropped event gets status 400.
     pub fn max_kept_bytes(mut self, bytes: usize) -> Self {
         self.max_kept_bytes = bytes;
@@ -329,9 +340,49 @@ impl HttpOptions {
 
     /// Sets the limits of the listener. The maximum body size is
     /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes).
+    ///
+    /// Each stream of a modern client needs a connection, and each session needs one for its
+    /// stream. If [`HttpLimits::max_connections`] has its default, and
+    /// [`max_streams`](Self::max_streams) or [`max_sessions`](Self::max_sessions) is larger than
+    /// its default, then the number of connections is raised: to the sum of both and 4,000 for
+    /// requests. Another number stays as it is. If it is too small for the streams and sessions
+    /// that are set, [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log) gets a line
+    /// about it.
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// Returns the maximum number of connections, which fits the numbers of streams and sessions
+    /// unless it was set.
+    pub(super) fn max_connections(&self) -> usize {
+        let max = self.limits.max_connections;
+        if max != HttpLimits::DEFAULT_CONNECTIONS {
+            return max;
+        }
+        let sessions = if self.sessions { self.max_sessions } else { 0 };
+        let streams = self.max_streams.saturating_add(sessions);
+        max.max(streams.saturating_add(CONNECTIONS_FOR_REQUESTS))
+    }
+
+    /// Returns a text about a maximum number of connections that is too small for the streams and
+    /// sessions that are set.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        let set = |max: usize, default: usize| if max == default { 0 } else { max };
+        let streams = set(self.max_streams, DEFAULT_STREAMS);
+        let sessions = match self.sessions {
+            true => set(self.max_sessions, DEFAULT_SESSIONS),
+            false => 0,
+        };
+        let max = self.max_connections();
+        let needed = streams.saturating_add(sessions);
+        (max < needed).then(|| {
+            format!(
+                "max_connections is {max}, but max_streams ({}) and max_sessions ({}) allow more \
+                 streams: the connections are the limit",
+                self.max_streams, self.max_sessions
+            )
+        })
     }
 }
 
@@ -353,5 +404,53 @@ impl fmt::Debug for HttpOptions {
             .field("is_open", &matches!(self.access, Access::Open))
             .field("sessions", &self.sessions)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(max_connections: usize) -> HttpOptions {
+        let limits = HttpLimits {
+            max_connections,
+            ..HttpLimits::default()
+        };
+        HttpOptions::new().limits(limits)
+    }
+
+    #[test]
+    fn the_default_number_of_connections_fits_streams_and_sessions() {
+        let options = HttpOptions::new();
+        let default = HttpLimits::default().max_connections;
+        assert_eq!(options.max_connections(), default);
+        assert!(default >= options.max_streams + options.max_sessions + 4_000);
+
+        let more = HttpOptions::new().max_streams(50_000).max_sessions(30_000);
+        assert_eq!(more.max_connections(), 84_000);
+        assert_eq!(more.contradiction(), None);
+        assert_eq!(more.sessions(false).max_connections(), 54_000);
+        let fewer = HttpOptions::new().max_streams(5).max_sessions(5);
+        assert_eq!(fewer.max_connections(), default);
+        let most = HttpOptions::new().max_streams(usize::MAX);
+        assert_eq!(most.max_connections(), usize::MAX);
+    }
+
+    #[test]
+    fn a_number_of_connections_that_was_set_stays_and_contradictions_are_found() {
+        assert_eq!(with(100).max_connections(), 100);
+        assert_eq!(with(100).contradiction(), None, "the others were not set");
+        assert_eq!(
+            with(100).max_streams(60).max_sessions(40).contradiction(),
+            None
+        );
+        let too_few = with(100).max_streams(60).max_sessions(50);
+        assert_eq!(too_few.max_connections(), 100);
+        let text = too_few.contradiction().expect("a contradiction");
+        assert!(
+            text.contains("100") && text.contains("60") && text.contains("50"),
+            "{text}"
+        );
+        assert_eq!(too_few.sessions(false).contradiction(), None);
     }
 }

@@ -82,6 +82,25 @@ impl Reply {
         self.state.lock()
     }
 
+    /// Writes events. Begins the response if it has not begun.
+    fn write(&self, events: &[u8], deadline: Option<Instant>) -> Result<bool> {
+        let mut state = self.lock();
+        let begun = state.begun;
+        let Some(writer) = &mut state.writer else {
+            return Err(gone());
+        };
+        let sent = if begun {
+            writer.write(events, deadline)
+        } else {
+            let head = stream_head(Some(self.keep_alive));
+            writer.begin(&head, events).map(|()| true)
+        };
+        state.begun = true;
+        drop(state);
+        self.settle();
+        sent
+    }
+
     /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. Every thread
     /// calls this function on two occasions: when it has set a flag, and when it has released the
     /// lock. So a flag that is set while another thread holds the lock is acted on when that thread
@@ -158,23 +177,19 @@ impl ResponseSink for Reply {
     }
 
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
-        let mut state = self.lock();
-        let begun = state.begun;
-        let Some(writer) = &mut state.writer else {
-            return Err(gone());
-        };
         let mut event = Vec::with_capacity(text.len() + 16);
         write_event(&mut event, None, text);
-        let sent = if begun {
-            writer.write(&event, deadline)
-        } else {
-            let head = stream_head(Some(self.keep_alive));
-            writer.begin(&head, &event).map(|()| true)
-        };
-        state.begun = true;
-        drop(state);
-        self.settle();
-        sent
+        self.write(&event, deadline)
+    }
+
+    fn send_all(&self, texts: &[Vec<u8>]) -> Result<usize> {
+        let size = texts.iter().map(|text| text.len() + 16).sum();
+        let mut events = Vec::with_capacity(size);
+        for text in texts {
+            write_event(&mut events, None, text);
+        }
+        let has_room = self.write(&events, None)?;
+        Ok(if has_room { texts.len() } else { 0 })
     }
 
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()> {

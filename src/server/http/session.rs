@@ -25,8 +25,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::super::dispatch::Conversation;
 use super::super::subscriptions::{Offered, SessionStream};
 use super::super::{Inner, Server};
-use super::events::{EventStore, Recent};
-use super::history::Keeper;
+use super::events::Recent;
+use super::history::{Keeper, Store};
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
 use crate::error::{Error, ErrorKind, Result, RpcError, Span};
@@ -125,11 +125,10 @@ impl Session {
         random::fill(&mut bytes)?;
         let (secret, name) = bytes.split_at(24);
         // If a client of 2024-11-05 loses its stream, its session ends. So nothing is stored.
-        let keeper = (!on_one_stream).then(|| Keeper {
-            store: Arc::clone(&table.store),
-            is_hosts: table.has_hosts_store,
-            name: URL_SAFE_NO_PAD.encode(name),
-            log: server.log.clone(),
+        let keeper = (!on_one_stream).then(|| {
+            let (store, owner) = (table.store.clone(), slot.owner.clone());
+            let name = URL_SAFE_NO_PAD.encode(name);
+            Keeper::new(store, owner, &name, server.log.clone())
         });
         let link = Conversation::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
@@ -322,8 +321,8 @@ impl Session {
 }
 
 impl SessionStream for Session {
-    fn offer(&self, text: &[u8]) -> Offered {
-        self.get_stream.offer(text)
+    fn offer(&self, texts: &[Vec<u8>]) -> Offered {
+        self.get_stream.offer(texts)
     }
 
     fn announce(&self, text: &[u8]) {
@@ -331,7 +330,11 @@ impl SessionStream for Session {
     }
 
     fn is_quick(&self) -> bool {
-        !self.keeper.as_ref().is_some_and(|keeper| keeper.is_hosts)
+        self.keeper.as_ref().is_none_or(Keeper::is_quick)
+    }
+
+    fn client(&self) -> &Client {
+        &self.owner
     }
 }
 
@@ -348,9 +351,7 @@ impl fmt::Debug for Session {
 #[derive(Debug)]
 pub(super) struct Sessions {
     state: Mutex<State>,
-    store: Arc<dyn EventStore>,
-    /// Whether the host implements the event store.
-    has_hosts_store: bool,
+    store: Store,
     idle: Duration,
     /// The sequence number of the next use of a session, counted over all sessions.
     next_order: AtomicU64,
@@ -510,17 +511,17 @@ impl Sessions {
             searched: None,
             closed: false,
         };
-        let store = options.event_store.clone();
+        let hosts = options.event_store.clone().map(Store::Hosts);
+        let store = hosts.unwrap_or_else(|| {
+            Store::Memory(Arc::new(Recent::new(
+                options.max_events,
+                options.max_event_bytes,
+                options.max_kept_bytes,
+            )))
+        });
         Self {
             state: Mutex::new(state),
-            has_hosts_store: store.is_some(),
-            store: store.unwrap_or_else(|| {
-                Arc::new(Recent::new(
-                    options.max_events,
-                    options.max_event_bytes,
-                    options.max_kept_bytes,
-                ))
-            }),
+            store,
             idle: options.session_idle,
             next_order: AtomicU64::new(0),
             displaced: AtomicU64::new(0),

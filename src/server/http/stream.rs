@@ -553,7 +553,7 @@ impl Stream {
 
     /// Sends an event on the GET stream, if the event can be written without blocking. An event
     /// that was not sent is not stored.
-    pub(super) fn offer(self: &Arc<Self>, text: &[u8]) -> Offered {
+    pub(super) fn offer(self: &Arc<Self>, texts: &[Vec<u8>]) -> Offered {
         let Ok(session) = self.session() else {
             return Offered::Over;
         };
@@ -570,23 +570,27 @@ impl Stream {
             Some(_) => self.write_rest(&mut state),
             None => Ok(true),
         };
-        let mut event = Vec::with_capacity(text.len() + 32);
-        match &session.keeper {
-            None => write_event(&mut event, None, text),
-            Some(_) => history::write(&mut event, state.history.next_id(), text),
+        let mut events = Vec::with_capacity(texts.iter().map(|text| text.len() + 32).sum());
+        for (place, text) in (1..).zip(texts) {
+            match &session.keeper {
+                None => write_event(&mut events, None, text),
+                Some(_) => history::write(&mut events, state.history.next_id(place), text),
+            }
         }
         let written = match (has_written_rest, &mut state.reader) {
-            (Ok(true), Some(reader)) => reader.writer.write(&event, None),
+            (Ok(true), Some(reader)) => reader.writer.write(&events, None),
             (rest, _) => rest,
         };
         let (mut complaint, is_written) = (None, matches!(written, Ok(true)));
-        // A reader that has disconnected may have got the event. So the event is stored, and counts
-        // as sent.
-        if is_written || written.is_err() {
-            complaint = session
-                .keeper
-                .as_ref()
-                .and_then(|keeper| state.history.keep(keeper, text));
+        // A reader that has disconnected may have got the events. So the events are stored, and
+        // count as sent.
+        if let Some(keeper) = &session.keeper
+            && (is_written || written.is_err())
+        {
+            for text in texts {
+                let failed = state.history.keep(keeper, text);
+                complaint = complaint.or(failed);
+            }
         }
         if is_written {
             state.last_written = state.history.sequence();

@@ -8,6 +8,12 @@
 //! pass takes all topics out of the inbox. Passes with changes are at least [`TOGETHER`] apart. So
 //! a single change is sent at once, and many quick changes are merged into few notifications.
 //!
+//! **Wakeups:** waking a thread is a system call, which a publisher should not pay for each change.
+//! So the thread polls the inbox for a while ([`POLLS`]) after each pass with changes, every
+//! [`TOGETHER`]. A change in this time wakes nothing, and is taken out at the next poll. Without
+//! changes the thread then sleeps, and the next change wakes it. A change is taken out after at
+//! most [`TOGETHER`] in all cases.
+//!
 //! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
 //! the thread. The thread ends with the last connection that has a subscriber, and closing that
 //! connection joins the thread. If the system can't start a thread, the publisher's thread does the
@@ -32,6 +38,10 @@ use crate::transport::{Limits, Stack, Started, Threads};
 
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
+
+/// The number of times that the fan-out thread polls the inbox after a pass with changes. Few polls
+/// cost little after a change that comes seldom.
+const POLLS: u32 = 3;
 
 /// The maximum time for which closing a connection or stream waits for the fan-out thread, or for a
 /// thread that writes.
@@ -159,11 +169,13 @@ impl Fanout {
 
     fn serve(self: &Arc<Self>) {
         let mut next = Instant::now();
-        while self.inbox.wait(next) {
+        let mut polls_until = next;
+        while self.inbox.wait(next, polls_until) {
             let now = Instant::now();
             let with_changes = now >= next || !self.inbox.is_open();
             if self.do_pass(with_changes) {
                 next = now + TOGETHER;
+                polls_until = now + TOGETHER * POLLS;
             }
         }
     }
@@ -204,7 +216,7 @@ impl Fanout {
         } = work;
         marked.extend(later.into_values());
         for (level, text) in &logs {
-            self.topics.logs.for_each_member(|member| {
+            self.topics.logs.for_each_member(|_, member| {
                 if member.mark_log(level, text, self.settings.max_logs) {
                     marked.push(Arc::clone(member));
                 }
@@ -212,7 +224,7 @@ impl Fanout {
         }
         for PendingChange { topic, task } in &changes {
             topic.take_out();
-            topic.for_each_member(|member| {
+            topic.for_each_member(|topic, member| {
                 if member.mark(topic, task.as_ref()) {
                     marked.push(Arc::clone(member));
                 }
@@ -299,8 +311,8 @@ struct Inner<W> {
     /// Whether there may be subscribers. If false, the thread ends when the inbox is empty, and an
     /// inbox without a thread accepts no entry.
     is_open: bool,
-    /// Whether the thread that empties the inbox is waiting, and the inbox has no change. If so,
-    /// the next change must wake the thread.
+    /// Whether the thread that empties the inbox is waiting without polling, and the inbox has no
+    /// change. If so, the next change must wake the thread.
     waits: bool,
     has_urgent: bool,
 }
@@ -350,8 +362,9 @@ impl<W: Schedule> Inbox<W> {
     }
 
     /// Blocks until entries have to be taken out of the inbox. Changes are taken out at
-    /// `not_before` or later, unless the inbox is closed. Returns `false` when the thread must end.
-    fn wait(&self, not_before: Instant) -> bool {
+    /// `not_before` or later, unless the inbox is closed. Until `polls_until` the function polls
+    /// for changes, so that changes wake no thread. Returns `false` when the thread must end.
+    fn wait(&self, not_before: Instant, polls_until: Instant) -> bool {
         let mut state = self.state.lock();
         loop {
             let now = Instant::now();
@@ -369,8 +382,12 @@ impl<W: Schedule> Inbox<W> {
                 self.ended.notify_all();
                 return false;
             }
-            let until = has_changes.then_some(not_before);
-            state.waits = !has_changes;
+            // While the thread polls, a change waits until the next poll and wakes nothing. So this
+            // wait must have a deadline.
+            let polls = now < polls_until;
+            let poll = polls.then(|| now + TOGETHER);
+            let until = if has_changes { Some(not_before) } else { poll };
+            state.waits = !has_changes && !polls;
             let until = [until, later].into_iter().flatten().min();
             state = self.filled.wait_until(state, until);
             state.waits = false;
@@ -463,7 +480,7 @@ mod loom_tests {
             let serve = |inbox: &Arc<Inbox<Count>>| {
                 let (inbox, removed) = (Arc::clone(inbox), Arc::clone(&removed));
                 loom::thread::spawn(move || {
-                    while inbox.wait(past) {
+                    while inbox.wait(past, past) {
                         let count = inbox.take(std::mem::take).0;
                         removed.fetch_add(count, Ordering::SeqCst);
                     }

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use super::fanout::Fanout;
 use super::topics::{Memberships, Topic};
 use super::{Followed, PendingChange, end_of_stream};
-use crate::error::{ErrorKind, Result};
+use crate::error::ErrorKind;
 use crate::protocol::{Asking, Peer, Responder, Watcher};
 use crate::schema::{LoggingLevel, ProtocolVersion};
 use crate::server::dispatch::link_of;
@@ -40,6 +40,10 @@ use crate::sync::Mutex;
 /// milliseconds. Each further pause is twice as long, up to `LAST_PAUSE`.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
+
+/// The size of the notifications that are sent in one write, in bytes. A write has at least one
+/// notification, and ends with the notification that reaches this size.
+const ONE_WRITE: usize = 16 << 10;
 
 thread_local! {
     /// Whether this thread is writing to a subscriber. A write may call code of the host, which may
@@ -124,8 +128,9 @@ pub(super) enum Way {
 
 /// The stream on which a legacy HTTP client gets messages that belong to no request.
 pub(in crate::server) trait SessionStream: Send + Sync {
-    /// Writes a notification to the stream if the stream has a reader with room. Does not block.
-    fn offer(&self, text: &[u8]) -> Offered;
+    /// Writes notifications to the stream in one write, if the stream has a reader with room.
+    /// Writes all notifications or none. Does not block.
+    fn offer(&self, texts: &[Vec<u8>]) -> Offered;
 
     /// Writes a notification to the stream, or stores the notification for a client that
     /// reconnects.
@@ -133,6 +138,10 @@ pub(in crate::server) trait SessionStream: Send + Sync {
 
     /// Returns whether `offer` and `announce` run no code of the host.
     fn is_quick(&self) -> bool;
+
+    /// Returns the principal of the client that opened the session, or its address.
+    #[cfg(feature = "http-server")]
+    fn client(&self) -> &Client;
 }
 
 /// The result of offering a notification to a stream.
@@ -194,6 +203,18 @@ impl Subscriber {
     /// Records that the subscriber is about to join a topic.
     pub(super) fn add_topic(&self, topic: &Arc<Topic>) {
         self.state.lock().topics.add(topic);
+    }
+
+    /// Returns the topics of the subscriber that are `topic` or other spellings of it.
+    pub(super) fn topics_of(&self, topic: &Topic) -> Vec<Arc<Topic>> {
+        let mut state = self.state.lock();
+        let all = state
+            .topics
+            .all()
+            .iter()
+            .map(|membership| &membership.topic);
+        let alike = all.filter(|it| it.in_index == topic.number);
+        alike.map(Arc::clone).collect()
     }
 
     /// Records that the subscriber leaves a topic.
@@ -338,11 +359,12 @@ impl Subscriber {
         let outer = WRITES.replace(true);
         self.begin_writing();
         let (mut retry, mut is_over) = (None, false);
-        while let Some((voice, item)) = self.next() {
-            let offered = voice.offer(&item);
+        while let Some((voice, first)) = self.next() {
+            let mut items = vec![first];
+            let offered = voice.offer(&mut items, || self.next_change());
             drop(voice);
             is_over = offered == Offered::Over;
-            if self.settle(item, offered, &mut retry) {
+            if self.settle(items, offered, &mut retry) {
                 break;
             }
         }
@@ -367,24 +389,24 @@ impl Subscriber {
         link_of(&peer).end_stream(self.number);
     }
 
-    /// Records the result of offering a notification. Returns whether the caller has to stop
-    /// writing.
-    fn settle(&self, item: Item, offered: Offered, retry: &mut Option<Duration>) -> bool {
+    /// Records the result of offering notifications. `unsent` are the notifications that were not
+    /// sent. Returns whether the caller has to stop writing.
+    fn settle(&self, unsent: Vec<Item>, offered: Offered, retry: &mut Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let forgotten = match offered {
             Offered::Accepted => {
                 state.pause = 0;
                 drop(state);
-                drop(item);
+                drop(unsent);
                 return false;
             }
             Offered::Full => {
                 state.pause = (state.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
                 *retry = Some(Duration::from_millis(state.pause.into()));
-                state.put_back(item)
+                state.put_back(unsent)
             }
             Offered::Unread => {
-                let forgotten = state.put_back(item);
+                let forgotten = state.put_back(unsent);
                 if !std::mem::take(&mut state.has_reader_come) {
                     state.phase = Phase::Parked;
                 }
@@ -398,7 +420,7 @@ impl Subscriber {
                 state.is_ending = true;
                 let waiting = state.take_all();
                 drop(state);
-                drop((item, waiting));
+                drop((unsent, waiting));
                 return true;
             }
         };
@@ -420,10 +442,15 @@ impl Subscriber {
             };
             let text = voice.text(&item);
             *bytes += text.len();
-            let offered = voice.post(text);
+            let posted = voice.post(vec![text]);
             drop(voice);
+            let offered = posted.map_or_else(|failed| failed, |sent| Offered::of(sent == 1));
+            let unsent = match offered {
+                Offered::Accepted => Vec::new(),
+                _ => vec![item],
+            };
             let mut retry = None;
-            if self.settle(item, offered, &mut retry) {
+            if self.settle(unsent, offered, &mut retry) {
                 break retry.is_none();
             }
         };
@@ -457,6 +484,17 @@ impl Subscriber {
         }
         drop(state);
         voice.zip(item)
+    }
+
+    /// Returns the next pending notification if it is a change. The caller stays the owner of the
+    /// subscriber in any case, so it can send further notifications in order.
+    fn next_change(&self) -> Option<Item> {
+        let mut state = self.state.lock();
+        let next = state.waiting.as_ref()?.front();
+        let is_change = matches!(next, Some(Item::Change(_)));
+        (is_change && !state.is_ending)
+            .then(|| state.take_item())
+            .flatten()
     }
 
     fn begin_writing(&self) {
@@ -513,8 +551,10 @@ impl Subscriber {
         drop(state);
         let Some(way) = way else { return };
         if let Some(voice) = Voice::of(&way).filter(|_| may_send) {
-            for item in waiting {
-                if voice.offer(&item) != Offered::Accepted {
+            let mut waiting = waiting.into_iter().peekable();
+            while let Some(first) = waiting.next() {
+                let next = || waiting.next_if(|item| matches!(item, Item::Change(_)));
+                if voice.offer(&mut vec![first], next) != Offered::Accepted {
                     break;
                 }
             }
@@ -537,6 +577,15 @@ impl Watcher for Subscriber {
         let peer = self.state.lock().way.as_ref().map(Way::peer);
         if let Some(peer) = peer {
             link_of(&peer).forget_stream(self.number);
+        }
+    }
+}
+
+impl Offered {
+    fn of(is_accepted: bool) -> Self {
+        match is_accepted {
+            true => Self::Accepted,
+            false => Self::Full,
         }
     }
 }
@@ -579,21 +628,27 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// Puts an unsent notification back into the set. If the topic has changed again, or the
-    /// subscriber has left the topic, returns the notification. The caller must drop the
-    /// notification after releasing the lock.
+    /// Puts unsent notifications back into the set, before all others. Returns the notifications
+    /// whose topic has changed again, or was left by the subscriber. The caller must drop the
+    /// returned notifications after releasing the lock.
     #[must_use]
-    fn put_back(&mut self, item: Item) -> Option<Item> {
-        match &item {
-            Item::Log(_) => self.logs += 1,
-            Item::Change(due) => match self.topics.find(&due.topic) {
-                Some(membership) if !membership.waits => membership.waits = true,
-                // The topic is pending already, or was unsubscribed.
-                _ => return Some(item),
-            },
+    fn put_back(&mut self, unsent: Vec<Item>) -> Vec<Item> {
+        let mut forgotten = Vec::new();
+        for item in unsent.into_iter().rev() {
+            match &item {
+                Item::Log(_) => self.logs += 1,
+                Item::Change(due) => match self.topics.find(&due.topic) {
+                    Some(membership) if !membership.waits => membership.waits = true,
+                    // The topic is pending already, or was unsubscribed.
+                    _ => {
+                        forgotten.push(item);
+                        continue;
+                    }
+                },
+            }
+            self.waiting.get_or_insert_default().push_front(item);
         }
-        self.waiting.get_or_insert_default().push_front(item);
-        None
+        forgotten
     }
 }
 
@@ -629,31 +684,59 @@ impl Voice {
         }
     }
 
-    fn offer(&self, item: &Item) -> Offered {
-        let offer = || match (self, item) {
-            (Self::SessionStream(stream), Item::Log(text)) => {
+    /// Sends the notification in `items`, and the changes that `next` returns, in one write.
+    /// Removes the notifications that were sent, and adds the changes that were not. Does not
+    /// block.
+    fn offer(&self, items: &mut Vec<Item>, next: impl FnMut() -> Option<Item>) -> Offered {
+        let offer = || match (self, &**items) {
+            (Self::SessionStream(stream), [Item::Log(text)]) => {
                 stream.announce(text);
+                items.clear();
                 Offered::Accepted
             }
-            (Self::SessionStream(stream), Item::Change(_)) => stream.offer(&self.text(item)),
-            _ => self.post(self.text(item)),
+            _ => {
+                let texts = self.texts(items, next);
+                let (all, sent) = (texts.len(), self.post(texts));
+                items.drain(..sent.map_or(0, |sent| sent));
+                sent.map_or_else(|failed| failed, |sent| Offered::of(sent == all))
+            }
         };
         // A host's transport may panic, which counts as its failure.
         catch_unwind(AssertUnwindSafe(offer)).unwrap_or(Offered::Over)
     }
 
-    /// Sends or queues a notification without blocking.
-    fn post(&self, text: Vec<u8>) -> Offered {
-        let posted: Result<bool> = match self {
-            Self::Stream(asking) => asking.post(text),
-            Self::Client(peer) => peer.core().post(None, text),
-            Self::SessionStream(stream) => return stream.offer(&text),
-        };
-        match posted {
-            Ok(true) => Offered::Accepted,
-            Ok(false) => Offered::Full,
-            Err(error) if error.kind() == ErrorKind::Timeout => Offered::Full,
-            Err(_) => Offered::Over,
+    /// Returns the texts of the notifications in `items`, and of the changes that `next` returns,
+    /// up to [`ONE_WRITE`]. Adds these changes to `items`.
+    fn texts(&self, items: &mut Vec<Item>, mut next: impl FnMut() -> Option<Item>) -> Vec<Vec<u8>> {
+        let mut texts: Vec<_> = items.iter().map(|item| self.text(item)).collect();
+        let mut bytes: usize = texts.iter().map(Vec::len).sum();
+        while bytes < ONE_WRITE
+            && let Some(item) = next()
+        {
+            let text = self.text(&item);
+            bytes += text.len();
+            texts.push(text);
+            items.push(item);
         }
+        texts
+    }
+
+    /// Sends or queues notifications without blocking. Returns the number of notifications for
+    /// which there was room.
+    fn post(&self, texts: Vec<Vec<u8>>) -> Result<usize, Offered> {
+        let posted = match self {
+            Self::Stream(asking) => asking.post_all(texts),
+            Self::Client(peer) => peer.core().post_all(None, texts),
+            Self::SessionStream(stream) => {
+                return match stream.offer(&texts) {
+                    Offered::Accepted => Ok(texts.len()),
+                    other => Err(other),
+                };
+            }
+        };
+        posted.map_err(|error| match error.kind() {
+            ErrorKind::Timeout => Offered::Full,
+            _ => Offered::Over,
+        })
     }
 }

@@ -1,7 +1,13 @@
 //! The index of topics. When a subject changes, the index finds the subscribers that are notified.
 //!
-//! **Locks:** a publisher takes the index's lock only for one lookup. A topic's lock is never taken
-//! while the index's lock is held. So marking ten thousand members blocks no publisher.
+//! **Spellings:** a resource has one topic in the index, under its normalized URI. The topic's
+//! members have subscribed to the normalized spelling. Each other spelling is a topic of its own
+//! within that topic ([`Topic::others`]). So a change is published once, and each subscriber gets
+//! the URI in its own spelling.
+//!
+//! **Locks:** a publisher takes the index's lock only for one lookup. The lock of a topic's members
+//! is never taken while the index's lock is held. So marking ten thousand members blocks no
+//! publisher. The lock of `others` may be taken inside the index's lock, but is held only briefly.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,25 +22,40 @@ use crate::sync::{AtomicBool, Mutex};
 pub(super) struct Topic {
     /// The unique number of the topic. Later topics have larger numbers.
     pub(super) number: u64,
+    /// The number of the topic in the index. For another spelling of a resource's URI, this is the
+    /// number of the topic of the normalized spelling. Otherwise it is `number`.
+    pub(super) in_index: u64,
     pub(super) subject: Subject,
     /// Whether the topic is in the inbox of the fan-out. All changes while the topic is in the
     /// inbox are merged into one.
     is_queued: AtomicBool,
-    /// The number of members, including subscribers that are about to join. For a named topic, the
-    /// number changes only under the index's lock. So the index keeps a topic that a subscriber is
-    /// about to join.
+    /// The number of members, including subscribers that are about to join, and the members of
+    /// `others`. For a named topic, the number changes only under the index's lock. So the index
+    /// keeps a topic that a subscriber is about to join.
     count: AtomicUsize,
     members: Mutex<BTreeMap<u64, Arc<Subscriber>>>,
+    /// The topics of the other spellings of a resource's URI, by spelling. A topic is in this table
+    /// while it has members. `None` if there is no other spelling.
+    others: Mutex<Option<Box<Spellings>>>,
 }
+
+/// The topics of the spellings of one URI.
+type Spellings = HashMap<Arc<str>, Arc<Topic>>;
 
 impl Topic {
     fn new(number: u64, subject: Subject) -> Arc<Self> {
+        Self::within(number, number, subject)
+    }
+
+    fn within(in_index: u64, number: u64, subject: Subject) -> Arc<Self> {
         Arc::new(Self {
             number,
+            in_index,
             subject,
             is_queued: AtomicBool::new(false),
             count: AtomicUsize::new(0),
             members: Mutex::default(),
+            others: Mutex::default(),
         })
     }
 
@@ -54,8 +75,69 @@ impl Topic {
         self.is_queued.swap(false, Ordering::SeqCst);
     }
 
-    pub(super) fn for_each_member(&self, mut tell: impl FnMut(&Arc<Subscriber>)) {
-        self.members.lock().values().for_each(&mut tell);
+    /// Calls `tell` with each member and its topic: this topic, or the topic of another spelling.
+    pub(super) fn for_each_member(
+        self: &Arc<Self>,
+        mut tell: impl FnMut(&Arc<Self>, &Arc<Subscriber>),
+    ) {
+        let mut tell_members = |topic: &Arc<Self>| {
+            let members = topic.members.lock();
+            members.values().for_each(|member| tell(topic, member));
+        };
+        tell_members(self);
+        // The table is copied, so that nobody who joins or leaves has to wait.
+        let others = self.others.lock();
+        let others: Vec<_> = others
+            .iter()
+            .flat_map(|all| all.values().cloned())
+            .collect();
+        others.iter().for_each(tell_members);
+    }
+
+    /// Returns the topic of another spelling of the URI, if it has members.
+    fn other(&self, spelling: &str) -> Option<Arc<Self>> {
+        let others = self.others.lock();
+        others.as_ref()?.get(spelling).cloned()
+    }
+
+    /// Counts a member for the topic of another spelling, and creates the topic if needed. The
+    /// caller holds the index's lock.
+    fn join_other(&self, spelling: &str, next: &AtomicU64) -> Arc<Self> {
+        let mut others = self.others.lock();
+        let others = others.get_or_insert_default();
+        let topic = match others.get(spelling) {
+            Some(topic) => Arc::clone(topic),
+            None => {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let name: Arc<str> = spelling.into();
+                let subject = Subject::Resource(Arc::clone(&name));
+                let topic = Self::within(self.number, number, subject);
+                others.insert(name, Arc::clone(&topic));
+                topic
+            }
+        };
+        topic.count.fetch_add(1, Ordering::SeqCst);
+        topic
+    }
+
+    /// Reduces the number of members by one. Returns whether no member is left.
+    fn lose_member(&self) -> bool {
+        self.count.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+
+    /// Reduces the number of members of another spelling's topic by one. Returns the topic if no
+    /// member is left. The caller holds the index's lock.
+    fn leave_other(&self, topic: &Self) -> Option<Arc<Self>> {
+        if !topic.lose_member() {
+            return None;
+        }
+        let Subject::Resource(spelling) = &topic.subject else {
+            return None;
+        };
+        let mut others = self.others.lock();
+        let left = others.as_mut()?.remove(spelling);
+        others.take_if(|others| others.is_empty());
+        left
     }
 
     pub(super) fn has(&self, subscriber: &Subscriber) -> bool {
@@ -175,8 +257,7 @@ pub(super) struct Topics {
 /// The topics of resources and tasks. A topic is in this table while it has members.
 #[derive(Default)]
 struct Named {
-    /// The topics of resources by normalized URI. The subject of a topic has the URI in the
-    /// spelling of the first subscriber.
+    /// The topics of resources, by normalized URI.
     uris: HashMap<Arc<str>, Arc<Topic>>,
     tasks: HashMap<Arc<str>, Arc<Topic>>,
 }
@@ -195,7 +276,7 @@ impl Default for Topics {
 }
 
 impl Topics {
-    /// Returns the topic of a resource, if it has subscribers.
+    /// Returns the topic of a resource in the index, if the resource has subscribers.
     pub(super) fn uri(&self, uri: &str) -> Option<Arc<Topic>> {
         let named = self.named.lock();
         if named.uris.is_empty() {
@@ -204,6 +285,15 @@ impl Topics {
         let topic = named.uris.get(uri);
         let topic = topic.or_else(|| named.uris.get(&*normalized(uri)));
         topic.cloned()
+    }
+
+    /// Returns the topic of a resource for this spelling of its URI, if it has subscribers.
+    pub(super) fn spelling(&self, uri: &str) -> Option<Arc<Topic>> {
+        let topic = self.uri(uri)?;
+        match &topic.subject {
+            Subject::Resource(own) if **own == *uri => Some(topic),
+            _ => topic.other(uri),
+        }
     }
 
     /// Returns the topic of a task, if it has subscribers.
@@ -217,53 +307,74 @@ impl Topics {
         topic.enter(subscriber);
     }
 
-    /// Adds a subscriber to the topic of a resource. The subscriber must not be a member yet.
+    /// Adds a subscriber to the topic of a resource, for this spelling of its URI. The subscriber
+    /// must not be a member yet.
     pub(super) fn join_uri(&self, uri: &str, subscriber: &Arc<Subscriber>) {
         let key = normalized(uri);
-        let subject = || Subject::Resource(uri.into());
-        self.join_named(&key, subscriber, |named| &mut named.uris, subject);
+        let mut named = self.named.lock();
+        let mut topic = self.count_in(&mut named.uris, &key, Subject::Resource);
+        if key != uri {
+            topic = topic.join_other(uri, &self.next);
+        }
+        drop(named);
+        topic.enter(subscriber);
     }
 
     /// Adds a subscriber to the topic of a task. The subscriber must not be a member yet.
     pub(super) fn join_task(&self, id: &str, subscriber: &Arc<Subscriber>) {
-        let subject = || Subject::Task(id.into());
-        self.join_named(id, subscriber, |named| &mut named.tasks, subject);
+        let mut named = self.named.lock();
+        let topic = self.count_in(&mut named.tasks, id, Subject::Task);
+        drop(named);
+        topic.enter(subscriber);
     }
 
-    fn join_named(
+    /// Counts a member for a topic of the index, and creates the topic if needed.
+    fn count_in(
         &self,
+        table: &mut HashMap<Arc<str>, Arc<Topic>>,
         key: &str,
-        subscriber: &Arc<Subscriber>,
-        table: fn(&mut Named) -> &mut HashMap<Arc<str>, Arc<Topic>>,
-        subject: impl FnOnce() -> Subject,
-    ) {
-        let mut named = self.named.lock();
-        let table = table(&mut named);
+        subject: fn(Arc<str>) -> Subject,
+    ) -> Arc<Topic> {
         let topic = match table.get(key) {
             Some(topic) => Arc::clone(topic),
             None => {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
-                let topic = Topic::new(number, subject());
-                table.insert(key.into(), Arc::clone(&topic));
+                let key: Arc<str> = key.into();
+                let topic = Topic::new(number, subject(Arc::clone(&key)));
+                table.insert(key, Arc::clone(&topic));
                 topic
             }
         };
         topic.count.fetch_add(1, Ordering::SeqCst);
-        drop(named);
-        topic.enter(subscriber);
+        topic
     }
 
     /// Removes a member from a topic. A named topic without members is removed from the index.
     pub(super) fn leave(&self, topic: &Arc<Topic>, subscriber: &Subscriber) {
         topic.remove(subscriber);
+        match &topic.subject {
+            Subject::Resource(uri) => self.leave_uri(&normalized(uri), topic),
+            Subject::Task(id) => {
+                let mut named = self.named.lock();
+                let forgotten = topic.lose_member().then(|| named.tasks.remove_entry(id));
+                drop(named);
+                drop(forgotten);
+            }
+            _ => _ = topic.lose_member(),
+        }
+    }
+
+    fn leave_uri(&self, key: &str, topic: &Arc<Topic>) {
         let mut named = self.named.lock();
-        let is_last = topic.count.fetch_sub(1, Ordering::SeqCst) == 1;
-        let forgotten = match &topic.subject {
-            Subject::Resource(uri) if is_last => named.uris.remove_entry(&*normalized(uri)),
-            Subject::Task(id) if is_last => named.tasks.remove_entry(id),
-            _ => None,
+        let Some(in_index) = named.uris.get(key).cloned() else {
+            return;
         };
+        let other = match in_index.number == topic.number {
+            true => None,
+            false => in_index.leave_other(topic),
+        };
+        let forgotten = in_index.lose_member().then(|| named.uris.remove_entry(key));
         drop(named);
-        drop(forgotten);
+        drop((other, forgotten));
     }
 }

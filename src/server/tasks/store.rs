@@ -29,7 +29,7 @@ use super::task::{State, Task};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
-use crate::shares::{Admission, Client, Shares};
+use crate::shares::{Admission, Client, GroupedShares};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::clock::after;
 use crate::transport::sys::random;
@@ -83,9 +83,9 @@ struct Table {
     /// All tasks that are not finished yet, by deadline, the earliest first.
     working: BTreeSet<(Instant, u64)>,
     /// Each client's share of the slots for tasks. Finished tasks can be evicted from their slots.
-    slots: Shares<u64>,
+    slots: GroupedShares<u64>,
     /// Each client's share of the memory for large results. `None` before the first large result.
-    results: Option<Shares<u64>>,
+    results: Option<GroupedShares<u64>>,
     next: u64,
     /// The number of tasks that have finished so far. When a task finishes, this number is
     /// increased and becomes the task's eviction order.
@@ -106,7 +106,7 @@ struct Entry {
 impl Table {
     fn new(max: usize, limits: Limits) -> Self {
         Self {
-            slots: Shares::new(max, limits.part_of(max), limits.reserve_of(max)),
+            slots: GroupedShares::new(max, limits.part_of(max), limits.reserve_of(max)),
             limits,
             numbers: HashMap::new(),
             tasks: BTreeMap::new(),
@@ -217,7 +217,7 @@ impl Table {
         };
         let client = entry.client.clone();
         self.results
-            .get_or_insert_with(|| Shares::new(max, self.limits.part_of(max), 0));
+            .get_or_insert_with(|| GroupedShares::new(max, self.limits.part_of(max), 0));
         while let Some(results) = &mut self.results {
             let admission = match results.total() {
                 // One result is always accepted, whatever its size.

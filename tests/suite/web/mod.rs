@@ -1,5 +1,6 @@
 //! A web server of a host's own, played by hand: it hands requests to an HTTP service and records what is written.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ pub(crate) struct Web {
     pub(crate) service: HttpService,
     calls: Mutex<Vec<JoinHandle<()>>>,
     next_id: Mutex<i64>,
+    /// The address from which the requests come.
+    remote: Mutex<Option<SocketAddr>>,
 }
 
 impl Drop for Web {
@@ -45,7 +48,13 @@ impl Web {
             service: server.http_service(options),
             calls: Mutex::default(),
             next_id: Mutex::new(0),
+            remote: Mutex::default(),
         }
+    }
+
+    /// Has the next requests come from an address.
+    pub(crate) fn come_from(&self, address: &str) {
+        *self.remote.lock().unwrap() = Some(address.parse().unwrap());
     }
 
     pub(crate) fn id(&self) -> i64 {
@@ -84,6 +93,7 @@ impl Web {
         let writer: Box<dyn ResponseWriter> = Box::new(Recorder(Arc::clone(&answer.0)));
         let (method, target, body) = (method.to_owned(), target.to_owned(), body.into());
         let service = self.service.clone();
+        let remote = *self.remote.lock().unwrap();
         let call = thread::spawn(move || {
             let headers: Vec<(&str, &[u8])> = all
                 .iter()
@@ -93,7 +103,7 @@ impl Web {
             let request = HttpRequest::new(&method, &target)
                 .headers(&headers)
                 .body(body)
-                .addresses(local, None);
+                .addresses(local, remote);
             service.serve(request, writer);
         });
         self.calls.lock().unwrap().push(call);
@@ -267,6 +277,8 @@ struct State {
     body: Vec<u8>,
     /// How much of the body was taken as events.
     read: usize,
+    /// The sizes of the pieces that were written, since somebody last asked.
+    pieces: Vec<usize>,
     finished: bool,
     dropped: bool,
     gone: bool,
@@ -401,6 +413,11 @@ impl Answer {
         callback();
     }
 
+    /// Takes the sizes of the pieces that were written since the last call.
+    pub(crate) fn pieces(&self) -> Vec<usize> {
+        std::mem::take(&mut self.0.state.lock().unwrap().pieces)
+    }
+
     /// The client stops reading.
     pub(crate) fn stall(&self) {
         self.0.state.lock().unwrap().stalled = true;
@@ -458,8 +475,11 @@ impl ResponseWriter for Recorder {
                 None => Ok(false),
             };
         }
-        self.change(|state| state.body.extend_from_slice(piece))
-            .map(|()| true)
+        self.change(|state| {
+            state.body.extend_from_slice(piece);
+            state.pieces.push(piece.len());
+        })
+        .map(|()| true)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -9,7 +9,7 @@ use super::options::mcplink_http_options_t;
 use crate::cffi::entry::{find, giving, optional, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn mcplink_listener_url(
 pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_listener_t) -> usize {
     value(0, || {
         // SAFETY: the header requires a listener of this library.
-        let listener = unsafe { enter(listener, "listener") };
+        let listener = unsafe { visit(listener) };
         listener.map_or(0, |listener| listener.listener.sessions())
     })
 }

@@ -8,3 +8,4 @@ mod mount;
 mod options;
 mod request;
 mod resource_server;
+mod token;

@@ -1,6 +1,7 @@
 //! HTTP options of a server.
 
 use std::ffi::{c_char, c_void};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, free, own, value};
-use crate::cffi::error::Failure;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
@@ -16,7 +16,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, measured, missing, name, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
-use crate::server::http::{HttpOptions, HttpPage};
+use crate::server::http::{HttpOptions, HttpPage, StaticTokens};
 use crate::transport::http::{HttpLimits, Network};
 
 /// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
@@ -53,6 +53,7 @@ enum Access {
     #[default]
     Open,
     Host(Arc<Hook<AuthenticateFn>>),
+    Fixed(StaticTokens),
     Tokens(Box<mcplink_resource_server_t>),
 }
 
@@ -145,18 +146,32 @@ impl mcplink_http_options_t {
                 let check = Check::new(hook, server);
                 options.authenticate(move |request| check.ask(request))
             }
+            Access::Fixed(tokens) => {
+                let tokens = tokens.clone();
+                options.authenticate(move |request| tokens.check(request))
+            }
             Access::Tokens(tokens) => options.authorization(tokens.for_server(server)?),
         };
         options.check()?;
         Ok(options)
     }
 
-    /// Sets the resource server, which checks access tokens. Fails if a function of the host
-    /// authenticates requests already.
+    /// Adds a fixed access token. Fails if clients are authenticated in another way already.
+    pub(super) fn add_token(&mut self, token: &str, principal: &str) -> Outcome<()> {
+        self.access.check("mcplink_http_options_add_token")?;
+        let tokens = match mem::take(&mut self.access) {
+            Access::Fixed(tokens) => tokens,
+            _ => StaticTokens::new(),
+        };
+        self.access = Access::Fixed(tokens.token(token, principal));
+        Ok(())
+    }
+
+    /// Sets the resource server, which checks access tokens. Fails if clients are authenticated in
+    /// another way already.
     pub(super) fn set_tokens(&mut self, tokens: mcplink_resource_server_t) -> Outcome<()> {
-        if matches!(self.access, Access::Host(_)) {
-            return Err(both("mcplink_http_options_on_authenticate"));
-        }
+        self.access
+            .check("mcplink_http_options_set_resource_server")?;
         self.access = Access::Tokens(Box::new(tokens));
         Ok(())
     }
@@ -169,13 +184,24 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Returns the error of a setter when another kind of authentication is set already. So no setter
-/// silently replaces the other kind.
-fn both(other: &str) -> Failure {
-    let text = format!(
-        "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
-    );
-    Error::new(ErrorKind::Invalid, text).into()
+impl Access {
+    /// Fails if another setter than `setter` was used, so that no setter silently replaces another
+    /// kind of authentication.
+    fn check(&self, setter: &str) -> Outcome<()> {
+        let other = match self {
+            Self::Open => return Ok(()),
+            Self::Host(_) => "mcplink_http_options_on_authenticate",
+            Self::Fixed(_) => "mcplink_http_options_add_token",
+            Self::Tokens(_) => "mcplink_http_options_set_resource_server",
+        };
+        if other == setter {
+            return Ok(());
+        }
+        let text = format!(
+            "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
+        );
+        Err(Error::new(ErrorKind::Invalid, text).into())
+    }
 }
 
 /// Makes HTTP options with the default values.
@@ -507,9 +533,11 @@ pub enum mcplink_http_limit {
     /// few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
-    /// the process's descriptor limit. At the limit, an idle connection of the client with the most
-    /// connections is closed to make room. If no connection is idle, the next connection is
-    /// answered with status 503.
+    /// the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
+    /// is larger than its default, the default rises to their sum and 4000. Another number stays.
+    /// If the streams and sessions that are set need more connections, that is logged. At the
+    /// limit, an idle connection of the client with the most connections is closed to make room. If
+    /// no connection is idle, the next connection is answered with status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /// The maximum number of requests that are served at once, each on its own thread. Default: 64.
     /// Further requests wait, unless they need no handler, such as pings and cancellations. The
@@ -644,8 +672,8 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
 }
 
 /// Sets a function that authenticates each request before the request is processed. By default all
-/// clients are accepted without authentication. If a resource server is set
-/// (mcplink_http_options_set_resource_server), this call fails.
+/// clients are accepted without authentication. If clients are authenticated in another way already
+/// (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
 ///
 /// options: the options.
 /// callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
@@ -667,20 +695,20 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     unsafe {
         set(options, "mcplink_http_options_on_authenticate", |options| {
             let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-            if matches!(options.access, Access::Tokens(_)) {
-                return Err(both("mcplink_http_options_set_resource_server"));
-            }
+            let setter = "mcplink_http_options_on_authenticate";
+            options.access.check(setter)?;
             options.access = Access::Host(hook);
             Ok(())
         })
     }
 }
 
-/// Removes the function that was set with mcplink_http_options_on_authenticate. If no resource
-/// server is set, all clients are then accepted without authentication.
+/// Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens of
+/// mcplink_http_options_add_token. If no resource server is set, all clients are then accepted
+/// without authentication.
 ///
 /// options: the options.
-/// Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
+/// Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -693,7 +721,7 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
             options,
             "mcplink_http_options_clear_authenticate",
             |options| {
-                if matches!(options.access, Access::Host(_)) {
+                if matches!(options.access, Access::Host(_) | Access::Fixed(_)) {
                     options.access = Access::Open;
                 }
                 Ok(())

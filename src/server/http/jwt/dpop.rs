@@ -16,6 +16,7 @@ use crate::server::http::resource_server::ProofCheck;
 use crate::server::state::KeyRing;
 use crate::shares::Client;
 use crate::sync::Mutex;
+use crate::transport::Limits;
 use crate::transport::http::HttpRequest;
 
 /// The default and maximum tolerance for the difference between the clocks of client and server.
@@ -60,6 +61,8 @@ pub struct Dpop {
     window: Duration,
     nonces: Option<Nonces>,
     max_proofs: usize,
+    /// The settings for the clients' shares of `max_proofs`.
+    limits: Limits,
     /// The proofs that clients have used. The lock guards nothing else, and is held only briefly.
     seen: Mutex<Seen>,
 }
@@ -83,9 +86,11 @@ impl Dpop {
             is_required: false,
             window: WINDOW,
             nonces: None,
-            max_proofs: MAX_PROOFS,
-            seen: Mutex::new(Seen::new(MAX_PROOFS)),
+            max_proofs: 0,
+            limits: Limits::default(),
+            seen: Mutex::new(Seen::new(0, 0)),
         }
+        .max_proofs(MAX_PROOFS)
     }
 
     /// Sets that tokens that are not bound to a key are refused. The metadata and the challenges
@@ -114,8 +119,17 @@ impl Dpop {
     /// not affected.
     pub fn max_proofs(mut self, max: usize) -> Self {
         self.max_proofs = max;
-        self.seen = Mutex::new(Seen::new(max));
+        self.seen = Mutex::new(Seen::new(max, self.limits.part_of(max)));
         self
+    }
+
+    /// Sets the maximum share of [`max_proofs`](Self::max_proofs) that one client may have if
+    /// proofs of other clients are dropped for it, in percent. Defaults to 50. A single client may
+    /// have all.
+    pub fn part_percent(mut self, percent: usize) -> Self {
+        self.limits.part_percent = percent;
+        let max = self.max_proofs;
+        self.max_proofs(max)
     }
 
     /// Sets that each proof must contain a nonce of this server, so that no proof can be made in

@@ -49,12 +49,14 @@ pub(super) enum Unusable {
 }
 
 impl Seen {
-    pub(super) fn new(max: usize) -> Self {
+    /// Makes a store for at most `max` proofs. `part` is the maximum number of proofs that a client
+    /// may have if proofs of other clients are dropped for it.
+    pub(super) fn new(max: usize, part: usize) -> Self {
         Self {
             max,
             proofs: HashMap::new(),
             oldest_first: BTreeSet::new(),
-            shares: Shares::new(max, max / 2, 0),
+            shares: Shares::new(max, part, 0),
             dropped: HashMap::new(),
             dropped_of_others: None,
             count: 0,
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn each_proof_is_taken_once() {
-        let mut seen = Seen::new(10);
+        let mut seen = Seen::new(10, 10 / 2);
         let mut note = |proof, made, until| seen.note(&client(1), id(proof), made, until);
         assert_eq!(note(1, 100, 0), Ok(()));
         assert_eq!(note(2, 100, 0), Ok(()));
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_too_old_to_be_shown_again_is_forgotten() {
-        let mut seen = Seen::new(10);
+        let mut seen = Seen::new(10, 10 / 2);
         for number in 0..200 {
             let made = u64::from(number);
             let until = made.saturating_sub(4);
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_full_memory_takes_none_that_it_may_have_dropped() {
-        let mut seen = Seen::new(2);
+        let mut seen = Seen::new(2, 2 / 2);
         let mut note = |proof, made| seen.note(&client(1), id(proof), made, 0);
         for (number, made) in [(1, 100), (2, 101), (3, 102)] {
             assert_eq!(note(number, made), Ok(()));
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_client_with_many_proofs_spoils_nothing_for_others() {
-        let mut seen = Seen::new(8);
+        let mut seen = Seen::new(8, 8 / 2);
         for number in 0..40 {
             // A proof of a clock that is ahead by the whole tolerance.
             let noted = seen.note(&client(1), id(number), 400 + u64::from(number), 0);
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn clients_whose_proofs_were_dropped_are_bounded_too() {
-        let mut seen = Seen::new(2);
+        let mut seen = Seen::new(2, 2 / 2);
         for number in 0..100_u8 {
             let of = client(u64::from(number));
             for proof in 0..3 {

@@ -403,9 +403,11 @@ impl ClientTransport {
 
     /// Stores the session that the server opened with its answer.
     fn enter_session(&self, headers: &HeaderMap) -> Result<()> {
-        let session = headers.get(&SESSION).cloned();
+        // Servers without sessions may send an empty field.
+        let session = headers.get(&SESSION).filter(|session| !session.is_empty());
+        let session = session.cloned();
         if let Some(session) = &session
-            && (session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic))
+            && !session.as_bytes().iter().all(u8::is_ascii_graphic)
         {
             let text = format!(
                 "'{}' gave a session id with other characters than visible ASCII",
@@ -455,6 +457,12 @@ impl ClientTransport {
         fallible::no_memory(what).sent(true)
     }
 
+    fn empty(&self, status: u16) -> Error {
+        let peer = self.peer();
+        let text = format!("'{peer}' answered a request with {status} and nothing else");
+        Error::new(ErrorKind::Protocol, text).sent(true)
+    }
+
     fn too_long(&self, request: &SessionMessage) -> Received {
         Received::TooLong(TooLong {
             bytes: self.longest_message() + 1,
@@ -473,10 +481,18 @@ impl ClientTransport {
         watched: &Watched,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
-        let Some(text) = self.read_body(answer, cancel_handle, watched)? else {
+        let status = answer.status.as_u16();
+        let Some(mut text) = self.read_body(answer, cancel_handle, watched)? else {
             _ = deliver(self.too_long(request));
             return Ok(ExchangeOutcome::Answered);
         };
+        if text.trim_ascii().is_empty() {
+            return Err(self.empty(status));
+        }
+        // RFC 8259, section 8.1: a reader may ignore a byte order mark.
+        if text.starts_with(b"\xef\xbb\xbf") {
+            text.drain(..3);
+        }
         // An error without an id can only be about this request.
         if let Ok(text) = std::str::from_utf8(&text)
             && text.contains("\"error\"")
@@ -529,24 +545,23 @@ impl ClientTransport {
         if let RequestKind::OpensSession = request.kind {
             self.enter_session(&answer.headers)?;
         }
-        if answer.is_of("application/json") {
+        // Some servers leave out the content type of their JSON.
+        let is_untyped = answer.content_type().is_empty() && answer.status == StatusCode::OK;
+        if is_untyped || answer.is_of("application/json") {
             return self.take_json(request, answer, cancel_handle, &watched, deliver);
         }
         if answer.is_of("text/event-stream") {
             return self.take_stream(request, answer, cancel_handle, &watched, deliver);
         }
-        let (status, kind) = (answer.status.as_u16(), answer.content_type());
-        let text = match kind {
-            "" => format!(
-                "'{}' answered a request with {status} and nothing else",
-                self.peer()
-            ),
-            kind => format!(
-                "'{}' answered a request with content type '{}': expected application/json or text/event-stream",
-                self.peer(),
-                Excerpt(kind)
-            ),
-        };
+        let kind = answer.content_type();
+        if kind.is_empty() {
+            return Err(self.empty(answer.status.as_u16()));
+        }
+        let text = format!(
+            "'{}' answered a request with content type '{}': expected application/json or text/event-stream",
+            self.peer(),
+            Excerpt(kind)
+        );
         Err(Error::new(ErrorKind::Protocol, text).sent(true))
     }
 }
@@ -564,10 +579,9 @@ impl ExchangeTransport for ClientTransport {
         carried
     }
 
-    fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
-        let cancel_handle = CancelHandle::until(deadline);
-        let watched = self.watch.add(&cancel_handle, false)?;
-        self.deposit(message, &cancel_handle, &watched)
+    fn post(&self, message: &SessionMessage, cancel_handle: &Arc<CancelHandle>) -> Result<()> {
+        let watched = self.watch.add(cancel_handle, false)?;
+        self.deposit(message, cancel_handle, &watched)
             .map_err(|error| match cancel_handle.is_over() {
                 true if self.state.lock().closed => error.with_kind(ErrorKind::Closed),
                 true => error.with_kind(ErrorKind::Timeout),

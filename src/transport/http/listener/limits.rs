@@ -11,7 +11,8 @@ use crate::transport::http::Network;
 #[non_exhaustive]
 pub struct HttpLimits {
     /// The maximum number of open connections. Defaults to 24 000. The number never exceeds seven
-    /// eighths of the process's descriptor limit.
+    /// eighths of the process's descriptor limit. A server with larger limits for streams or
+    /// sessions raises the default: see `HttpOptions::limits`.
     ///
     /// Clients that have few connections may exceed the limit a little: see
     /// [`reserve_percent`](Self::reserve_percent). At the limit, a connection without a request in
@@ -75,8 +76,9 @@ pub struct HttpLimits {
     /// The maximum number of bytes that may wait, for all clients together, until the clients read.
     /// Bytes of whole responses count too. Defaults to 256 MiB.
     ///
-    /// Beyond this limit, connections are reset. Connections with many unread bytes, whose clients
-    /// have read nothing for a long time, are reset first.
+    /// Beyond this limit, connections are reset, of the address with most unread bytes first. Its
+    /// connections with many unread bytes, on which it has read nothing for a long time, are reset
+    /// first.
     pub max_unsent_bytes: usize,
     /// The maximum time from the start of a connection to its first byte. After that the connection
     /// is closed. Defaults to 10 s. The time never exceeds [`keep_alive`](Self::keep_alive), unless
@@ -113,7 +115,7 @@ pub struct HttpLimits {
 impl Default for HttpLimits {
     fn default() -> Self {
         Self {
-            max_connections: 24_000,
+            max_connections: Self::DEFAULT_CONNECTIONS,
             max_workers: 64,
             max_waiting: 256,
             part_percent: 50,
@@ -139,6 +141,9 @@ impl Default for HttpLimits {
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(10);
 
 impl HttpLimits {
+    /// The default of [`max_connections`](Self::max_connections).
+    pub(crate) const DEFAULT_CONNECTIONS: usize = 24_000;
+
     /// Whether a connection may serve more than one request.
     pub(super) fn keeps_connections(&self) -> bool {
         self.keep_alive >= SHORTEST_KEEP_ALIVE

@@ -16,6 +16,7 @@ use super::request_parser::{Unfinished, unfinished};
 use super::table::Table;
 use super::workers::{Sizes, Spawn, Workers};
 use super::{HttpLimits, HttpStats, worker};
+use crate::shares::Shares;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
@@ -248,7 +249,9 @@ impl Shared {
         self.unsent.load(Ordering::Relaxed) > self.limits.max_unsent_bytes
     }
 
-    /// Resets connections if too many bytes wait in all outboxes together.
+    /// Resets connections if too many bytes wait in all outboxes together. The client with the
+    /// highest burden on all its connections loses connections first, those with the highest burden
+    /// first. So a client with very many slow connections displaces no slow connection of another.
     ///
     /// The caller must not hold a connection's lock, because this method takes the lock of each
     /// connection in turn. It scans the connections only when the limit is exceeded. It then frees
@@ -266,11 +269,21 @@ impl Shared {
             .filter(|(burden, _)| *burden > 0)
             .collect();
         burdens.sort_unstable_by_key(|(burden, _)| Reverse(*burden));
+        let mut clients = Shares::new(usize::MAX, usize::MAX, 0);
+        for (order, (burden, conn)) in (0..).zip(burdens) {
+            let client = conn.client.clone();
+            // The sum of all burdens must not exceed the largest number.
+            let burden = usize::try_from(burden / 1000).unwrap_or(usize::MAX);
+            let burden = burden.min(usize::MAX >> 16);
+            clients.take(&client, burden);
+            clients.set_idle(&client, 0, order, (order, burden, conn));
+        }
         let enough = self.limits.max_unsent_bytes / 8 * 7;
-        for (_, conn) in burdens {
-            if self.unsent.load(Ordering::Relaxed) <= enough {
-                break;
-            }
+        while self.unsent.load(Ordering::Relaxed) > enough
+            && let Some((order, burden, conn)) = clients.first_to_give_way()
+        {
+            clients.set_busy(&conn.client, 0, order);
+            clients.give_back(&conn.client, burden);
             conn.give_up().settle(self);
         }
     }
