@@ -318,6 +318,11 @@ fn too_many(client: Option<&Client>, limits: &Limits) -> RpcError {
     RpcError::new(ErrorCode::INTERNAL_ERROR, text)
 }
 
+/// Returns the error for a subscription that arrives while its connection ends.
+fn closing() -> RpcError {
+    RpcError::new(ErrorCode::INTERNAL_ERROR, "the connection is closing")
+}
+
 impl Conversation {
     /// Handles `notifications/initialized` of a legacy client.
     pub(super) fn initialized(&self, peer: &Peer) {
@@ -466,7 +471,10 @@ impl Conversation {
 
     fn listen_at_last(&self, request: &Request, responder: Responder) {
         let opened = self.open_stream(request, &responder, Asked::Before);
-        let refusal = || too_many(responder.client(), responder.core().limits());
+        let refusal = || match self.audience.state.lock().gone {
+            true => closing(),
+            false => too_many(responder.client(), responder.core().limits()),
+        };
         match opened.and_then(|opening| opening.ok_or_else(refusal)) {
             Ok(opening) => self.start_stream(responder, opening),
             Err(error) => send::<()>(Err(error), responder),
@@ -634,7 +642,7 @@ impl Conversation {
         let limits = responder.core().limits();
         let mut state = self.audience.state.lock();
         if state.gone {
-            return Err(too_many(None, limits));
+            return Err(closing());
         }
         let subscriber = self.legacy_subscriber(&mut state, &responder.peer());
         if self.subscribed(&subscriber, uri).is_some() {
