@@ -13,7 +13,8 @@
 //! leaves the child's group, and gets no signal.
 //!
 //! On Windows, the child is in a job of its own instead of a group. The job contains each process
-//! that the child starts. There is no SIGTERM: after the first 2 seconds the job is ended.
+//! that the child starts. There is no SIGTERM: if the child has not ended 2 seconds after its
+//! standard input was closed, the job is ended.
 //!
 //! The child's standard input and output are socket pairs, and pipes on Windows. Any thread can end
 //! a socket, even when a grandchild holds the other end. A write to a socket raises no SIGPIPE.
@@ -134,8 +135,9 @@ impl Child {
     /// the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative path is
     /// relative to this process's working directory.
     ///
-    /// On Windows, the ending may be left out (`npx` for `npx.cmd`): `.com`, `.exe`, `.bat` and
-    /// `.cmd` are tried, in the order of the variable `PATHEXT`. `cmd.exe` runs a batch file.
+    /// On Windows, the file name extension may be omitted (`npx` for `npx.cmd`): `.com`, `.exe`,
+    /// `.bat` and `.cmd` are tried, in the order of the variable `PATHEXT`. A batch file is run by
+    /// `cmd.exe`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -185,8 +187,8 @@ impl Child {
     /// Lets the child inherit every environment variable of this process. By default only these are
     /// inherited: `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `TMPDIR` and `USER`.
     /// Other variables may be secrets, such as keys, that a server should not see. On Windows, the
-    /// variables of the system and of the user's folders are inherited, such as `APPDATA`, `PATH`,
-    /// `SYSTEMROOT`, `TEMP` and `USERPROFILE`.
+    /// default is `LC_*` and the variables of the system and of the user's folders, such as
+    /// `APPDATA`, `PATH`, `SYSTEMROOT`, `TEMP` and `USERPROFILE`.
     pub fn inherit_env(mut self) -> Self {
         self.inherits = Inherits::All;
         self
@@ -220,8 +222,8 @@ impl Child {
     /// setting needs Linux (`PR_SET_PDEATHSIG`) or Windows. On other systems, opening fails with
     /// [`ErrorKind::Unsupported`].
     ///
-    /// On Windows, the job ends with this process, so processes that the child started are ended
-    /// too. No thread is needed.
+    /// On Windows, the system also ends the processes that the child has started, and no thread is
+    /// needed.
     pub fn die_with_parent(mut self, dies: bool) -> Self {
         self.dies_with_parent = dies;
         self
@@ -256,7 +258,7 @@ impl Child {
     }
 
     /// Sets how long the child may take to end after its standard input was closed, and again after
-    /// SIGTERM (Windows has no such request). Defaults to 2 seconds, so closing takes little more
+    /// SIGTERM (which Windows does not have). Defaults to 2 seconds, so closing takes little more
     /// than 4 seconds. The maximum is an hour. Closing returns as soon as the child has ended.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace.min(Duration::from_secs(3600));

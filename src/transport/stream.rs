@@ -4,9 +4,10 @@
 //! The host makes the connection. A message is a line of UTF-8 JSON. A request is cancelled by the
 //! ordinary notification.
 //!
-//! **Threads.** This transport starts no thread. Reading and writing happen on the thread that
-//! receives or sends. On Windows, two handles of the host get two threads `mcplink-stream`, which
-//! make the calls that may block; closing joins them.
+//! **Threads.** Reading and writing happen on the thread that receives or sends. On Unix, this
+//! transport starts no thread. On Windows, each handle of the host gets a thread `mcplink-stream`,
+//! which makes the calls that may block. Closing joins the threads, except for a thread in a call
+//! that the system can't cancel.
 
 use std::fmt;
 use std::io::{self, Read, Write};

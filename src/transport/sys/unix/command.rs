@@ -12,8 +12,8 @@ use super::read::ReadEnd;
 use super::write::WriteEnd;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Returns text of a C program in the encoding of the system: any bytes. The result is never `None`
-/// on this system.
+/// Converts a string from C code to the encoding of the system, which allows any bytes. The result
+/// is never `None` on this system.
 #[cfg(feature = "cffi")]
 pub(crate) fn text_from_c(bytes: &[u8]) -> Option<OsString> {
     Some(OsString::from_vec(bytes.to_vec()))
@@ -22,7 +22,7 @@ pub(crate) fn text_from_c(bytes: &[u8]) -> Option<OsString> {
 /// The name of an environment variable.
 pub(crate) type VariableName = OsString;
 
-/// Returns the name in the form in which names are compared.
+/// Returns the name of an environment variable in a form that can be compared.
 pub(crate) fn variable_name(name: impl AsRef<OsStr>) -> VariableName {
     name.as_ref().to_owned()
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// The advice for a folder that others may use.
+/// The advice in the error about a folder that other users may access.
 pub(crate) const FOLDER_ADVICE: &str = "chmod 700";
-/// The advice for a file that others may use.
+/// The advice in the error about a file that other users may access.
 pub(crate) const FILE_ADVICE: &str = "chmod 600, or remove it";
 
 /// The owner of a file: a user id.
@@ -34,12 +34,12 @@ impl Access {
         Self::of(Path::new(""), &file.metadata()?)
     }
 
-    /// If others may write, returns the reason.
+    /// Returns the reason why other users may write, or `None` if they may not.
     pub(crate) fn others_may_write(&self) -> Option<String> {
         (self.mode & 0o022 != 0).then(|| format!("mode {:o}", self.mode))
     }
 
-    /// If others may read or write, returns the reason.
+    /// Returns the reason why other users may read or write, or `None` if they may do neither.
     pub(crate) fn others_may_read(&self) -> Option<String> {
         (self.mode & 0o077 != 0).then(|| format!("mode {:o}", self.mode))
     }

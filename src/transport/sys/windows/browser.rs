@@ -8,9 +8,9 @@ use windows_sys::Win32::UI::WindowsAndMessaging::SW_SHOWNORMAL;
 
 use super::fd::wide;
 
-/// Opens a URL with the program that the user has chosen for such URLs. No command line is made of
-/// the URL here. The caller checks that the URL is one of the web, since any other text may name a
-/// program.
+/// Opens a URL with the program that the user has chosen for such URLs. The URL does not become
+/// part of a command line. The caller must check that the URL begins with `http://` or `https://`,
+/// because any other text may name a program.
 pub(crate) fn open(url: &str) -> io::Result<()> {
     let (operation, url) = (wide("open"), wide(url));
     let (window, none) = (ptr::null_mut(), ptr::null());

@@ -17,8 +17,8 @@ use super::read::ReadEnd;
 use super::write::WriteEnd;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Returns text of a C program in the encoding of the system. The text has to be UTF-8; otherwise
-/// the result is `None`.
+/// Converts a string from C code to the encoding of the system. Returns `None` if the string is not
+/// UTF-8.
 #[cfg(feature = "cffi")]
 pub(crate) fn text_from_c(bytes: &[u8]) -> Option<OsString> {
     std::str::from_utf8(bytes).ok().map(OsString::from)
@@ -58,14 +58,15 @@ impl AsRef<OsStr> for VariableName {
     }
 }
 
-/// Returns the name in the form in which names are compared.
+/// Returns the name of an environment variable in a form that can be compared.
 pub(crate) fn variable_name(name: impl AsRef<OsStr>) -> VariableName {
     let name = name.as_ref().to_owned();
     let folded = name.encode_wide().map(upper).collect();
     VariableName { name, folded }
 }
 
-/// Returns the upper case of a UTF-16 unit, if that is one unit too.
+/// Returns the upper case of a UTF-16 unit. Returns the unit itself if its upper case is not a
+/// single unit.
 fn upper(unit: u16) -> u16 {
     let Some(letter) = char::from_u32(unit.into()) else {
         return unit;
@@ -187,8 +188,8 @@ const QUOTE: u16 = b'"' as u16;
 const BACKSLASH: u16 = b'\\' as u16;
 const SPACE: u16 = b' ' as u16;
 
-/// Returns the command line of a program: the words are quoted as the C library of the program
-/// splits them.
+/// Returns the command line of a program. The words are quoted so that the C library of the program
+/// splits the line into the same words.
 pub(super) fn program_line(program: &OsStr, args: &[OsString]) -> Result<Vec<u16>> {
     let mut line = quoted_program(program)?;
     for (index, arg) in args.iter().enumerate() {
@@ -234,11 +235,11 @@ fn quoted_program(program: &OsStr) -> Result<Vec<u16>> {
 
 /// Returns the command line that makes `cmd.exe` run a batch file.
 ///
-/// `cmd.exe` expands variables in quoted words too, and has no escape for a line break. So a
-/// percent sign is followed by an expansion of no characters, and an argument with a line break is
-/// refused.
+/// `cmd.exe` expands variables in quoted words too, and has no escape for a line break. So each
+/// percent sign is followed by `%cd:~,%`, which expands to nothing. An argument with a line break
+/// is refused.
 pub(super) fn batch_line(script: &OsStr, args: &[OsString]) -> Result<Vec<u16>> {
-    // Extensions are on, delayed expansion and the host's AutoRun commands are off.
+    // Command extensions are on. Delayed expansion and AutoRun commands are off.
     let mut line: Vec<u16> = "cmd.exe /d /e:ON /v:OFF /c \"".encode_utf16().collect();
     let name = quoted_program(script)?;
     if name.contains(&(b'%'.into())) {
@@ -282,7 +283,7 @@ fn batch_argument(line: &mut Vec<u16>, arg: &[u16]) {
     let mut backslashes = 0;
     for &unit in arg {
         if unit == QUOTE {
-            // The quote is doubled: `cmd.exe` and the program both take the two for one.
+            // The quote is doubled: `cmd.exe` and the program both read two quotes as one.
             line.extend(std::iter::repeat_n(BACKSLASH, backslashes));
             line.push(QUOTE);
         }
@@ -307,7 +308,8 @@ pub(super) fn environment_block(env: &[(VariableName, OsString)]) -> Result<Vec<
     let mut block = Vec::new();
     for (name, value) in sorted {
         let shown = name.name.display();
-        // The first character may be `=`: the system keeps the directories of drives so.
+        // A name may begin with `=`: the system stores the current directory of each drive under
+        // such a name.
         if name.folded.is_empty() || name.folded[1..].contains(&(b'='.into())) {
             let text = format!("'{shown}' is no name for an environment variable");
             return Err(Error::new(ErrorKind::Invalid, text));

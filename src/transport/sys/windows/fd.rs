@@ -1,7 +1,8 @@
-//! Handles: private ones, pipes, waits, wakeups. The module has the name that it has on Unix.
+//! Handles: private duplicates, pipes, waits, and wakeups. The module has the same name as its
+//! counterpart for Unix descriptors.
 //!
-//! **Invariant:** a handle that this module creates is not inheritable. A child gets inheritable
-//! duplicates, which exist only while the child is started.
+//! **Invariant:** a handle that this module creates is not inheritable. A child inherits
+//! inheritable duplicates, which exist in this process only while the child is being started.
 
 use std::io;
 use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
@@ -30,7 +31,7 @@ pub(crate) use super::sockets::SocketWake;
 #[cfg(feature = "auth")]
 pub(crate) use super::sockets::{listen as bind, socket, wait_readable};
 
-/// The number of bytes that a pipe takes before its reader has read any.
+/// The size of the buffer of a pipe or a transfer, in bytes.
 pub(super) const PIPE_SIZE: u32 = 64 << 10;
 
 /// Checks the result of a system call: returns the thread's last error if the result is 0.
@@ -51,7 +52,8 @@ pub(super) fn own(handle: HANDLE) -> io::Result<OwnedHandle> {
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// Returns the limit for the number of handles of this process, which is unknown on this system.
+/// Returns the maximum number of handles of this process. The result is always `None`: the maximum
+/// is unknown on this system.
 #[cfg(feature = "http-server")]
 pub(crate) fn most() -> Option<usize> {
     None
@@ -77,8 +79,8 @@ pub(crate) fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
 #[cfg(feature = "cffi")]
 pub(crate) type Raw = isize;
 
-/// Returns the handle with this number, or `None` if no handle of an object can have the number:
-/// negative numbers stand for the current process, the current thread, and so on.
+/// Returns the handle with this number. Returns `None` if the number is not positive: 0 is no
+/// handle, and negative numbers stand for the current process, the current thread, and so on.
 #[cfg(feature = "cffi")]
 pub(crate) fn raw(number: isize) -> Option<Raw> {
     Some(number).filter(|number| *number > 0)
@@ -109,8 +111,8 @@ pub(super) enum Direction {
     ToChild,
 }
 
-/// Creates a pipe. Returns the end of this process, which is overlapped, and the end of the child,
-/// which is not.
+/// Creates a pipe. Returns the end of this process, which was opened for overlapped transfers, and
+/// the end of the child, which was not.
 pub(super) fn pipe(direction: Direction) -> io::Result<(OwnedHandle, OwnedHandle)> {
     let mut number = [0; 16];
     random::fill(&mut number).map_err(|error| io::Error::other(error.to_string()))?;

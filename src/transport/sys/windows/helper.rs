@@ -1,4 +1,4 @@
-//! Transfers on handles of the host, which may block: a thread makes the blocking calls.
+//! Transfers on handles of the host. Calls on such a handle may block, so a thread makes the calls.
 //!
 //! A handle that was not opened for overlapped transfers has no read or write with a timeout. Such
 //! a handle can't be opened again either. So each end of such a stream has a thread
@@ -62,11 +62,12 @@ struct State {
 #[derive(Debug)]
 enum Call {
     Idle,
-    /// The thread shall move this many bytes at most.
+    /// A call that moves at most this many bytes was requested.
     Wanted(usize),
     Running,
     Done(io::Result<usize>),
-    /// The bytes in this range of the buffer were read, and wait to be taken.
+    /// The bytes in this range of the buffer were read, but not yet copied to a caller of
+    /// [`Helper::read`].
     Full(usize, usize),
 }
 
@@ -97,7 +98,7 @@ impl Helper {
         self.shared.event.as_raw_handle()
     }
 
-    /// Copies bytes that were read to `room`. If there are none, requests a read, unless one is
+    /// Copies available bytes to `room`. If none are available, requests a read, unless a read was
     /// requested already.
     pub(super) fn read(&self, room: &mut [u8]) -> io::Result<Got> {
         let mut state = self.shared.state.lock();
@@ -156,8 +157,8 @@ impl Helper {
         self.shared.changed.notify_all();
     }
 
-    /// Ends the thread. A call in progress is cancelled: of a write, an unknown part has been
-    /// written.
+    /// Ends the thread, and cancels a call in progress. If that call is a write, an unknown part of
+    /// its bytes was written.
     pub(super) fn stop(&self) {
         self.shared.state.lock().stopped = true;
         self.shared.changed.notify_all();
@@ -194,7 +195,8 @@ impl Drop for Helper {
 }
 
 impl Shared {
-    /// Makes the requested calls until the helper is stopped. `event` is for the calls.
+    /// Makes the requested calls until the helper is stopped. The system signals `event` when a
+    /// call on an overlapped handle is complete.
     fn run(&self, event: &OwnedHandle) {
         loop {
             let mut state = self.state.lock();
@@ -235,8 +237,8 @@ impl Shared {
         overlapped.hEvent = event.as_raw_handle();
         // SAFETY: the handle is open.
         let is_pipe = unsafe { GetFileType(handle) } == FILE_TYPE_PIPE;
-        // The handle may be overlapped, if the parent of this process made it so. On a handle of a
-        // file, an offset would be taken from `overlapped`.
+        // The parent of this process may have opened the pipe for overlapped transfers. For a file,
+        // the system would take the offset from `overlapped`.
         let with = match is_pipe {
             true => &raw mut overlapped,
             false => ptr::null_mut(),

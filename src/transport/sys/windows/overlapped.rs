@@ -2,7 +2,8 @@
 //!
 //! A transfer has a buffer of its own, and is never cancelled when a deadline passes. A cancelled
 //! read or write can't tell how many bytes it has moved. So the transfer stays pending, and a later
-//! call finds its result. Bytes in the buffer of a write count as sent, like those in a socket's.
+//! call finds its result. Bytes in the buffer of a write count as sent, like bytes in the send
+//! buffer of a socket.
 //!
 //! **Invariant:** while the system may use the block of a transfer, this process neither reads,
 //! writes nor frees the block. Dropping a transfer cancels it and waits for the system.
@@ -25,7 +26,7 @@ use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 use super::fd::{self, PIPE_SIZE};
 use crate::sync::Mutex;
 
-/// The file behind a transfer. It must have been opened for overlapped transfers.
+/// The pipe or socket of a transfer. It must have been opened for overlapped transfers.
 #[derive(Debug)]
 pub(super) enum Channel {
     Pipe(OwnedHandle),
@@ -54,7 +55,7 @@ impl Channel {
     }
 }
 
-/// The result of a look at a read.
+/// The result of a read that does not block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Got {
     Bytes(usize),
@@ -70,7 +71,8 @@ struct Block {
 
 /// The state of a transfer.
 struct State {
-    /// The block, from `Box::into_raw`. A box would promise that no other code has a pointer to it.
+    /// The block, from `Box::into_raw`. A `Box` would promise the compiler that no other pointer to
+    /// the block is used, but the system uses one.
     block: *mut Block,
     phase: Phase,
 }
@@ -89,7 +91,8 @@ enum Phase {
     Idle,
     /// The system uses the block, to move this many bytes at most.
     Pending(usize),
-    /// The bytes in this range of the buffer were read, and wait to be taken.
+    /// The bytes in this range of the buffer were read, but not yet copied to a caller of
+    /// [`Transfer::read`].
     Full(usize, usize),
 }
 
@@ -125,8 +128,8 @@ impl Transfer {
         &self.channel
     }
 
-    /// Copies bytes that were read to `room`. If there are none, begins a read, unless one is
-    /// pending. Fails with `BrokenPipe` never: the end of a pipe is [`Got::End`].
+    /// Copies available bytes to `room`. If none are available, begins a read, unless a read is
+    /// pending. Returns [`Got::End`] instead of an error when all writers have closed the pipe.
     pub(super) fn read(&self, room: &mut [u8]) -> io::Result<Got> {
         let mut state = self.state.lock();
         loop {
@@ -168,7 +171,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the number of bytes that can be read at once. Returns 0 if the number is unknown.
+    /// Returns the number of bytes that can be read without blocking. Returns 0 if the number is
+    /// unknown.
     pub(super) fn available(&self) -> usize {
         let mut state = self.state.lock();
         if let (Phase::Pending(_), Ok(Some(count))) = (state.phase, self.peek(&state)) {
@@ -180,8 +184,8 @@ impl Transfer {
         };
         let mut left = 0;
         let (handle, null) = (self.channel.handle(), ptr::null_mut());
-        // SAFETY: the handle is open; of the pointers, only that of the number is not null. If the
-        // call fails, the number stays 0.
+        // SAFETY: the handle is open; only the pointer to the number is not null. If the call
+        // fails, the number stays 0.
         unsafe {
             PeekNamedPipe(
                 handle,
@@ -221,8 +225,8 @@ impl Transfer {
         }
     }
 
-    /// Begins a transfer of `len` bytes of the buffer. The transfer is pending even if the system
-    /// has completed it at once.
+    /// Begins a transfer of `len` bytes of the buffer. The transfer becomes pending even if the
+    /// system completes it at once.
     fn begin(&self, state: &mut State, len: usize, is_read: bool) -> io::Result<()> {
         let len = len as u32;
         // SAFETY: no transfer is pending, so the block is not in use by the system.
@@ -269,8 +273,8 @@ impl Transfer {
         Ok(())
     }
 
-    /// Returns the number of bytes that a pending transfer has moved, and makes it idle. Returns
-    /// `None` while it goes on.
+    /// Returns the number of bytes that a pending transfer has moved, and makes the transfer idle.
+    /// Returns `None` while the system still moves bytes.
     fn complete(&self, state: &mut State) -> io::Result<Option<usize>> {
         let result = self.peek(state);
         if !matches!(result, Ok(None)) {

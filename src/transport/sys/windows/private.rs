@@ -35,13 +35,13 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken}
 
 use super::fd::{check, own, wide};
 
-/// The advice for a folder that others may use.
+/// The advice in the error about a folder that other users may access.
 pub(crate) const FOLDER_ADVICE: &str = "remove the other entries of its access control list";
-/// The advice for a file that others may use.
+/// The advice in the error about a file that other users may access.
 pub(crate) const FILE_ADVICE: &str = "remove it";
 
-/// The accounts that may use each file of a machine in any case: owner rights, the creator of what
-/// will be in a folder, the system, administrators.
+/// The security identifiers that don't count as other users. `OWNER RIGHTS` and `CREATOR OWNER`
+/// stand for the owner. The system and administrators can use every file in any case.
 const TRUSTED: [&str; 4] = ["S-1-3-4", "S-1-3-0", "S-1-5-18", "S-1-5-32-544"];
 
 const WRITE: u32 = FILE_WRITE_DATA
@@ -54,7 +54,7 @@ const WRITE: u32 = FILE_WRITE_DATA
     | GENERIC_ALL;
 const READ: u32 = FILE_READ_DATA | GENERIC_READ | GENERIC_ALL;
 
-/// The owner of a file: the text of a security identifier.
+/// The owner of a file: a security identifier as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User(String);
 
@@ -68,7 +68,7 @@ impl fmt::Display for User {
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) owner: User,
-    /// The rights of accounts other than the owner and the [`TRUSTED`] ones, with their names.
+    /// The identifiers and rights of accounts that are neither the owner nor [`TRUSTED`].
     others: Vec<(String, u32)>,
 }
 
@@ -114,12 +114,12 @@ impl Access {
         Ok(Self { owner, others })
     }
 
-    /// If others may write, returns the reason.
+    /// Returns the reason why other users may write, or `None` if they may not.
     pub(crate) fn others_may_write(&self) -> Option<String> {
         self.others_with(WRITE)
     }
 
-    /// If others may read or write, returns the reason.
+    /// Returns the reason why other users may read or write, or `None` if they may do neither.
     pub(crate) fn others_may_read(&self) -> Option<String> {
         self.others_with(READ | WRITE)
     }
@@ -143,7 +143,8 @@ impl Drop for Freed {
     }
 }
 
-/// Returns the entries of an access control list that grant rights to others.
+/// Returns the identifiers and rights of the entries of an access control list that grant rights to
+/// other users.
 ///
 /// # Safety
 ///
@@ -243,8 +244,9 @@ fn user() -> io::Result<String> {
 
 /// Calls `make` with the security attributes of a new file or folder.
 fn with_owner_only<T>(make: impl FnOnce(*const SECURITY_ATTRIBUTES) -> T) -> io::Result<T> {
-    // The owner is the user, even of an elevated process. The user and the system have full access,
-    // also to what is in a folder. P: nothing is inherited.
+    // The user is the owner, even if this process is elevated. The user and the system have full
+    // access, and new files in a folder inherit these entries (OICI). Nothing is inherited from the
+    // parent folder (P).
     let user = user()?;
     let text = wide(&format!("O:{user}D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)"));
     let mut descriptor = ptr::null_mut();
@@ -324,8 +326,8 @@ pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
     open(path, OPEN_EXISTING)
 }
 
-/// Opens a file for reading. A link in the last segment of the path is opened itself, which is no
-/// regular file.
+/// Opens a file for reading. If the last segment of the path is a link, opens the link itself,
+/// which is not a regular file.
 pub(crate) fn open_no_link(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options

@@ -1,8 +1,8 @@
 //! A child process and the job that it is in: detecting the end, ending the job.
 //!
 //! The job contains the child and every process that the child starts, directly or not. A process
-//! can't leave the job. The handle of the process refers to this process for ever, so there is
-//! nothing to reap, and no number can be reused.
+//! can't leave the job. The system does not reuse the process id while the handle of the process is
+//! open. So there is nothing to reap.
 
 use std::fmt;
 use std::os::windows::io::{AsHandle as _, AsRawHandle as _, BorrowedHandle, OwnedHandle};
@@ -24,7 +24,7 @@ pub(crate) struct Process {
     id: u32,
 }
 
-/// The exit code of a process. [`None`] if the system does not tell it.
+/// The exit code of a process. `None` if the system does not report the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(Option<u32>);
 
@@ -104,13 +104,14 @@ impl Process {
         Some(Exit((told != 0).then_some(code)))
     }
 
-    /// Ends the other processes of the job after the child has ended. They get no time, because
-    /// this system has no request to end.
+    /// Ends the other processes of the job after the child has ended. They get no time to end by
+    /// themselves, because this system has no request for an orderly end.
     pub(crate) fn end_rest_of_group(&self, _grace: Duration) {
         self.kill();
     }
 
-    /// Returns false, because this system has no request to end that reaches every process.
+    /// Returns false, because this system has no request for an orderly end that reaches every
+    /// process.
     #[allow(clippy::unused_self, reason = "the method sends a signal on Unix")]
     pub(crate) fn request_end(&self) -> bool {
         false
@@ -118,7 +119,7 @@ impl Process {
 
     /// Ends every process of the job at once.
     pub(crate) fn kill(&self) {
-        // SAFETY: the job is open. The call fails only if it has no process any more.
+        // SAFETY: the job is open. The call fails only if no process is left in the job.
         unsafe { TerminateJobObject(self.job.as_raw_handle(), KILLED) };
     }
 }

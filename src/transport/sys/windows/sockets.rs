@@ -17,9 +17,9 @@ use windows_sys::Win32::Networking::WinSock::{
 
 use super::fd::millis_until;
 
-/// Listens on an address that no other socket uses, or can take over later
-/// (`SO_EXCLUSIVEADDRUSE`). The queue of connections that are not accepted yet has the maximum
-/// length that the system allows.
+/// Listens on an address. Fails if another socket uses the address, and prevents other sockets from
+/// taking it over (`SO_EXCLUSIVEADDRUSE`). The queue of connections that are not accepted yet has
+/// the maximum length that the system allows.
 pub(crate) fn listen(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
     start_sockets()?;
     let mut result = Err(io::ErrorKind::InvalidInput.into());
@@ -181,7 +181,7 @@ pub(super) fn entry(socket: SOCKET, events: i16) -> WSAPOLLFD {
 pub(super) fn poll(sockets: &mut [WSAPOLLFD], deadline: Instant) -> io::Result<bool> {
     loop {
         let millis = i32::try_from(millis_until(deadline)).unwrap_or(i32::MAX);
-        // SAFETY: the entries are initialised, and their number is given.
+        // SAFETY: the entries are initialized, and their number is given.
         match unsafe { WSAPoll(sockets.as_mut_ptr(), sockets.len() as u32, millis) } {
             0 if Instant::now() < deadline => {}
             0 => return Ok(false),

@@ -1,8 +1,8 @@
 //! Starts a child in a job of its own, with its three standard streams only.
 //!
-//! The standard library's `Command` passes every inheritable handle of the host on, and can start
-//! no child in a job. A list of handles and a list of jobs make both exact: the child is in the job
-//! before it runs, and gets no other handle.
+//! With the standard library's `Command`, the child would inherit every inheritable handle of the
+//! host, and could not start in a job. Here the system gets a list of handles and a list of jobs.
+//! So the child inherits the listed handles only, and is in the job before it runs.
 
 use std::ffi::{OsStr, OsString, c_void};
 use std::io;
@@ -36,17 +36,18 @@ use super::fd::{check, own};
 use super::process::Process;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The endings of files that the system runs, in the order in which they are tried. The system's
-/// variable `PATHEXT` may change the order and leave some out. Other files, such as scripts of the
-/// Windows Script Host, can't be servers.
+/// The file name extensions of programs, in the order in which they are tried. The variable
+/// `PATHEXT` may change the order and omit extensions. Other files, such as scripts of the Windows
+/// Script Host, can't be servers.
 const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
 
 /// Starts the child and closes this process's copies of the child's handles.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for text with a NUL byte, an invalid variable name, or an argument that a
-/// batch file can't be given. [`ErrorKind::Spawn`] when the child can't be started.
+/// [`ErrorKind::Invalid`] for text with a NUL byte, a program with a quote in its name, an invalid
+/// variable name, or an argument that a batch file can't be given. [`ErrorKind::Spawn`] when the
+/// child can't be started.
 pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
     let path = find(&command)?;
     if let Some(directory) = command.directory
@@ -94,7 +95,8 @@ fn start(command: &Command<'_>, mut texts: Texts) -> io::Result<Process> {
         stderr,
     ];
     let job = job(command.dies_with_parent)?;
-    // Without a console of its own, a child of a program without a console opens a window.
+    // A child that does not share the console of this process gets a console without a window.
+    // Otherwise the system might open a window.
     let console = match has_console {
         true => CREATE_NEW_PROCESS_GROUP,
         false => CREATE_NO_WINDOW,
@@ -151,11 +153,11 @@ fn find(command: &Command<'_>) -> Result<PathBuf> {
     })
 }
 
-/// Searches the child's own `PATH` for a program whose name is no path. If the child has no `PATH`,
-/// uses the `PATH` of this process.
+/// Searches the child's own `PATH` for a program whose name is not a path. If the child has no
+/// `PATH`, uses the `PATH` of this process.
 fn search(command: &Command<'_>) -> Result<PathBuf> {
     let path = variable(command, "PATH").unwrap_or_default();
-    // An empty entry would mean the working directory.
+    // Relative entries are skipped. An empty entry would mean the working directory.
     std::env::split_paths(&path)
         .filter(|directory| directory.is_absolute())
         .find_map(|directory| existing(&directory.join(command.program), command))
@@ -173,8 +175,9 @@ fn variable(command: &Command<'_>, name: &str) -> Option<OsString> {
         .or_else(|| std::env::var_os(name))
 }
 
-/// Returns the file of a program whose ending may have been left out. A file without an ending is
-/// no program, such as the shell script `npx` beside `npx.cmd`.
+/// Returns the existing file of a program. The name of the program may omit the file name
+/// extension. A file without an extension is not a program: for example, the shell script `npx`
+/// beside `npx.cmd`.
 fn existing(file: &Path, command: &Command<'_>) -> Option<PathBuf> {
     let has_ending = file.extension().is_some_and(|ending| {
         let ending = format!(".{}", ending.display());
@@ -213,7 +216,7 @@ fn is_batch(path: &Path) -> bool {
     name.ends_with(".bat") || name.ends_with(".cmd")
 }
 
-/// Returns the folder of the system's programs. `cmd.exe` is not searched anywhere else.
+/// Returns the folder of the system's programs. No other folder is searched for `cmd.exe`.
 fn system_folder() -> Result<PathBuf> {
     let mut room = [0; 1024];
     // SAFETY: the buffer has room for that many units.
@@ -249,8 +252,8 @@ fn standard_error(command: &Command<'_>) -> io::Result<(OwnedHandle, bool)> {
     Ok((inheritable(null.as_handle())?, false))
 }
 
-/// Returns an inheritable duplicate. It has to be closed as soon as the child has been started:
-/// another child that other code starts meanwhile may inherit it, too.
+/// Returns an inheritable duplicate. It has to be closed as soon as the child has been started: a
+/// child that other code starts meanwhile may inherit the duplicate too.
 fn inheritable(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     let mut duplicate: HANDLE = ptr::null_mut();
     // SAFETY: the handle is open, and there is room for the new one.
@@ -296,8 +299,8 @@ struct Lists {
     jobs: [HANDLE; 1],
 }
 
-/// The attributes of a child, in memory whose layout only the system knows. They refer to the
-/// [`Lists`].
+/// The attributes of a child, in memory whose layout only the system knows. The attributes point to
+/// the [`Lists`].
 struct Attributes<'a> {
     memory: Vec<usize>,
     _lists: &'a Lists,
@@ -324,7 +327,7 @@ impl<'a> Attributes<'a> {
     fn set(&mut self, key: u32, handles: &'a [HANDLE]) -> io::Result<()> {
         let (list, none) = (self.memory.as_mut_ptr().cast(), ptr::null_mut::<c_void>());
         let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
-        // SAFETY: the list is initialised; the handles outlive it, and their size is given.
+        // SAFETY: the list is initialized; the handles outlive the list, and their size is given.
         check(unsafe {
             UpdateProcThreadAttribute(list, 0, key as usize, value, size, none, ptr::null())
         })
@@ -344,7 +347,7 @@ impl<'a> Attributes<'a> {
 
 impl Drop for Attributes<'_> {
     fn drop(&mut self) {
-        // SAFETY: initialised in new, deleted once.
+        // SAFETY: initialized in `new`, deleted once.
         unsafe { DeleteProcThreadAttributeList(self.memory.as_mut_ptr().cast()) };
     }
 }
@@ -364,8 +367,8 @@ mod tests {
     /// The variable that makes this program a child: see [`child`].
     const ROLE: &str = "MCPLINK_TEST_ROLE";
 
-    /// The program of the children. The test program runs this test only, and the variable tells
-    /// what it does there. In other runs the test does nothing.
+    /// The code of the children. A child is this test program, which runs only this test. The
+    /// variable [`ROLE`] selects what the child does. Without the variable the test does nothing.
     #[test]
     fn child() {
         let role = std::env::var(ROLE).unwrap_or_default();

@@ -40,7 +40,7 @@ struct Saved {
     which: STD_HANDLE,
     /// The descriptor of the stream in the C library.
     number: c_int,
-    /// The duplicate of the descriptor before, or the original handle if the C library has no such
+    /// A duplicate of the original descriptor, or the original handle if the C library has no such
     /// descriptor.
     original: Original,
     /// The handle that takes the stream's place, until the stream is restored.
@@ -69,7 +69,7 @@ pub(crate) fn claim(redirect: bool) -> Result<(OwnedHandle, OwnedHandle, Claim)>
         flush_stdout();
         let io = |error| Error::io("redirecting the standard streams", error);
         let null = || open_null().map_err(io);
-        // A child that inherits the original handle would hang in its start, because this process
+        // A child that inherits the original handle would hang at its start, because this process
         // blocks in a read of the same pipe.
         let saved = replace(STD_INPUT_HANDLE, 0, null()?).map_err(io)?;
         claim.saved.push(saved);
@@ -128,10 +128,10 @@ fn standard(which: STD_HANDLE) -> Option<BorrowedHandle<'static>> {
     is_open.then(|| unsafe { BorrowedHandle::borrow_raw(handle) })
 }
 
-/// Puts `by` in the place of a standard stream, in both tables.
+/// Replaces a standard stream by `by`, in both tables.
 fn replace(which: STD_HANDLE, number: c_int, by: OwnedHandle) -> io::Result<Saved> {
-    // SAFETY: the standard stream is open, so that its number can be asked for. A program without a
-    // console has the number, too, but no handle behind it (-2).
+    // SAFETY: the standard stream is open, so `number` is a valid descriptor. In a program without
+    // a console, the descriptor has no handle (-2).
     let is_descriptor = unsafe { _get_osfhandle(number) } > 0;
     let original = match is_descriptor {
         true => {

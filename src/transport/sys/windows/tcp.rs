@@ -98,7 +98,7 @@ pub(crate) fn receive(
         }
     }
     if let Some(count) = count {
-        // SAFETY: so many bytes after the length have just been written.
+        // SAFETY: `count` bytes after the length have just been written.
         unsafe { into.set_len(into.len() + count) };
     }
     Ok(count)
@@ -120,7 +120,7 @@ fn receive_some(
     let error = io::Error::last_os_error();
     match error.kind() {
         io::ErrorKind::WouldBlock => Ok(None),
-        // There is more than the one byte that was peeked at.
+        // More bytes have arrived than the buffer can take.
         _ if error.raw_os_error() == Some(WSAEMSGSIZE) => Ok(Some(len as usize)),
         _ => Err(error),
     }

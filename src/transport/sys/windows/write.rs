@@ -13,8 +13,8 @@ use super::helper::Helper;
 use super::overlapped::{Channel, Transfer};
 use crate::sync::Mutex;
 
-/// The maximum time that [`WriteEnd::end`] waits for bytes that count as sent already, but that the
-/// system has not taken. Only a reader that has not read for a while makes it wait.
+/// The maximum time that [`WriteEnd::end`] waits until the system has taken bytes that already
+/// count as sent. The wait occurs only if the reader has not read for a while.
 const LINGER: Duration = Duration::from_millis(200);
 
 /// The write end of a stream. Its methods may be called from any thread. One thread writes, and any
@@ -118,7 +118,7 @@ impl WriteEnd {
     }
 
     /// Whether the reader has left a part of the bytes unread. Always returns `None`: this system
-    /// does not tell.
+    /// does not report it.
     #[allow(clippy::unused_self, reason = "the same method knows it on Unix")]
     pub(crate) fn has_unread(&self) -> Option<bool> {
         None
