@@ -86,9 +86,9 @@ impl RequestId {
         }
     }
 
-    /// Returns the number of one of this side's own requests, which the peer repeats as an integer
-    /// or, beside the letter, as a text of that integer. The ids of this side are integers, so the
-    /// text has only one meaning.
+    /// Returns the id as the number of a request of this side. The peer should repeat the number as
+    /// an integer; its decimal text, such as `"7"`, is accepted too. All ids of this side are
+    /// integers, so the text has only one meaning.
     pub(crate) fn as_own_number(&self) -> Option<i64> {
         let Some(text) = self.as_str() else {
             return self.as_i64();

@@ -101,7 +101,7 @@ impl Parsed {
     ///
     /// Reading is lenient and accepts five deviations from the specification: `null` for an absent
     /// member, an empty array for an empty object, an integer id written as `1.0`, an error without
-    /// a message, and an error code written as a text.
+    /// a message, and an error code written as `-32601.0` or as a text.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Lenient)
     }

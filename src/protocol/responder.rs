@@ -421,8 +421,7 @@ impl Asking {
         self.core.post(Some(&self.exchange), text)
     }
 
-    /// Sends or queues notifications that belong to the request, in one write. See
-    /// [`Core::post_all`].
+    /// Sends or queues notifications that belong to the request, as [`Core::post_all`] does.
     pub(crate) fn post_all(&self, texts: Vec<Vec<u8>>) -> Result<usize> {
         self.core.post_all(Some(&self.exchange), texts)
     }

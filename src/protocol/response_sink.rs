@@ -42,8 +42,9 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
     /// Without a deadline the function does not block, and returns `false` when there is no room.
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
-    /// Sends several messages before the response, without blocking. Returns the number of messages
-    /// for which there was room, in their order. A sink may send all messages in one write.
+    /// Sends several messages before the response, in their order and without blocking. Stops at
+    /// the first message for which there is no room. Returns the number of messages sent. A sink
+    /// may send all messages in one write.
     fn send_all(&self, texts: &[Vec<u8>]) -> Result<usize> {
         for (sent, text) in texts.iter().enumerate() {
             if !self.send(text, None)? {

@@ -150,7 +150,7 @@ impl Serialize for ContentBlock {
 }
 
 impl<'de> Deserialize<'de> for ContentBlock {
-    /// Lenient reading accepts a text in place of the block that contains it.
+    /// Lenient reading also accepts a string, which becomes a text block.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !misfit::drops() {
             return tagged::deserialize(deserializer);
@@ -165,8 +165,8 @@ impl<'de> Deserialize<'de> for ContentBlock {
     }
 }
 
-/// The serialization of the content of a tool's result. Lenient reading accepts a text in place of
-/// the list, and the absence of the list.
+/// The serialization of the content of a tool's result. Lenient reading also accepts a string in
+/// place of the list, and a missing list.
 pub(super) struct Blocks;
 
 impl Form<Vec<ContentBlock>> for Blocks {

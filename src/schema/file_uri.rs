@@ -5,7 +5,7 @@
 
 use super::url::{Url, percent_decoded, percent_encoded};
 
-/// The kind of a path: its separators, and the names that have a meaning of their own.
+/// The kind of a path, which determines its separators and its reserved names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     Unix,
@@ -73,9 +73,10 @@ fn encoded<'a>(beginning: &str, segments: impl Iterator<Item = &'a str>) -> Opti
     Some(uri)
 }
 
-/// Returns the host name and the path segments of a `file://` URI, decoded. Empty segments are left
-/// out. Returns `None` for other URIs, and for paths that can't be compared as text: those with
-/// segments like `..`, and on Windows those with segments that [`is_plain_name`] refuses.
+/// Returns the host name and the path segments of a `file://` URI, decoded. Empty segments are
+/// omitted. Returns `None` for other URIs, and for paths that can't be compared as text. These are
+/// paths with segments like `..`, and on Windows paths with segments that [`is_plain_name`]
+/// refuses.
 ///
 /// The host name is in lower case, and empty for this machine. On Windows, the letter of a drive is
 /// in upper case.
@@ -109,8 +110,8 @@ pub(crate) fn steps(uri: &str, kind: PathKind) -> Option<Vec<String>> {
 }
 
 /// Returns the path in a `file:` URI. Returns `None` for an invalid or unsafe URI: see
-/// [`Folder`](crate::server::Folder). On Windows the URI has to begin with a drive, or with the
-/// name of a server and of a share.
+/// [`Folder`](crate::server::Folder). On Windows, the path in the URI must begin with a drive, or
+/// the URI must name a server and a share.
 pub(crate) fn path_of(uri: &str, kind: PathKind) -> Option<String> {
     let (scheme, rest) = uri.split_once("://")?;
     let (host, path) = rest.split_once('/')?;
@@ -155,7 +156,7 @@ fn is_drive_letter(text: &str) -> bool {
     matches!(text.as_bytes(), [letter] if letter.is_ascii_alphabetic())
 }
 
-/// Whether a segment of a Windows path names a file by all of its text.
+/// Whether Windows takes the whole text of a path segment as a file name.
 ///
 /// Windows ignores dots and spaces at the end of a name. A colon begins the name of a stream of the
 /// file (`a.txt:b`), and some names stand for devices in every folder (`NUL`, `com1.txt`).
@@ -170,7 +171,7 @@ fn is_plain_name(segment: &str) -> bool {
     let numbered = ["COM", "LPT"]
         .iter()
         .find_map(|device| base.strip_prefix(device));
-    // The superscript digits count as digits there.
+    // Windows counts superscript digits as digits here.
     let is_port = numbered.is_some_and(|number| {
         let mut letters = number.chars();
         let digit = letters.next().filter(|_| letters.next().is_none());

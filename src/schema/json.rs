@@ -313,8 +313,8 @@ impl Form<Option<u64>> for CountOrNull {
     }
 }
 
-/// The serialization of a flag. `"true"`, `"false"`, `1` and `0` are read as the flag that they
-/// mean, except in strict mode: a tool that failed must not look like one that succeeded.
+/// The serialization of a flag. Except in strict mode, `"true"`, `"false"`, `1` and `0` are
+/// accepted too, so that a tool that failed does not look like one that succeeded.
 pub(super) struct Flag;
 
 impl Form<Option<bool>> for Flag {

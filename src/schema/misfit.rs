@@ -341,7 +341,7 @@ where
     let text = Box::<RawValue>::deserialize(deserializer)?;
     let text = text.get();
     if text.starts_with('{') {
-        // One entry without the brackets of its list.
+        // A single entry without the brackets of its list.
         let part = Part::enter(Step::Entry(0, name_of(text)));
         match read_part(text) {
             Ok(entry) => return Ok(vec![entry]),

@@ -176,15 +176,15 @@ impl ResourceTemplate {
         meta: MetaObject,
     }
 
-    /// Returns the URI of a resource: the template with these values of its variables.
+    /// Expands the URI template with values of its variables, and returns the URI of a resource.
     ///
-    /// A value is a text as people write it. It is percent-encoded as RFC 6570 demands. A variable
-    /// without a value is left out of its expression.
+    /// The values are plain text: this function percent-encodes them as RFC 6570 requires. A
+    /// variable without a value is omitted from its expression.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the template is no URI template, or
-    /// when it has no variable with the name of a value.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the template is not a valid URI
+    /// template, or when the template has no variable with the name of a value.
     ///
     /// # Examples
     ///

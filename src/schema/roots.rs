@@ -48,7 +48,8 @@ impl Root {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when the path is not absolute, not UTF-8, or contains `..`. On
-    /// Windows also when the path begins with neither a drive nor the name of a share.
+    /// Windows, also when the path begins with neither a drive nor the name of a server and a
+    /// share.
     pub fn of_path(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         match path.to_str().and_then(|text| uri_of(text, PathKind::HERE)) {
@@ -96,9 +97,9 @@ impl Root {
     /// of every root. A symbolic link may lead out of the root: resolve a path before the
     /// comparison.
     ///
-    /// On Windows, the letter of a drive may have either case, and other names are compared as they
-    /// are. A URI with a name that Windows reads in another way, such as `a.`, `a:b` or `NUL`, is
-    /// outside of every root.
+    /// On Windows, drive letters are compared without regard to case, and other names exactly. A
+    /// URI is outside of every root if it has a name that Windows does not take literally, such as
+    /// `a.`, `a:b` or `NUL`.
     pub fn contains(&self, uri: &str) -> bool {
         let (Some(root), Some(steps)) =
             (steps(&self.uri, PathKind::HERE), steps(uri, PathKind::HERE))

@@ -1,17 +1,17 @@
-//! Expansion of URI templates, for values that are texts.
+//! Expansion of URI templates (RFC 6570) with values that are texts.
 //!
-//! Every expression of RFC 6570 is supported. A list or a map can't be a value, so the modifier `*`
-//! has no effect.
+//! Every kind of expression is supported. A list or a map can't be a value, so the modifier `*` has
+//! no effect.
 
 use super::url::push_encoded;
 
-/// How the expressions with an operator are expanded (RFC 6570, appendix A).
+/// The rules for expanding the expressions with one operator (RFC 6570, appendix A).
 struct Operator {
     first: &'static str,
     separator: &'static str,
-    /// Whether a value follows the name of its variable.
+    /// Whether the name of a variable is written before its value.
     is_named: bool,
-    /// The text behind the name of a variable whose value is empty.
+    /// The text after the name of a variable whose value is empty.
     if_empty: &'static str,
     /// Whether reserved characters and percent-encoded bytes are kept.
     keeps_reserved: bool,
@@ -60,7 +60,7 @@ impl Operator {
 }
 
 /// Expands a template. `value_of` returns the value of a variable; a variable without a value is
-/// left out of its expression.
+/// omitted from its expression.
 pub(super) fn expand<'a>(
     template: &str,
     value_of: impl Fn(&str) -> Option<&'a str>,
@@ -111,7 +111,7 @@ fn expand_expression<'a>(
     Ok(())
 }
 
-/// Returns the name of a variable, and the number of characters to which its value is cut.
+/// Returns the name of a variable, and the maximum number of characters of its value.
 fn read_variable(variable: &str) -> Result<(&str, Option<usize>), String> {
     let (name, most) = match variable.split_once(':') {
         Some((name, digits)) => {
@@ -138,8 +138,8 @@ fn read_variable(variable: &str) -> Result<(&str, Option<usize>), String> {
     }
 }
 
-/// Adds a text, in which characters are percent-encoded. With `keeps_reserved`, reserved characters
-/// and bytes that are percent-encoded already are kept.
+/// Appends a text in percent-encoding. With `keeps_reserved`, reserved characters and bytes that
+/// are percent-encoded already are copied unchanged.
 fn push(out: &mut String, text: &str, keeps_reserved: bool) {
     let bytes = text.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {

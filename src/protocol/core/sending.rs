@@ -251,8 +251,9 @@ impl Core {
         Ok(())
     }
 
-    /// Sends notifications in one write, or queues them, without blocking. Returns the number of
-    /// notifications for which there was room, in their order.
+    /// Sends or queues notifications in their order, without blocking. Stops at the first
+    /// notification for which there is no room. Returns the number of notifications that were sent
+    /// or queued.
     pub(crate) fn post_all(
         &self,
         exchange: Option<&Exchange>,
