@@ -28,7 +28,7 @@ use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 pub struct CallOptions<'a> {
     /// The options that apply to each request of the call.
     pub(super) request: RequestOptions<'a>,
-    /// The timeouts of `request` that were set, so that no default of the client replaces them.
+    /// The timeouts of `request` that were set. The defaults of the client don't replace them.
     set: SetTimeouts,
     /// The members of `_meta` that were set with [`meta`](Self::meta).
     pub(super) meta: JsonObject,
@@ -42,7 +42,7 @@ struct SetTimeouts {
     max_timeout: bool,
 }
 
-/// The default timeouts of a client's calls. `None` is the default of [`CallOptions`].
+/// The default timeouts of a client's calls. `None` stands for the default of [`CallOptions`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DefaultTimeouts {
     pub(super) timeout: Option<Duration>,
@@ -152,7 +152,8 @@ impl<'a> CallOptions<'a> {
             request = request.max_timeout(max_timeout);
         }
         self.request = request;
-        // A timeout that shrinks in the course of the call must not be set again.
+        // The maximum timeout shrinks in the course of the call, so the default must not be applied
+        // again.
         self.set = SetTimeouts {
             timeout: true,
             max_timeout: true,

@@ -51,7 +51,7 @@ impl Client {
         }
     }
 
-    /// Looks up the cached response to a request, which is used instead of sending the request.
+    /// Looks up the cached response to a request. A response that is found replaces the request.
     pub(super) fn look_up(
         &self,
         method: &str,

@@ -1,7 +1,7 @@
 //! Several servers used as one: joined lists, routed calls, and one stream of events.
 //!
-//! A [`Group`] holds connected clients. It adds nothing to a call except the choice of the client,
-//! so that options, errors and results are those of [`Client`].
+//! A [`Group`] holds connected clients. The group only chooses the client of a call. The options,
+//! errors and results of the call are those of [`Client`].
 
 pub(super) mod listing;
 mod names;
@@ -66,7 +66,7 @@ pub struct Group(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     names: GroupNames,
-    // Held only to read or change the list. Calls, and drops of clients, happen outside of it.
+    // The lock is held only to read or change the list. Clients are called and dropped without it.
     members: Mutex<Vec<Arc<Member>>>,
 }
 
@@ -247,8 +247,8 @@ impl Group {
         Some(member.client.clone())
     }
 
-    /// Returns the client of a server, for all that the group does not offer. Returns `None` if the
-    /// group has no server with this name.
+    /// Returns the client of a server, for methods that the group does not have. Returns `None` if
+    /// the group has no server with this name.
     pub fn client(&self, name: &str) -> Option<Client> {
         let members = self.members();
         let member = members.iter().find(|member| *member.name == *name)?;
@@ -269,14 +269,15 @@ impl Group {
     /// Returns the client of a tool, and the tool's own name. With them, every method of [`Client`]
     /// can be used for the tool.
     ///
-    /// With [`GroupNames::Prefixed`] only the prefix is looked at: whether the server has the tool,
-    /// the server says. With [`GroupNames::PrefixedOnClash`] the tools are listed if the name has
-    /// no prefix and was not in a list before. That blocks as [`list_tools`](Self::list_tools)
-    /// does.
+    /// With [`GroupNames::Prefixed`], this function checks only the prefix, and not whether the
+    /// server has the tool. With [`GroupNames::PrefixedOnClash`], this function lists the tools if
+    /// the name has no prefix and was not in a list before. Then it blocks as
+    /// [`list_tools`](Self::list_tools) does.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] if no server or more than one server of the group has the tool.
+    /// [`ErrorKind::Invalid`] if the name has no prefix of a server, and is not the name of a tool
+    /// of exactly one server (with [`GroupNames::PrefixedOnClash`]).
     pub fn find_tool(&self, name: &str) -> Result<(Client, String)> {
         self.find(Kind::Tool, name)
     }
@@ -294,7 +295,7 @@ impl Group {
     /// Returns the client of the server that lists a resource. If no server lists the resource, and
     /// only one server of the group has resources, returns the client of that server.
     ///
-    /// The resources are listed if the URI was not in a list before. That blocks as
+    /// This function lists the resources if the URI was not in a list before. Then it blocks as
     /// [`list_resources`](Self::list_resources) does. A resource of a template is often in no list:
     /// then use the [client](Self::client) of the server that named the URI.
     ///
@@ -375,8 +376,8 @@ impl Group {
     /// Each server gets the same filter, and agrees to the part that it supports: see
     /// [`GroupSubscription::server`]. A server that is added later is not part of the subscription.
     /// Each subscription is opened on a thread of its own. This function blocks until every server
-    /// has agreed or failed. The channel is bounded as that of [`Client::subscribe_channel`]. The
-    /// bound applies to the group.
+    /// has agreed or failed. The channel is bounded like the channel of
+    /// [`Client::subscribe_channel`]; all servers share the bound.
     pub fn subscribe_channel(
         &self,
         filter: &SubscriptionFilter,
@@ -420,7 +421,7 @@ impl Group {
     }
 
     /// Closes the connections to all servers at once, and removes the servers from the group.
-    /// Blocks as long as the slowest [`Client::close`].
+    /// Blocks until the slowest [`Client::close`] has returned.
     pub fn close(&self) {
         let members = std::mem::take(&mut *self.0.members.lock());
         let jobs = members.into_iter().map(|member| Job {
@@ -444,7 +445,7 @@ impl fmt::Debug for Group {
     }
 }
 
-/// A function that blocks, for one server of a group.
+/// Blocking work for one server of a group.
 struct Job<T> {
     server: Arc<str>,
     threads: Threads,

@@ -216,7 +216,7 @@ impl Known {
 /// Replaces an empty array in a result by an empty object where the schema allows only an object.
 /// Servers written in PHP send empty arrays instead of empty objects.
 ///
-/// Without an answer of the validator until `deadline`, the result stays as it is.
+/// If the validator has not finished by `deadline`, the result stays unchanged.
 pub(super) fn settle_empty(
     schema: Option<&CompiledSchema>,
     revision: ProtocolVersion,

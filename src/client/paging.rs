@@ -181,7 +181,7 @@ pub struct Pages<'a, P> {
     is_lost: bool,
     /// The previous page, if that page contained an empty cursor.
     before: Option<P>,
-    /// The request for the first page, if it was started elsewhere.
+    /// The request for the first page, if the request was started before.
     started: Option<(StartedPage, FirstRequest)>,
 }
 
@@ -232,7 +232,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Sets the request for the first page, which was started elsewhere.
+    /// Sets the request for the first page, which was started before.
     pub(super) fn started(mut self, page: StartedPage, first: FirstRequest) -> Self {
         self.started = Some((page, first));
         self

@@ -239,7 +239,7 @@ impl ClientConnection {
     /// Opens a new session within the bound of the call that found the loss.
     ///
     /// After `initialize` other calls use the session too. So the session is completed even if the
-    /// bound is over by then: what remains to be sent is sent without waiting.
+    /// bound has passed by then: the remaining messages are sent without waiting.
     fn initialize_again(
         &self,
         reopening: &Reopening,
@@ -299,13 +299,13 @@ impl ClientConnection {
     }
 }
 
-/// The time limit and the cancel token of one recovery. The time in which a user logs in does not
-/// count.
+/// The time limit and the cancel token of one recovery. The time that users spend on logins does
+/// not count.
 struct Bound<'a> {
     peer: &'a Peer,
     in_all: Duration,
     started: Instant,
-    /// The time of users before the recovery.
+    /// The time that users had spent on logins before the recovery.
     user_time: Duration,
     cancel: Option<&'a CancelToken>,
 }

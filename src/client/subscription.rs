@@ -110,7 +110,7 @@ impl fmt::Debug for Subscription {
 }
 
 /// Returns a callback that sends the events of one subscription to a channel, as
-/// [`Client::subscribe_channel`] describes. `wrap` makes the channel's message from an event.
+/// [`Client::subscribe_channel`] describes. `wrap` converts an event to a message of the channel.
 pub(super) fn into_channel<E: Send + 'static>(
     sender: Sender<E>,
     wrap: impl Fn(Event) -> E + Send + Sync + 'static,

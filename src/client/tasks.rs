@@ -155,8 +155,8 @@ impl Client {
     }
 
     /// Calls a tool as a task, with options. [`CallOptions::timeout`] applies to each request, and
-    /// [`CallOptions::max_timeout`] to all of them together. A timeout or a token ends the call,
-    /// but not a task that the server has created.
+    /// [`CallOptions::max_timeout`] to all of them together. A timeout or a cancel token ends the
+    /// call, but not a task that the server has created.
     ///
     /// # Errors
     ///

@@ -73,15 +73,16 @@ where
 impl Group {
     /// Lists the tools of all servers.
     ///
-    /// Each server is asked for its first page before the first answer is waited for, so that one
-    /// slow server does not delay the others. This function blocks until every server has answered
-    /// or failed. For the cache and for invalid entries see [`Client::list_tools`].
+    /// The requests for the first pages are sent to all servers before this function waits for an
+    /// answer. So one slow server does not delay the others. This function blocks until every
+    /// server has answered or failed. For the cache and for invalid entries see
+    /// [`Client::list_tools`].
     pub fn list_tools(&self) -> GroupList<Tool> {
         self.list_tools_with(CallOptions::new())
     }
 
-    /// Lists the tools of all servers. The options apply to each request. With a progress callback
-    /// every server fails with [`ErrorKind::Invalid`].
+    /// Lists the tools of all servers. The options apply to each request. A progress callback is
+    /// not supported: each request fails with [`ErrorKind::Invalid`].
     pub fn list_tools_with(&self, options: CallOptions<'_>) -> GroupList<Tool> {
         self.list::<ListToolsResult>(Some(Kind::Tool), options, |tool| &tool.name)
     }
@@ -115,8 +116,8 @@ impl Group {
         self.list::<ListResourceTemplatesResult>(None, options, |template| &template.uri_template)
     }
 
-    /// Lists the items of all servers. `kind` is the kind of the names, if calls are routed by
-    /// them.
+    /// Lists the items of all servers. `kind` is the kind of the items, or `None` if no calls are
+    /// routed by their names.
     fn list<P: ListPage + 'static>(
         &self,
         kind: Option<Kind>,

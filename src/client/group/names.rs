@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The text between the name of a server and the own name of its tool.
+/// The text between the name of a server and the own name of its tool or prompt.
 pub(super) const SEPARATOR: &str = "__";
 
 /// The rule for the names of tools and prompts in a [`Group`](super::Group).
@@ -20,12 +20,13 @@ pub enum GroupNames {
     /// A name has a prefix only if several servers of the group have the name, or if the name looks
     /// like a prefixed name. Prefixed names can be used for all tools and prompts.
     ///
-    /// A name without a prefix means the only server that has it. If another server gets the same
-    /// name, a call with the name fails: the call is never sent to a server by chance.
+    /// A name without a prefix means the only server that has it. Once lists of the group have
+    /// contained the name for several servers, a call with the name fails. The call is never sent
+    /// to a server by chance.
     PrefixedOnClash,
 }
 
-/// What a name names.
+/// The kind of item that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Tool,
@@ -64,7 +65,8 @@ pub(super) fn prefix(name: &str) -> Result<String> {
     Ok(prefix)
 }
 
-/// Returns an error if a name could have the prefix of a new server and that of another one.
+/// Returns an error if a tool name could begin with both the prefix of a new server and the prefix
+/// of another one.
 pub(super) fn check_prefix<'a>(
     name: &str,
     prefix: &str,
