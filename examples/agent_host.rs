@@ -1,4 +1,4 @@
-//! A host for a model: two servers as one set of tools, and a loop in which the model chooses calls.
+//! A host for a model: two servers form one set of tools, and the model chooses calls in a loop.
 //!
 //! ```text
 //! cargo run --example agent_host                     # two servers of this program
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The model is a script here: [`Model::next`] is where a real model gets the conversation. The
-//! host shows the model all tools, makes its calls at the same time, and asks the user what a
-//! server wants to know. A server that fails does not end the conversation.
+//! host shows the model all tools, makes the calls of the model at the same time, and asks the user
+//! the questions of the servers. A server that fails does not end the conversation.
 #![allow(clippy::print_stdout, reason = "an example for a terminal")]
 
 use std::env;

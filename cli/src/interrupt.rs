@@ -91,7 +91,7 @@ mod system {
 
     use signal_hook::consts::{SIGINT, SIGTERM};
 
-    /// The interval between two looks at the flag that a signal sets.
+    /// The interval between two checks of the flag that a signal sets.
     const LOOK: Duration = Duration::from_millis(50);
 
     /// Installs the handlers. Returns a function that blocks until the next signal, and returns

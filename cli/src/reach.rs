@@ -35,7 +35,8 @@ pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Fail
         .map_err(|error| failed(&error, options))
 }
 
-/// Shows the end of a loss. The loss itself is a warning in the log: see [`show_warning`].
+/// Shows that a lost connection was restored or given up. The loss itself is a warning in the log:
+/// see [`show_warning`].
 fn show_connection_event(event: ConnectionEvent) {
     match event {
         ConnectionEvent::Restored { .. } => print::note("mcplink: the server is back"),
@@ -222,9 +223,9 @@ fn show_traced(start: Instant, message: &Tapped<'_>) {
     print::note(&format!("{seconds:9.3} {sign} {text}"));
 }
 
-/// Shows a warning of the client, such as entries of a list that do not fit and are left out.
-/// Errors of the client are outcomes of actions, which report them. Warnings about single messages
-/// are for `--trace`, which shows the messages.
+/// Shows a warning of the client, for example about list entries that violate the specification and
+/// were dropped. Errors in the log are not shown, because the actions that fail report them.
+/// Warnings about single messages are for `--trace`, which shows the messages.
 fn show_warning(record: &LogRecord<'_>) {
     if record.target == "client" && record.level == LogLevel::Warning {
         print::note(&format!("mcplink: {record}"));

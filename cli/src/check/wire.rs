@@ -18,7 +18,7 @@ use crate::interrupt;
 
 /// The largest answer over HTTP, in bytes.
 const MAX_BODY: u64 = 32 << 20;
-/// How often a wait for a message looks for a signal.
+/// The interval at which a wait for a message checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 /// The most pages of a list.
 const MAX_PAGES: usize = 1000;
@@ -120,7 +120,7 @@ impl Web {
     /// signal ends the wait.
     ///
     /// **Threads.** The exchange has a thread of its own, because no signal interrupts it. After a
-    /// signal the thread is left alone: the exchange ends within `patience`, or with the process.
+    /// signal the thread is not joined: the exchange ends within `patience`, or with the process.
     pub(super) fn send(
         &self,
         method: &str,
@@ -136,7 +136,7 @@ impl Web {
         let _woken = interrupt::token().on_trigger(move || _ = waker.send(Err(interrupted())));
         let exchange = thread::Builder::new().spawn(move || {
             let answer = web.exchange(&method, body.as_deref(), &fields, id.as_ref(), patience);
-            // A waiter that was interrupted is gone.
+            // Sending fails if a signal has ended the wait.
             _ = answered.send(answer);
         });
         exchange.map_err(|error| format!("no thread can be started: {error}"))?;
@@ -327,7 +327,8 @@ impl Conn {
         match self.way {
             Way::Stdio(parts) => parts.control.close(),
             Way::Web(web) if web.session.is_some() => {
-                // A server need not let clients end sessions. A session is ended after a signal too.
+                // A server need not let clients end sessions. The request is sent after a signal
+                // too.
                 _ = web.exchange("DELETE", None, &[], None, Duration::from_secs(2));
             }
             Way::Web(_) => {}

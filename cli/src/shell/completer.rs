@@ -48,8 +48,8 @@ impl Completer {
         CallOptions::new().timeout(PATIENCE).max_timeout(PATIENCE)
     }
 
-    /// Whether the server declares neither tools nor prompts nor resources. It may have them all the
-    /// same.
+    /// Whether the server declares neither tools nor prompts nor resources. Such a server may still
+    /// have them.
     fn declares_no_list(&self) -> bool {
         let can = self.client.capabilities();
         can.tools.is_none() && can.prompts.is_none() && can.resources.is_none()

@@ -44,7 +44,7 @@ impl Database {
         if !statement.readonly() {
             return Err("this statement changes the database: use execute".into());
         }
-        // A call that is cancelled ends a long query.
+        // The cancellation of the call ends a long query.
         let (handle, cancel) = (database.get_interrupt_handle(), context.cancel_token());
         let _interrupt = cancel.on_trigger(move || handle.interrupt());
         let columns: Vec<_> = statement.column_names().map(str::to_owned).collect();
