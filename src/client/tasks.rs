@@ -169,6 +169,7 @@ impl Client {
         mut options: CallOptions<'_>,
     ) -> Result<ToolAnswer> {
         self.need_tools()?;
+        options.apply_defaults(self.0.link.settings().timeouts);
         let mut params = tool_params(name, arguments)?;
         let mut kind = Call::Plain;
         let started = about_now();

@@ -21,7 +21,7 @@ impl PathKind {
 }
 
 /// Returns the `file:` URI of an absolute path. Returns `None` if the path is not absolute or has a
-/// segment `..`.
+/// segment `..`. Segments `.` are left out of the URI.
 ///
 /// On Windows, the path begins with a drive (`C:\a`) or names a share of another machine
 /// (`\\server\share\a`). Both may have the prefix `\\?\`. Other paths, such as those of devices and
@@ -30,7 +30,7 @@ pub(crate) fn uri_of(path: &str, kind: PathKind) -> Option<String> {
     match kind {
         PathKind::Unix => {
             let segments = path.strip_prefix('/')?.split('/');
-            encoded("file://", segments)
+            encoded("file://", segments, PathKind::Unix)
         }
         PathKind::Windows => uri_of_windows(path),
     }
@@ -50,25 +50,36 @@ fn uri_of_windows(path: &str) -> Option<String> {
         let has_share = !rest.split(is_separator).next().unwrap_or("").is_empty();
         let beginning = format!("file://{server}");
         return (is_server(server) && has_share)
-            .then(|| encoded(&beginning, rest.split(is_separator)))
+            .then(|| encoded(&beginning, rest.split(is_separator), PathKind::Windows))
             .flatten();
     }
     let path = verbatim.unwrap_or(path);
     let (drive, rest) = path.split_once(':')?;
     let rest = rest.strip_prefix(is_separator)?;
+    let beginning = format!("file:///{drive}:");
     is_drive_letter(drive)
-        .then(|| encoded(&format!("file:///{drive}:"), rest.split(is_separator)))
+        .then(|| encoded(&beginning, rest.split(is_separator), PathKind::Windows))
         .flatten()
 }
 
-fn encoded<'a>(beginning: &str, segments: impl Iterator<Item = &'a str>) -> Option<String> {
+/// Returns a URI that begins with a text and has these path segments. Segments `.` are left out.
+/// Returns `None` for a segment `..`, and on Windows for one that [`is_plain_name`] refuses.
+fn encoded<'a>(
+    beginning: &str,
+    segments: impl Iterator<Item = &'a str>,
+    kind: PathKind,
+) -> Option<String> {
     let mut uri = beginning.to_owned();
-    for segment in segments {
-        if segment == ".." {
+    for segment in segments.filter(|segment| *segment != ".") {
+        let is_name = kind == PathKind::Unix || segment.is_empty() || is_plain_name(segment);
+        if segment == ".." || !is_name {
             return None;
         }
         uri.push('/');
         uri.push_str(&percent_encoded(segment));
+    }
+    if uri.len() == beginning.len() {
+        uri.push('/');
     }
     Some(uri)
 }
@@ -206,7 +217,16 @@ mod tests {
             (r"C:\a b\ü", Windows, Some("file:///C:/a%20b/%C3%BC")),
             (r"c:/a/b\c", Windows, Some("file:///c:/a/b/c")),
             (r"\\?\C:\a b", Windows, Some("file:///C:/a%20b")),
-            (r"\\?\C:\a/b", Windows, Some("file:///C:/a%2Fb")),
+            (r"\\?\C:\a/b", Windows, None),
+            (r"C:\a\.\b\.", Windows, Some("file:///C:/a/b")),
+            (r"C:\.", Windows, Some("file:///C:/")),
+            (r"C:\a.\b", Windows, None),
+            (r"C:\a\NUL", Windows, None),
+            (r"C:\a.txt:b", Windows, None),
+            (r"\\server\share\com1.txt", Windows, None),
+            ("/a/./b", Unix, Some("file:///a/b")),
+            ("/.", Unix, Some("file:///")),
+            ("/a./NUL", Unix, Some("file:///a./NUL")),
             (
                 r"\\server\share\a b",
                 Windows,

@@ -49,7 +49,7 @@ impl Root {
     ///
     /// [`ErrorKind::Invalid`] when the path is not absolute, not UTF-8, or contains `..`. On
     /// Windows, also when the path begins with neither a drive nor the name of a server and a
-    /// share.
+    /// share, or has a name that Windows reads in another way, such as `NUL`.
     pub fn of_path(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         match path.to_str().and_then(|text| uri_of(text, PathKind::HERE)) {

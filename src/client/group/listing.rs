@@ -7,7 +7,7 @@ use super::{Group, GroupFailure, Member};
 use crate::client::call_options::CallOptions;
 use crate::client::paging::{ListPage, Pages, StartedPage};
 use crate::client::{Client, PendingCall};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Prompt,
     Resource, ResourceTemplate, Tool,
@@ -50,6 +50,10 @@ where
 {
     /// Requests the first page of a list.
     fn new(client: &Client, options: CallOptions<'_>) -> Result<Self> {
+        if options.to_owned_options().is_none() {
+            let text = "a list of a group has no progress callback";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let Some((params, page)) = StartedPage::prepare::<P>(client, &options)? else {
             return Ok(Self::Cached(client.clone()));
         };

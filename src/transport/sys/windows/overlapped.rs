@@ -14,7 +14,7 @@ use std::os::windows::io::{AsRawHandle as _, AsRawSocket as _, OwnedHandle, Owne
 use std::ptr;
 
 use windows_sys::Win32::Foundation::{
-    ERROR_BROKEN_PIPE, ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, HANDLE,
+    ERROR_BROKEN_PIPE, ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_NETNAME_DELETED, HANDLE,
 };
 use windows_sys::Win32::Networking::WinSock::{
     SD_BOTH, SD_RECEIVE, SD_SEND, SOCKET, WSABUF, WSARecv, WSASend, shutdown,
@@ -292,8 +292,14 @@ impl Transfer {
             unsafe { GetOverlappedResult(self.channel.handle(), overlapped, &raw mut count, 0) };
         match fd::check(result) {
             Ok(()) => Ok(Some(count as usize)),
-            Err(error) if error.raw_os_error() == Some(ERROR_IO_INCOMPLETE as i32) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => match error.raw_os_error().map(|code| code as u32) {
+                Some(ERROR_IO_INCOMPLETE) => Ok(None),
+                // The peer has reset the socket.
+                Some(ERROR_NETNAME_DELETED) => {
+                    Err(io::Error::new(io::ErrorKind::ConnectionReset, error))
+                }
+                _ => Err(error),
+            },
         }
     }
 }
