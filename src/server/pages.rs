@@ -12,9 +12,9 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
-/// The maximum number of remembered elicitations. At the limit the oldest elicitation of the client
-/// with the most is forgotten, and this client is not notified of its completion. Clients must not
-/// rely on the notification anyway.
+/// The maximum number of remembered elicitations. At the limit, the client with the most
+/// elicitations loses its oldest one, and is not notified of the completion of that elicitation.
+/// Clients must not rely on the notification anyway.
 const MAX_PAGES: usize = 10_000;
 
 /// The connections to which URL mode elicitations were sent, by the id of the elicitation.
@@ -67,7 +67,8 @@ impl<P> Table<P> {
 }
 
 impl Pages {
-    /// Remembers the elicitation of a client.
+    /// Remembers the connection on which an elicitation was sent. The elicitation counts for the
+    /// share of `client`.
     pub(super) fn add(&self, id: &str, peer: &Peer, client: &Client) {
         self.0.lock().add(id, peer.clone(), client);
         // The connection may have closed before the page was added. `forget` would then have missed

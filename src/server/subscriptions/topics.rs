@@ -85,7 +85,7 @@ impl Topic {
             members.values().for_each(|member| tell(topic, member));
         };
         tell_members(self);
-        // The table is copied, so that nobody who joins or leaves has to wait.
+        // The table is copied, so that threads that add or remove members do not wait.
         let others = self.others.lock();
         let others: Vec<_> = others
             .iter()
