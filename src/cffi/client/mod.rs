@@ -251,9 +251,9 @@ impl Shared {
         self.gone(None);
     }
 
-    /// Closes the client on separate threads, and posts `done` when only the callbacks that are
-    /// posted by then are left. If no thread can be started, `done` is dropped under a lock, so it
-    /// must not own values of the host alone.
+    /// Closes the client on separate threads, and then posts `done`, after all other callbacks of
+    /// the client. If no thread can be started, `done` is dropped under a lock. So `done` must not
+    /// hold the last reference to a value of the host.
     ///
     /// # Errors
     ///
