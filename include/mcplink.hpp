@@ -2519,9 +2519,9 @@ public:
     /* Adds a typed tool: a callable whose parameters are the arguments, in order. The types of the
        parameters make the schema: bool, integer types, float, double, std::string,
        std::string_view, std::vector of these, or json_view for any value. Calls may omit an argument
-       whose type is std::optional or json_view. The callable returns the text of the answer, a bool or a number.
-       If its last parameter is a responder &, it may answer with the responder instead. Arguments
-       that do not fit are refused before the callable runs. */
+       whose type is std::optional or json_view. The callable returns the text of the answer, a bool
+       or a number. If its last parameter is a responder &, it may answer with the responder instead.
+       Arguments that do not fit are refused before the callable runs. */
     template <std::size_t Count, class F> result<void> add_tool(tool definition, const arg (&args)[Count], F callable)
     {
         using typed = detail::typed_handler<F>;
