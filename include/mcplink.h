@@ -3473,8 +3473,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_clie
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
 
 /**
- * Sets the maximum number of started calls that run at once. Each started call uses a thread.
- * Default: 256. At the limit, starting another call fails with MCPLINK_E_BUSY.
+ * Sets the maximum number of started calls that run at once, each on its own thread. Default: 256.
+ * At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in order (see
+ * mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
  *
  * options: the options.
  * count: the maximum number, at least 1.
@@ -5001,8 +5002,9 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
  * Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
  * const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
  * maxItems, required, properties with additionalProperties, and items. A build with "validation"
- * (mcplink_has_feature) checks the complete schema. A default is not filled in: the callback sees
- * the arguments of the call.
+ * (mcplink_has_feature) checks the complete schema. The functions that read one argument, such as
+ * mcplink_request_string, return the default for a call without the argument. mcplink_request_args
+ * contains the arguments of the call only.
  *
  * tool: the tool.
  * param: the name of the argument.
@@ -6557,10 +6559,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_
 
 /**
  * Adds a fixed access token (API key): a client is accepted if it sends one of the added tokens as
- * Authorization: Bearer TOKEN. Other requests get status 401. The library stores only digests of
- * the tokens, and compares them in constant time. If clients are authenticated in another way
- * already (mcplink_http_options_on_authenticate, mcplink_http_options_set_resource_server), this
- * call fails.
+ * Authorization: Bearer TOKEN. Other requests get status 401. The library stores and looks up only
+ * digests of the tokens, so the time of a look-up reveals nothing about a token. If clients are
+ * authenticated in another way already (mcplink_http_options_on_authenticate,
+ * mcplink_http_options_set_resource_server), this call fails.
  *
  * options: the options.
  * token: the token, which should be at least 128 random bits, from a file or the environment. NULL

@@ -181,8 +181,8 @@ public:
 
     bool has_value() const noexcept { return content_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    /* Access to the value. It is checked: on an error it throws mcplink::exception, as value()
-       does; without exceptions it aborts. */
+    /* Access to the value. If there is an error instead, the access throws mcplink::exception, as
+       value() does. In builds without exceptions the access aborts the program. */
     T &operator*() & { return *checked(this); }
     const T &operator*() const & { return *checked(this); }
     T &&operator*() && { return std::move(*checked(this)); }
@@ -574,8 +574,8 @@ public:
     {
         return detail::told(mcplink_responder_bytes(raw_, static_cast<const std::uint8_t *>(data), size, mime_type));
     }
-    /* An answer of several content blocks: add them, then send(). A refused block is reported by
-       send(). */
+    /* These functions add content blocks to the answer of a tool call. Then send() sends the
+       answer. If a block was refused, send() returns its error. */
     responder &add_text(std::string_view text) { return mcplink_responder_add_text(raw_, text.data(), text.size()), *this; }
     responder &add_bytes(const void *data, std::size_t size, const char *mime_type)
     {
@@ -1690,7 +1690,7 @@ public:
     {
         return note(mcplink_tool_add_array(get(), name, flags, items, min_items, max_items, description), "tool::array was refused");
     }
-    /* The default of an optional argument that was added before, as JSON. */
+    /* Sets the default of an optional argument that was added before; the default is JSON text. */
     tool &default_value(const char *name, std::string_view json) noexcept
     {
         return note(mcplink_tool_set_default(get(), name, json.data(), json.size()), "tool::default_value was refused");
@@ -1756,7 +1756,7 @@ public:
 
     const char *name() const noexcept { return name_; }
     bool has_default() const noexcept { return !default_.empty(); }
-    /* Adds the argument to a definition, as the type of a parameter. */
+    /* Adds the argument to a definition. T is the type of the callable's parameter. */
     template <class T> void declare(tool &tool) const;
 
 private:
@@ -1797,7 +1797,8 @@ template <class T> constexpr mcplink_param_type type_of() noexcept
     }
 }
 
-/* The bound of an integer type, or a narrower one. */
+/* Returns the given bound if it is narrower than the bound of the integer type, and otherwise the
+   bound of the type. */
 template <class T> std::int64_t bound(double given, bool is_least) noexcept
 {
     using limits = std::numeric_limits<T>;
@@ -1812,8 +1813,8 @@ template <class T> std::int64_t bound(double given, bool is_least) noexcept
     return (is_least ? wanted < own : wanted > own) ? own : wanted;
 }
 
-/* Reads an item of an array, whose type the definition has checked. False if it is of another type,
-   which a server without validation lets through. */
+/* Reads an item of an array. Returns false if the item has another type, which happens only without
+   validation, or is an integer beyond the range of T. */
 template <class T> bool item(const json_view &view, T &out)
 {
     auto is = [&](mcplink_json_type_t type) { return view.type() == type; };
@@ -1826,7 +1827,7 @@ template <class T> bool item(const json_view &view, T &out)
     } else return is(MCPLINK_JSON_NUMBER) && (out = static_cast<T>(view.f64()), true);
 }
 
-/* Reads an argument. False if the request was answered, because the argument is wrong. */
+/* Reads an argument. Returns false if the argument is wrong; the request is then answered. */
 template <class T> bool read(const request &asked, responder &answer, const char *name, T &out)
 {
     const auto *from = asked.get();
@@ -1889,7 +1890,7 @@ template <class C, class R, class... A> struct signature<R (C::*)(A...) const> :
 template <class C, class R, class... A> struct signature<R (C::*)(A...) noexcept> : signature<R (*)(A...)> {};
 template <class C, class R, class... A> struct signature<R (C::*)(A...) const noexcept> : signature<R (*)(A...)> {};
 
-/* Answers with what a typed tool returned: text or a number. */
+/* Answers a call with the return value of a typed tool: text, a bool or a number. */
 template <class Given> void answer_with(responder &answer, const Given &given)
 {
     if constexpr (std::is_same_v<Given, bool>) {
@@ -1897,7 +1898,7 @@ template <class Given> void answer_with(responder &answer, const Given &given)
     } else if constexpr (std::is_arithmetic_v<Given>) {
         writer json;
         if constexpr (std::is_floating_point_v<Given>) {
-            /* A whole number has no fraction. */
+            /* A whole number is written without a fraction. */
             const bool is_whole = given > -9e15 && given < 9e15 && static_cast<Given>(static_cast<std::int64_t>(given)) == given;
             is_whole ? json.i64(static_cast<std::int64_t>(given)) : json.f64(static_cast<double>(given));
         } else if constexpr (std::is_signed_v<Given>) {
@@ -1971,7 +1972,8 @@ template <class T> void arg::declare(tool &tool) const
     if constexpr (detail::is_optional<T>::value) add(detail::identity<typename T::value_type>());
     else add(detail::identity<T>());
     if (!has_default()) return;
-    /* A std::optional says that there is none; an array and a json_view are read from the call. */
+    /* Other parameters can't have a default, and "?" is refused as one: a std::optional is empty
+       instead, and an array and a json_view are read from the call. */
     constexpr bool can = !may_be_missing && !detail::is_vector<T>::value;
     tool.default_value(name_, can ? std::string_view(default_) : std::string_view("?"));
 }
@@ -2514,10 +2516,11 @@ public:
         return detail::made<server, mcplink_server_t>([&](auto out, auto err) { return mcplink_server_new_with(options, out, err); });
     }
     template <class F> result<void> add_tool(const tool &tool, F handler) { return add(mcplink_server_add_tool, tool, std::move(handler)); }
-    /* Adds a typed tool: a callable whose parameters are the arguments, in order. Their types make
-       the schema: bool, integers, double, std::string or std::string_view, std::vector of these, or
-       json_view for any value; a std::optional is an argument that calls may omit. The callable
-       returns the text of the answer, or a number; or it answers by a last parameter responder &.
+    /* Adds a typed tool: a callable whose parameters are the arguments, in order. The types of the
+       parameters make the schema: bool, integer types, float, double, std::string,
+       std::string_view, std::vector of these, or json_view for any value. Calls may omit an argument
+       whose type is std::optional or json_view. The callable returns the text of the answer, a bool
+       or a number. If its last parameter is a responder &, it may answer with the responder instead.
        Arguments that do not fit are refused before the callable runs. */
     template <std::size_t Count, class F> result<void> add_tool(tool definition, const arg (&args)[Count], F callable)
     {

@@ -1,8 +1,8 @@
 //! Fair shares of a bounded table that many clients use.
 //!
-//! Each table that clients fill (sessions, connections, tasks, workers) has one [`Shares`] behind
-//! its own lock. `Shares` counts the slots that each client holds. It decides whether a client may
-//! take more slots, and which entry is evicted when the table is full.
+//! Each table that clients fill (sessions, connections, tasks, workers) has one [`Shares`] or
+//! [`GroupedShares`] behind its own lock. `Shares` counts the slots that each client holds. It
+//! decides whether a client may take more slots, and which entry is evicted when the table is full.
 //!
 //! The rules:
 //!
@@ -37,8 +37,8 @@ pub(crate) enum Client {
     /// addresses are reduced to their first 64 bits, since one client may have all addresses with
     /// the same first 64 bits.
     Address(Ipv6Addr),
-    /// The number of a legacy session of a client without a principal, at its network address. See
-    /// [`GroupedShares`].
+    /// A legacy session of a client without a principal: the network address of the client, and
+    /// the number of the session. See [`GroupedShares`].
     SessionAt(Ipv6Addr, u64),
     /// The number of a connection that is not made over a network, or whose address is unknown.
     Connection(u64),
@@ -265,12 +265,13 @@ impl<I: Clone> Shares<I> {
 /// other half is for principals and addresses that hold little. So neither one session nor one
 /// address with many sessions can use up the table.
 ///
-/// When an entry has to be evicted, an entry of another address or principal is evicted if the
-/// client's own may displace others. Otherwise an entry of the client's own address is evicted, of
-/// the session with the most slots.
+/// When the table is full, the rules of [`Shares`] first apply to principals and addresses. They
+/// may choose an entry of another principal or address. If they choose an entry of the client's own
+/// address, the rules apply to all sessions. If these choose an entry at that address, this entry
+/// is evicted. Otherwise the first idle entry of the address is evicted.
 #[derive(Debug)]
 pub(crate) struct GroupedShares<I> {
-    /// The shares of principals and addresses. Each entry has its group.
+    /// The shares of principals and addresses. Each entry is stored with its principal or address.
     groups: Shares<(Client, I)>,
     /// The shares of principals and sessions.
     own: Shares<(Client, I)>,

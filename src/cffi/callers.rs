@@ -43,12 +43,13 @@ struct State {
     idle: usize,
     count: usize,
     threads: Vec<JoinHandle<()>>,
-    /// Work that waits until the work that was started in order before it has ended.
+    /// The work that was started in order and has not begun. Each item begins when the item before
+    /// it has ended.
     in_order: VecDeque<Work>,
     /// Whether a thread runs the work that was started in order.
     ///
     /// Invariant: `in_order` is empty unless this is true. A thread that finds `in_order` empty
-    /// resets the mark under the same lock. Otherwise work could be queued without a thread.
+    /// resets this flag under the same lock. Otherwise work could be queued without a thread.
     runs_in_order: bool,
     closed: bool,
 }
@@ -80,8 +81,8 @@ impl Callers {
     }
 
     /// Runs `work` on a thread of the pool, after all work that was started with this function
-    /// before. One thread of the pool runs all such work. At most as much work waits as calls may
-    /// run at once.
+    /// before. One thread of the pool runs all such work. The number of work items that wait is
+    /// limited to the maximum number of threads.
     ///
     /// # Errors
     ///
@@ -103,8 +104,9 @@ impl Callers {
         Ok(())
     }
 
-    /// Queues work, and starts a thread if no idle thread takes it. A failure gives the work back,
-    /// because its values may belong to the host and must be dropped without the lock.
+    /// Queues work, and starts a thread if no idle thread is left for the work. A failure returns
+    /// the work too. The caller drops the work after releasing the lock, because the drop may run
+    /// code of the host.
     fn start_locked(&self, state: &mut State, work: Work) -> Result<(), (Error, Work)> {
         if state.closed {
             return Err((self.refusal(state), work));

@@ -51,7 +51,7 @@ unsafe fn read<T>(
         });
         let (param, found) = match found {
             Ok(found) => found,
-            // A mistake of the host: nobody else can do anything about it.
+            // Only the host can correct this mistake, so the client gets an internal error.
             Err(error) => {
                 let failure = error.into();
                 lent.report(function, &failure);
@@ -83,7 +83,7 @@ fn wrong_type(param: &str, expected: &str, node: &JsonNode) -> String {
     format!("/{}: expected {expected}{got}", Excerpt(param))
 }
 
-/// Answers the request: an argument is wrong.
+/// Answers the request with an error about a wrong argument.
 fn refuse(responder: &mcplink_responder_t, wrong: String) -> Outcome {
     let text = format!("invalid arguments: {wrong}");
     responder.answer(match responder.request().is_of_tool() {

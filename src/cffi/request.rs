@@ -151,7 +151,7 @@ impl mcplink_request_t {
         }
     }
 
-    /// Looks for an argument, and otherwise for its default.
+    /// Returns an argument of the call, or the default of the argument.
     pub(super) fn argument(&self, name: &str) -> Argument<'_> {
         if let Some(given) = self.arguments().and_then(|all| all.member(name)) {
             return Argument::Given(given);
@@ -197,7 +197,7 @@ impl mcplink_request_t {
 pub(super) enum Argument<'a> {
     /// The value of the argument, or its default.
     Given(&'a JsonNode),
-    /// The call omits an argument that need not be there and has no default.
+    /// The call omits an optional argument that has no default.
     Optional,
     /// The call omits an argument that the tool requires.
     Missing,

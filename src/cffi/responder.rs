@@ -56,7 +56,8 @@ pub struct mcplink_responder_t {
 #[derive(Default)]
 struct Blocks {
     all: Vec<ContentBlock>,
-    /// Why a block was refused. The blocks are not sent then, because they are not complete.
+    /// The error of the first block that was refused. After a refusal no block is sent, because the
+    /// answer would be incomplete.
     refusal: Option<Failure>,
 }
 

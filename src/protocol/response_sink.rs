@@ -47,8 +47,11 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
     /// may send all messages in one write.
     fn send_all(&self, texts: &[Vec<u8>]) -> Result<usize> {
         for (sent, text) in texts.iter().enumerate() {
-            if !self.send(text, None)? {
-                return Ok(sent);
+            match self.send(text, None) {
+                Ok(true) => {}
+                // The next attempt finds the error again. The count must not get lost.
+                Err(error) if sent == 0 => return Err(error),
+                Ok(false) | Err(_) => return Ok(sent),
             }
         }
         Ok(texts.len())

@@ -15,9 +15,9 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 ///
 /// A URI is split at `/` before its parts are percent-decoded. A URI is "not found" if it contains
 /// `..`, an encoded `/` or `\`, or the name of another host, or if it does not name a regular file.
-/// A symbolic link that leads out of the folder is "not found" too. On Windows, so is a name that
-/// does not name a file by all of its text: with a dot or space at its end, with a colon, or of a
-/// device (`NUL`, `com1.txt`).
+/// A symbolic link that leads out of the folder is "not found" too. On Windows, some names open
+/// another file or a device. So a name is "not found" there if it ends in a dot or a space,
+/// contains a colon or another reserved character, or is the name of a device (`NUL`, `com1.txt`).
 ///
 /// A user with the right to create links in the folder can replace a file with a link between the
 /// check and the read. So don't serve a folder that untrusted users can write to.
@@ -136,8 +136,8 @@ impl Folder {
     }
 }
 
-/// Whether a path names a machine, and the folder is not on that machine. Even to look such a path
-/// up would send the user's credentials to the machine.
+/// Whether a Windows path is on a machine that the folder is not on. Such a path must not be looked
+/// up, because Windows would send the user's credentials to that machine.
 fn is_elsewhere(path: &str, root: &Path) -> bool {
     let Some(path) = path.strip_prefix(r"\\") else {
         return false;

@@ -445,8 +445,8 @@ impl Server {
     /// subscription.
     ///
     /// The notifications are only queued, so this function never waits for a client. It may be
-    /// called from any thread. A change after a quiet time is sent at once. Changes that follow
-    /// quickly are sent every 10 ms, and merged into one notification.
+    /// called from any thread. A change after a pause is sent at once. Changes in quick succession
+    /// are merged, and are sent at most every 10 ms.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.publish(Event::Updated(uri));
     }

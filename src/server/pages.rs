@@ -12,9 +12,9 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
-/// The maximum number of remembered elicitations. At the limit the oldest elicitation of the client
-/// with the most is forgotten, and this client is not notified of its completion. Clients must not
-/// rely on the notification anyway.
+/// The maximum number of remembered elicitations. At the limit, the client with the most
+/// elicitations loses its oldest one, and is not notified of the completion of that elicitation.
+/// Clients must not rely on the notification anyway.
 const MAX_PAGES: usize = 10_000;
 
 /// The connections to which URL mode elicitations were sent, by the id of the elicitation.
@@ -34,13 +34,19 @@ struct Shown<P> {
 }
 
 impl<P> Table<P> {
-    fn add(&mut self, id: &str, peer: P, client: &Client) {
-        self.remove(id);
+    /// Adds an elicitation. Returns the peers that the table no longer needs. The caller drops them
+    /// outside of the lock, because the last handle of a peer may run code of the host.
+    #[must_use]
+    fn add(&mut self, id: &str, peer: P, client: &Client) -> Vec<P> {
+        let mut forgotten = Vec::from_iter(self.remove(id));
         loop {
             match self.shares.admit(client, 1) {
                 Admission::Granted => break,
-                Admission::After(oldest) => _ = self.remove(&oldest),
-                Admission::Refused => return,
+                Admission::After(oldest) => forgotten.extend(self.remove(&oldest)),
+                Admission::Refused => {
+                    forgotten.push(peer);
+                    return forgotten;
+                }
             }
         }
         let (id, order): (Arc<str>, _) = (id.into(), self.next);
@@ -56,6 +62,7 @@ impl<P> Table<P> {
                 order,
             },
         );
+        forgotten
     }
 
     fn remove(&mut self, id: &str) -> Option<P> {
@@ -67,9 +74,11 @@ impl<P> Table<P> {
 }
 
 impl Pages {
-    /// Remembers the elicitation of a client.
+    /// Remembers the connection on which an elicitation was sent. The elicitation counts for the
+    /// share of `client`.
     pub(super) fn add(&self, id: &str, peer: &Peer, client: &Client) {
-        self.0.lock().add(id, peer.clone(), client);
+        let forgotten = self.0.lock().add(id, peer.clone(), client);
+        drop(forgotten);
         // The connection may have closed before the page was added. `forget` would then have missed
         // the page.
         if peer.is_closed() {
@@ -114,7 +123,7 @@ mod tests {
         let pages = Pages::new(&Limits::default());
         let add = |id: usize, client: u64| {
             let client = Client::Connection(client);
-            pages.0.lock().add(&id.to_string(), id, &client);
+            drop(pages.0.lock().add(&id.to_string(), id, &client));
         };
         add(1, 1);
         for id in 2..3 * MAX_PAGES {

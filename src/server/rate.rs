@@ -25,8 +25,8 @@ const FEW: usize = 1024;
 /// request that finds the bucket empty is refused, with the time after which it can be retried.
 ///
 /// Requests with a principal count for the principal, on all its connections together. Requests
-/// without a principal count for their connection. Over HTTP, they count for their session, or
-/// without a session for their network address.
+/// without a principal count for their connection. Over HTTP, requests without a principal count
+/// for their session, or for their network address if they have no session.
 ///
 /// A caller whose bucket is full again is forgotten. So memory is used only for callers that were
 /// active in the last period.

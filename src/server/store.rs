@@ -93,16 +93,17 @@ impl MemoryStateStore {
         }
     }
 
-    /// Sets the maximum share of the capacity that one client may use if it needs the reserve, in
-    /// percent. Defaults to 50. See [`reserve_percent`](Self::reserve_percent). Call this before
-    /// the store is used.
+    /// Sets the maximum share of the capacity with which a client may still use the reserve, in
+    /// percent. Defaults to 50. See [`reserve_percent`](Self::reserve_percent). This function
+    /// forgets all states, so call it before the store is used.
     pub fn part_percent(mut self, percent: usize) -> Self {
         self.limits.part_percent = percent;
         Self::with(self.capacity, self.limits)
     }
 
     /// Sets the part of the capacity that is reserved for clients that have presented few states,
-    /// in percent. Defaults to 12; with 0 nothing is reserved. Call this before the store is used.
+    /// in percent. Defaults to 12; with 0 nothing is reserved. This function forgets all states, so
+    /// call it before the store is used.
     pub fn reserve_percent(mut self, percent: usize) -> Self {
         self.limits.reserve_percent = percent;
         Self::with(self.capacity, self.limits)

@@ -668,7 +668,7 @@ impl Conversation {
     }
 
     /// Handles `resources/unsubscribe`. If the client has not subscribed with this spelling of the
-    /// URI, all its other spellings are unsubscribed.
+    /// URI, all spellings with which the client has subscribed to the resource are unsubscribed.
     pub(super) fn unsubscribe(
         &self,
         request: &Request,

@@ -1,4 +1,5 @@
-/* Tools that are quick to write: arguments with bounds and defaults, functions that read one argument, and answers of several blocks. */
+/* Short forms for tools: arguments with bounds and defaults, functions that read one argument, and
+ * answers of several content blocks. */
 #include "client.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The order of started calls, a client that is freed while it is closed, and what the host is told: names of C, and each mistake once. */
+/* The order of started calls, a client that is freed while another thread closes it, the C names in
+ * the texts of events, and the log of each mistake, which must appear once. */
 #include "peer.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-//! Answers beside the letter of the specification that can mean one thing only.
+//! Answers that deviate from the specification, but can have only one meaning.
 
 use std::sync::Mutex;
 

@@ -1,8 +1,8 @@
-//! Promise 11, table by table: one client takes what it can get at full speed, and every call of
-//! another client is answered in its usual time.
+//! Promise 11, one test for each table: a greedy client takes as much as it can, as fast as it can,
+//! and every call of an ordinary client is still answered in its usual time.
 //!
-//! Each test fills one table. Its greedy client goes on until the ordinary client has made all of
-//! its calls. Clients differ by address (127.0.0.1 is the greedy one) or by principal.
+//! Each test fills one table. The greedy client continues until the ordinary client has made all of
+//! its calls. Clients differ by address (127.0.0.1 is the greedy client) or by principal.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;

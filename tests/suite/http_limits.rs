@@ -1,4 +1,4 @@
-//! Limits of a server over HTTP: those that depend on one another, and those that count clients.
+//! Limits of a server over HTTP: limits that depend on each other, and limits for each client.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};

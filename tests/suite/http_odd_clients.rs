@@ -1,5 +1,5 @@
-//! Clients over raw sockets that do what is allowed in unusual ways, or nearly allowed: in both eras
-//! they get what they are owed, and their connection goes on.
+//! Clients over raw sockets whose requests are unusual, or almost valid. In both eras such a client
+//! gets its responses, and its connection stays open.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

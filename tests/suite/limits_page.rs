@@ -1,4 +1,4 @@
-//! The page on limits names every limit with its default, and the defaults fit each other.
+//! `docs/limits.md` names every limit with its default, and the defaults fit each other.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Notifications that are due for one stream together are written together, in order, over stdio and HTTP.
+//! Notifications that wait for the same stream are written together, in order, over stdio and HTTP.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex};

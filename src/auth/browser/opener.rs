@@ -16,9 +16,8 @@ pub(super) fn open_system(url: &str) -> Result<()> {
     open_with(PROGRAM, url)
 }
 
-/// Opens a URL with the user's program for URLs. A thread makes the call, because the system may
-/// wait for the program. The thread is not joined, and a failure is not reported: a login shows
-/// that a browser was opened.
+/// Opens a URL with the user's program for URLs. A thread makes the system call, which may wait for
+/// the program. The thread is not joined, and a failure of the call is not reported.
 #[cfg(windows)]
 pub(super) fn open_system(url: &str) -> Result<()> {
     check(url)?;
@@ -30,8 +29,8 @@ pub(super) fn open_system(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a URL is one of the web. Each URL was checked when it was built. A text that begins
-/// otherwise could be an option of the program.
+/// Checks that a URL has the scheme `http` or `https`. Each URL was checked when it was built. Text
+/// with another beginning could be an option of the program that opens URLs.
 fn check(url: &str) -> Result<()> {
     if url.starts_with("https://") || url.starts_with("http://") {
         return Ok(());

@@ -30,7 +30,7 @@ use crate::sync::Mutex;
 pub(super) struct Request {
     pub(super) method: Cow<'static, str>,
     pub(super) work: Work,
-    /// Whether the started form waits for the calls of this kind that were started before.
+    /// Whether the call, if it is started, waits for the ordered calls that were started before it.
     pub(super) is_ordered: bool,
 }
 

@@ -161,8 +161,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
     }
 }
 
-/// Sets the maximum number of started calls that run at once. Each started call uses a thread.
-/// Default: 256. At the limit, starting another call fails with MCPLINK_E_BUSY.
+/// Sets the maximum number of started calls that run at once, each on its own thread. Default: 256.
+/// At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in order (see
+/// mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
 ///
 /// options: the options.
 /// count: the maximum number, at least 1.

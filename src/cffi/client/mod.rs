@@ -33,7 +33,7 @@ pub(super) use self::options::mcplink_token_t;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use self::hooks::Hooks;
@@ -139,6 +139,8 @@ struct Subscriptions {
 #[derive(Default)]
 struct Closer {
     thread: Option<JoinHandle<()>>,
+    /// The id of `thread`, also after `thread` was taken to be joined.
+    thread_id: Option<ThreadId>,
     is_done: bool,
     /// Whether freeing the client has begun, and the client is closed.
     is_freed: bool,
@@ -251,9 +253,9 @@ impl Shared {
         self.gone(None);
     }
 
-    /// Closes the client on separate threads, and posts `done` when only the callbacks that are
-    /// posted by then are left. If no thread can be started, `done` is dropped under a lock, so it
-    /// must not own values of the host alone.
+    /// Closes the client on separate threads, and then posts `done`, after all other callbacks of
+    /// the client. If no thread can be started, `done` is dropped under a lock. So `done` must not
+    /// hold the last reference to a value of the host.
     ///
     /// # Errors
     ///
@@ -288,7 +290,7 @@ impl Shared {
     /// Closes the client on a separate thread, and waits for that thread until the deadline.
     fn close_until(self: &Arc<Self>, deadline: Option<Instant>) -> Outcome<()> {
         let mut closer = self.closer.lock();
-        if closer.thread.is_none() && !closer.is_done {
+        if closer.thread_id.is_none() && !closer.is_done && !closer.is_freed {
             let me = Arc::clone(self);
             let thread = self.threads.start("close", Stack::Large, move || {
                 // Freeing the handle waits for this thread. So a callback that runs here must not
@@ -298,9 +300,11 @@ impl Shared {
                 me.closer.lock().is_done = true;
                 me.closed.notify_all();
             });
-            closer.thread = Some(thread?);
+            let thread = thread?;
+            closer.thread_id = Some(thread.thread().id());
+            closer.thread = Some(thread);
         }
-        let is_here = closer.thread.as_ref().is_some_and(is_this);
+        let is_here = closer.thread_id == Some(std::thread::current().id());
         while !closer.is_done {
             // A transport's close callback runs on the closing thread. If that callback closes the
             // client, the thread would wait for itself.
@@ -312,8 +316,4 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-fn is_this(thread: &JoinHandle<()>) -> bool {
-    thread.thread().id() == std::thread::current().id()
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A decimal number: 0.DIGITS times 10 to the power of `exponent`, negated if `is_negative`. Zero
 /// has no digits; other numbers have neither a leading nor a trailing zero. So equal numbers have
-/// equal parts.
+/// equal fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
     is_negative: bool,

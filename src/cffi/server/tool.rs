@@ -122,9 +122,16 @@ impl mcplink_tool_t {
             );
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        schema["default"] = default;
-        check_schema(schema)
+        let Value::Object(members) = &*schema else {
+            let text = format!("the schema of argument '{}' is no object", Excerpt(param));
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        };
+        let mut members = members.clone();
+        members.insert("default".to_owned(), default);
+        let changed = Value::Object(members);
+        check_schema(&changed)
             .map_err(|error| error.context(format_args!("argument '{}'", Excerpt(param))))?;
+        *schema = changed;
         self.update_schema()
     }
 
@@ -243,8 +250,9 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
 /// Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
 /// const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
 /// maxItems, required, properties with additionalProperties, and items. A build with "validation"
-/// (mcplink_has_feature) checks the complete schema. A default is not filled in: the callback sees
-/// the arguments of the call.
+/// (mcplink_has_feature) checks the complete schema. The functions that read one argument, such as
+/// mcplink_request_string, return the default for a call without the argument. mcplink_request_args
+/// contains the arguments of the call only.
 ///
 /// tool: the tool.
 /// param: the name of the argument.

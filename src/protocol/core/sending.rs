@@ -267,10 +267,12 @@ impl Core {
         }
         let mut sent = 0;
         for text in texts {
-            if !self.post(exchange, text)? {
-                break;
+            match self.post(exchange, text) {
+                Ok(true) => sent += 1,
+                // The next attempt finds the error again. The count must not get lost.
+                Err(error) if sent == 0 => return Err(error),
+                Ok(false) | Err(_) => break,
             }
-            sent += 1;
         }
         Ok(sent)
     }

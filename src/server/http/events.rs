@@ -151,8 +151,8 @@ pub trait EventLog: Send {
 ///
 /// All sessions share a memory budget. When it is used up, the client whose sessions store most
 /// loses events first: the oldest events of the largest stream of its largest session. So a client
-/// with many small streams displaces its own events before the larger stream of another client. A
-/// single client may use the whole budget. See [`Shares`].
+/// with many small streams displaces its own events before those of a larger stream of another
+/// client. A single client may use the whole budget. See [`Shares`].
 ///
 /// Sizes are compared by the number of their bits: a stream or session counts as the next power of
 /// two. So storing an event seldom takes the lock of the shares.
@@ -174,7 +174,7 @@ pub(super) struct Recent {
     /// The number of the next session. Among equal sessions of a client, the session with the
     /// lowest number loses events first.
     next: AtomicU64,
-    /// The sizes of all sessions, counted by their clients.
+    /// The shares of the clients in the memory budget. Each session with events is an idle entry.
     shares: Mutex<Shares<Arc<SessionEvents>>>,
 }
 
@@ -241,8 +241,8 @@ struct SessionState {
     streams: BTreeMap<u64, StoredEvents>,
     /// The size of all streams, in bytes.
     size: usize,
-    /// The number of bits of the size for which `Recent::shares` has the session. Zero if the
-    /// session is not there.
+    /// The number of bits of the size that the session has in `Recent::shares`. Zero if the session
+    /// is not in `Recent::shares`.
     bits: u32,
 }
 

@@ -135,7 +135,8 @@ impl History {
         self.is_marked = true;
     }
 
-    /// Returns the id that a later event will have. `place` is 1 for the next event.
+    /// Returns the id of an event that is not numbered yet. `place` is 1 for the next event, and 2
+    /// for the event after it.
     pub(super) fn next_id(&self, place: u64) -> EventId {
         EventId {
             stream: self.stream,

@@ -125,8 +125,8 @@ impl HttpServer {
     /// Returns the [statistics](Self::stats) and the number of sessions as metrics in the text
     /// format of Prometheus, whose media type is `text/plain; version=0.0.4`.
     ///
-    /// The host serves the text where its monitoring reads it. That should not be the address at
-    /// which clients connect, because the numbers tell how busy the server is.
+    /// The host serves this text to its monitoring, and not at the address for clients, because the
+    /// numbers show how busy the server is.
     pub fn metrics(&self) -> String {
         metrics::text(&self.stats(), self.sessions())
     }

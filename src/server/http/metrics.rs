@@ -5,7 +5,7 @@
 
 use crate::transport::http::HttpStats;
 
-/// The name of a metric without the prefix of this library, its help, and its value.
+/// A metric: its name without the prefix of this library, its help text, and its value.
 type Metric = (&'static str, &'static str, u64);
 
 /// Returns the metrics of a server. `sessions` is the number of open sessions.

@@ -20,7 +20,7 @@ const DEFAULT_SESSIONS: usize = 10_000;
 /// The default of [`HttpOptions::max_streams`].
 const DEFAULT_STREAMS: usize = 10_000;
 
-/// The number of connections that are left for requests, beside those of all streams.
+/// The number of connections for requests, in addition to one for each stream and each session.
 const CONNECTIONS_FOR_REQUESTS: usize =
     HttpLimits::DEFAULT_CONNECTIONS - DEFAULT_STREAMS - DEFAULT_SESSIONS;
 
@@ -345,16 +345,16 @@ impl HttpOptions {
     /// stream. If [`HttpLimits::max_connections`] has its default, and
     /// [`max_streams`](Self::max_streams) or [`max_sessions`](Self::max_sessions) is larger than
     /// its default, then the number of connections is raised: to the sum of both and 4,000 for
-    /// requests. Another number stays as it is. If it is too small for the streams and sessions
-    /// that are set, [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log) gets a line
-    /// about it.
+    /// requests. Any other value of `max_connections` is used as it is. If that value is too small
+    /// for the streams and sessions that are set, this is logged with
+    /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Returns the maximum number of connections, which fits the numbers of streams and sessions
-    /// unless it was set.
+    /// Returns the maximum number of connections. Unless the number was set, it is large enough for
+    /// all streams and sessions.
     pub(super) fn max_connections(&self) -> usize {
         let max = self.limits.max_connections;
         if max != HttpLimits::DEFAULT_CONNECTIONS {
@@ -365,8 +365,8 @@ impl HttpOptions {
         max.max(streams.saturating_add(CONNECTIONS_FOR_REQUESTS))
     }
 
-    /// Returns a text about a maximum number of connections that is too small for the streams and
-    /// sessions that are set.
+    /// Returns a text for the log if the maximum number of connections is too small for the streams
+    /// and sessions that are set.
     pub(super) fn contradiction(&self) -> Option<String> {
         let set = |max: usize, default: usize| if max == default { 0 } else { max };
         let streams = set(self.max_streams, DEFAULT_STREAMS);

@@ -82,7 +82,8 @@ impl Reply {
         self.state.lock()
     }
 
-    /// Writes events. Begins the response if it has not begun.
+    /// Writes events, and first begins the response if it has not begun. Returns `false` if there
+    /// is no room for the events.
     fn write(&self, events: &[u8], deadline: Option<Instant>) -> Result<bool> {
         let mut state = self.lock();
         let begun = state.begun;

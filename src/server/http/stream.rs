@@ -551,8 +551,8 @@ impl Stream {
         }
     }
 
-    /// Sends an event on the GET stream, if the event can be written without blocking. An event
-    /// that was not sent is not stored.
+    /// Sends events on the GET stream in one write, if they can be written without blocking. Sends
+    /// all events or none. Events that were not sent are not stored.
     pub(super) fn offer(self: &Arc<Self>, texts: &[Vec<u8>]) -> Offered {
         let Ok(session) = self.session() else {
             return Offered::Over;

@@ -8,11 +8,11 @@
 //! pass takes all topics out of the inbox. Passes with changes are at least [`TOGETHER`] apart. So
 //! a single change is sent at once, and many quick changes are merged into few notifications.
 //!
-//! **Wakeups:** waking a thread is a system call, which a publisher should not pay for each change.
-//! So the thread polls the inbox for a while ([`POLLS`]) after each pass with changes, every
-//! [`TOGETHER`]. A change in this time wakes nothing, and is taken out at the next poll. Without
-//! changes the thread then sleeps, and the next change wakes it. A change is taken out after at
-//! most [`TOGETHER`] in all cases.
+//! **Wakeups:** waking a thread is a system call, and a publisher should not make one for each
+//! change. So after each pass with changes, the thread polls the inbox [`POLLS`] times, every
+//! [`TOGETHER`]. A change in this time wakes no thread, and the next poll takes the change out. If
+//! the polls find no change, the thread sleeps, and the next change wakes it. In all cases a change
+//! is taken out within [`TOGETHER`].
 //!
 //! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
 //! the thread. The thread ends with the last connection that has a subscriber, and closing that
@@ -39,8 +39,8 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// The number of times that the fan-out thread polls the inbox after a pass with changes. Few polls
-/// cost little after a change that comes seldom.
+/// The number of times that the fan-out thread polls the inbox after a pass with changes. The
+/// number is small, because all polls after a single change are wasted.
 const POLLS: u32 = 3;
 
 /// The maximum time for which closing a connection or stream waits for the fan-out thread, or for a

@@ -41,8 +41,8 @@ use crate::sync::Mutex;
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 
-/// The size of the notifications that are sent in one write, in bytes. A write has at least one
-/// notification, and ends with the notification that reaches this size.
+/// The size, in bytes, at which no more notifications are added to a write. A write has at least
+/// one notification, and may exceed this size by its last notification.
 const ONE_WRITE: usize = 16 << 10;
 
 thread_local! {
@@ -139,7 +139,8 @@ pub(in crate::server) trait SessionStream: Send + Sync {
     /// Returns whether `offer` and `announce` run no code of the host.
     fn is_quick(&self) -> bool;
 
-    /// Returns the principal of the client that opened the session, or its address.
+    /// Returns the client that opened the session: its principal, or without a principal its
+    /// address.
     #[cfg(feature = "http-server")]
     fn client(&self) -> &Client;
 }
@@ -205,7 +206,8 @@ impl Subscriber {
         self.state.lock().topics.add(topic);
     }
 
-    /// Returns the topics of the subscriber that are `topic` or other spellings of it.
+    /// Returns the topics of the subscriber for one resource, one for each spelling of the URI.
+    /// `topic` is the topic of the resource in the index.
     pub(super) fn topics_of(&self, topic: &Topic) -> Vec<Arc<Topic>> {
         let mut state = self.state.lock();
         let all = state
@@ -685,8 +687,7 @@ impl Voice {
     }
 
     /// Sends the notification in `items`, and the changes that `next` returns, in one write.
-    /// Removes the notifications that were sent, and adds the changes that were not. Does not
-    /// block.
+    /// Afterwards `items` contains the notifications that were not sent. Does not block.
     fn offer(&self, items: &mut Vec<Item>, next: impl FnMut() -> Option<Item>) -> Offered {
         let offer = || match (self, &**items) {
             (Self::SessionStream(stream), [Item::Log(text)]) => {

@@ -85,12 +85,10 @@ impl Topic {
             members.values().for_each(|member| tell(topic, member));
         };
         tell_members(self);
-        // The table is copied, so that nobody who joins or leaves has to wait.
-        let others = self.others.lock();
-        let others: Vec<_> = others
-            .iter()
-            .flat_map(|all| all.values().cloned())
-            .collect();
+        // The table is copied, so that threads that add or remove members do not wait.
+        let table = self.others.lock();
+        let others: Vec<_> = table.iter().flat_map(|all| all.values().cloned()).collect();
+        drop(table);
         others.iter().for_each(tell_members);
     }
 

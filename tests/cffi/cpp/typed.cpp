@@ -1,4 +1,4 @@
-/* Typed tools, ranges over JSON, results that are checked, and commands from a list. */
+/* Typed tools, ranges over JSON, checked access to results, and commands from a vector. */
 #include "check.hpp"
 
 #include <optional>

@@ -8,10 +8,10 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::filled;
 
 /// Adds a fixed access token (API key): a client is accepted if it sends one of the added tokens as
-/// Authorization: Bearer TOKEN. Other requests get status 401. The library stores only digests of
-/// the tokens, and compares them in constant time. If clients are authenticated in another way
-/// already (mcplink_http_options_on_authenticate, mcplink_http_options_set_resource_server), this
-/// call fails.
+/// Authorization: Bearer TOKEN. Other requests get status 401. The library stores and looks up only
+/// digests of the tokens, so the time of a look-up reveals nothing about a token. If clients are
+/// authenticated in another way already (mcplink_http_options_on_authenticate,
+/// mcplink_http_options_set_resource_server), this call fails.
 ///
 /// options: the options.
 /// token: the token, which should be at least 128 random bits, from a file or the environment. NULL

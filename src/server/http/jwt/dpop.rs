@@ -123,9 +123,9 @@ impl Dpop {
         self
     }
 
-    /// Sets the maximum share of [`max_proofs`](Self::max_proofs) that one client may have if
-    /// proofs of other clients are dropped for it, in percent. Defaults to 50. A single client may
-    /// have all.
+    /// Sets the share of [`max_proofs`](Self::max_proofs) up to which a client displaces proofs of
+    /// clients with more proofs, in percent. Defaults to 50. Above this share a client displaces
+    /// its own proofs. A single client may use all of `max_proofs`.
     pub fn part_percent(mut self, percent: usize) -> Self {
         self.limits.part_percent = percent;
         let max = self.max_proofs;

@@ -49,8 +49,8 @@ pub(super) enum Unusable {
 }
 
 impl Seen {
-    /// Makes a store for at most `max` proofs. `part` is the maximum number of proofs that a client
-    /// may have if proofs of other clients are dropped for it.
+    /// Makes a store for at most `max` proofs. `part` is the number of proofs up to which a client
+    /// displaces proofs of clients with more proofs.
     pub(super) fn new(max: usize, part: usize) -> Self {
         Self {
             max,

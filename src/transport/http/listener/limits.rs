@@ -76,9 +76,9 @@ pub struct HttpLimits {
     /// The maximum number of bytes that may wait, for all clients together, until the clients read.
     /// Bytes of whole responses count too. Defaults to 256 MiB.
     ///
-    /// Beyond this limit, connections are reset, of the address with most unread bytes first. Its
-    /// connections with many unread bytes, on which it has read nothing for a long time, are reset
-    /// first.
+    /// Beyond this limit, connections are reset. Each connection has a cost: its unread bytes times
+    /// the time since the client last read. The address whose connections cost most together loses
+    /// connections first, and among them the connections with the highest cost first.
     pub max_unsent_bytes: usize,
     /// The maximum time from the start of a connection to its first byte. After that the connection
     /// is closed. Defaults to 10 s. The time never exceeds [`keep_alive`](Self::keep_alive), unless

@@ -249,9 +249,10 @@ impl Shared {
         self.unsent.load(Ordering::Relaxed) > self.limits.max_unsent_bytes
     }
 
-    /// Resets connections if too many bytes wait in all outboxes together. The client with the
-    /// highest burden on all its connections loses connections first, those with the highest burden
-    /// first. So a client with very many slow connections displaces no slow connection of another.
+    /// Resets connections if too many bytes wait in all outboxes together. The client whose
+    /// connections have the highest total cost (`Connection::burden`) loses connections first, the
+    /// connection with the highest cost first. So a client with very many slow connections
+    /// displaces its own connections before a slow connection of another client.
     ///
     /// The caller must not hold a connection's lock, because this method takes the lock of each
     /// connection in turn. It scans the connections only when the limit is exceeded. It then frees
