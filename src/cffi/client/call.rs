@@ -11,7 +11,7 @@ use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, told, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
 };
@@ -266,6 +266,15 @@ fn begin(
         work,
         is_ordered,
     } = request;
+    let withdraw = is_ordered.then(|| {
+        let (started, shared, method) = (Arc::clone(&started), Arc::clone(&shared), method.clone());
+        let (done, cancel) = (done.clone(), options.cancel.clone());
+        (started.token.clone(), cancel, move || {
+            let text = "the call was cancelled before its turn: nothing was sent";
+            let failure = Failure::from(Error::new(ErrorKind::Cancelled, text));
+            started.end(&shared, Err(failure.of(&method)), done);
+        })
+    });
     let run = move || {
         let (own, here) = (started.token.clone(), Arc::clone(&shared));
         // The closure drops the options before the outcome is reported, so that the host's
@@ -288,12 +297,45 @@ fn begin(
             done,
         );
     };
-    if is_ordered {
-        client.callers.start_in_order(run)?;
-    } else {
-        client.callers.start(run)?;
+    match withdraw {
+        Some((token, cancel, withdraw)) => {
+            let run = withdrawable(run, withdraw, &token, cancel.as_ref());
+            client.callers.start_in_order(run)?;
+        }
+        None => client.callers.start(run)?,
     }
     Ok(handle.map(Lent::into_owned))
+}
+
+/// Returns the work of a call that may wait for its turn. If the call is cancelled meanwhile,
+/// `withdraw` ends the call at once, on the thread that cancels, and its turn does nothing.
+fn withdrawable(
+    run: impl FnOnce() + Send + 'static,
+    withdraw: impl FnOnce() + Send + 'static,
+    token: &CancelToken,
+    cancel: Option<&CancelToken>,
+) -> impl FnOnce() + Send + 'static {
+    let waiting = Arc::new(Mutex::new(Some((run, withdraw))));
+    let turn = Arc::clone(&waiting);
+    let own = token.clone();
+    let tied = cancel.map(|cancel| cancel.on_trigger(move || own.cancel()));
+    let watch = token.on_trigger(move || {
+        let taken = waiting.lock().take();
+        if let Some((run, withdraw)) = taken {
+            // The options of the host end before the call is over.
+            drop(run);
+            withdraw();
+        }
+    });
+    move || {
+        let taken = turn.lock().take();
+        drop((tied, watch));
+        if let Some((run, withdraw)) = taken {
+            // The user data of the host ends with the last reference, behind the callback.
+            drop(withdraw);
+            run();
+        }
+    }
 }
 
 /// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
