@@ -78,6 +78,7 @@ mod header {
         "client/limits.rs",
         "client/endpoint_options.rs",
         "client/memory.rs",
+        "client/config.rs",
         "client/endpoint.rs",
         "client/mod.rs",
         "client/opening.rs",

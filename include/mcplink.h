@@ -976,6 +976,11 @@ typedef struct mcplink_client_options_t mcplink_client_options_t;
 typedef struct mcplink_client_t mcplink_client_t;
 
 /**
+ * The servers of a configuration file, as hosts write it. One thread at a time may use it.
+ */
+typedef struct mcplink_config_t mcplink_config_t;
+
+/**
  * The eras of servers, by their addresses: see mcplink_client_options_set_era_memory.
  */
 typedef struct mcplink_era_memory_t mcplink_era_memory_t;
@@ -1571,6 +1576,15 @@ MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error)
  * any. Since 0.1.
  */
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
+
+/**
+ * Checks whether the request that failed may have had an effect on the server: whether a part of
+ * it may have been sent. If not, the same call can be made again without doing anything twice.
+ *
+ * error: the error; for NULL the function returns false.
+ * Returns: true if the request may have been sent. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
 
 /**
  * Checks whether the call can be retried. A call can be retried if nothing was sent, or if the
@@ -3693,6 +3707,16 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
 MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
 
 /**
+ * Sets whether the client names itself to servers of revisions since 2026-07-28, with each
+ * request. Earlier revisions require the name. Default: true.
+ *
+ * options: the options.
+ * names_itself: false to send no name, for privacy.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_client_options_t *options, bool names_itself);
+
+/**
  * Sets whether a call is sent although the server did not declare the required capability.
  * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
  * for a server that has tools, for example, but does not declare the capability.
@@ -4189,6 +4213,83 @@ mcplink_status_t mcplink_client_options_on_message(mcplink_client_options_t *opt
                                                    mcplink_message_fn callback,
                                                    void *user,
                                                    mcplink_destroy_fn destroy);
+
+/**
+ * Reads a configuration file. These formats are read: "mcpServers" of .mcp.json and of the files
+ * of several hosts, "servers" of .vscode/mcp.json, "mcp" of the settings.json beside it,
+ * "context_servers" of Zed, and "projects" of ~/.claude.json for one workspace. Comments and
+ * trailing commas are allowed.
+ *
+ * Texts of the file may contain variables, such as ${NAME}, ${NAME:-default}, ${input:ID} and
+ * ${workspaceFolder}. They are replaced when a client is opened, so a server without a value does
+ * not affect the others. Reading a file starts no program. No error shows a value of the file.
+ *
+ * path: the path of the file. On Windows the path is UTF-8.
+ * workspace: the folder that ${workspaceFolder} stands for. NULL for the folder of the file, or
+ * the folder above it if the file is in a folder whose name begins with a dot.
+ * out: receives the configuration, or NULL on failure. The caller owns it and frees it with
+ * mcplink_config_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
+ * than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers. Threads: any. Blocks:
+ * for the file system. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_config_read(const char *path,
+                                     const char *workspace,
+                                     mcplink_config_t **out,
+                                     mcplink_error_t **err);
+
+/**
+ * Describes the content of a configuration file: its servers, the values that the user has to
+ * enter, and warnings about members that are not applied.
+ *
+ * config: the configuration.
+ * out: receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
+ * "inputs":["ID"]},{"name":"...","disabled":false,"url":"...","inputs":[]}],
+ * "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
+ * "warnings":["..."]}; NULL on failure. The servers are sorted by name. The arguments of commands
+ * and URLs are as written in the file, and may contain secrets. The caller owns the document and
+ * frees it with mcplink_json_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
+                                         mcplink_json_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Sets the value of an input, which the user has entered.
+ *
+ * config: the configuration.
+ * id: the id of the input: see mcplink_config_describe.
+ * input_value: the value.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *input_value);
+
+/**
+ * Frees a configuration. Options that were set from it keep a copy.
+ *
+ * config: the configuration; may be NULL. Since 0.1.
+ */
+MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
+
+/**
+ * Sets the server to which the client connects: one of a configuration file. Other options, for
+ * example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
+ *
+ * options: the options.
+ * config: the configuration, whose server is copied with the inputs that are set so far.
+ * server_name: the name of the server. The client can also connect to a disabled server.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
+ * a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
+                                                       mcplink_config_t *config,
+                                                       const char *server_name);
 
 /**
  * Opens a client: starts the server or connects to the server, and negotiates a protocol revision.

@@ -113,6 +113,21 @@ static mcplink_decision guard(void *user, mcplink_guarded_request_t *req)
     return MCPLINK_DECISION_ADMIT;
 }
 
+/* A configuration of one server. */
+static mcplink_config_t *a_config(void)
+{
+    char path[] = "/tmp/mcplink-config-XXXXXX";
+    static const char text[] = "{\"mcpServers\":{\"a\":{\"command\":\"true\"}}}";
+    mcplink_config_t *config = NULL;
+    mcplink_error_t *err = NULL;
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
+    close(fd);
+    CHECK_STATUS(mcplink_config_read(path, NULL, &config, &err), MCPLINK_OK, err);
+    unlink(path);
+    return config;
+}
+
 static sem_t done;
 
 static void on_done(void *user, mcplink_call_t *call, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
@@ -219,6 +234,7 @@ int main(void)
     objects[KIND_transport] = mcplink_transport_new(NULL, NULL);
     objects[KIND_cache] = mcplink_cache_new(0, 0);
     objects[KIND_era_memory] = mcplink_era_memory_new();
+    objects[KIND_config] = a_config();
     objects[KIND_oauth] = mcplink_oauth_new();
     objects[KIND_oauth_client] = mcplink_oauth_client_new("https://a.example", "id");
     objects[KIND_http_options] = http_options;
@@ -288,6 +304,7 @@ int main(void)
     use_stale(KIND_transport, objects[KIND_transport]);
     mcplink_cancel_free(objects[KIND_cancel]);
     use_stale(KIND_cancel, objects[KIND_cancel]);
+    mcplink_config_free(objects[KIND_config]);
     mcplink_cache_free(objects[KIND_cache]);
     use_stale(KIND_cache, objects[KIND_cache]);
     mcplink_era_memory_free(objects[KIND_era_memory]);

@@ -104,7 +104,7 @@ DESCRIBES = """
 """
 # How something works, as far as it lets nobody in: the way to the peer, times, threads, callbacks that are told or asked.
 WORKS = """
-    mcplink_client_options_on_message mcplink_client_options_set_cache mcplink_client_options_set_era_memory
+    mcplink_client_options_set_configured mcplink_client_options_set_names_itself mcplink_client_options_on_message mcplink_client_options_set_cache mcplink_client_options_set_era_memory
     mcplink_server_options_on_message mcplink_client_options_pass_env mcplink_client_options_set_assume_capabilities mcplink_client_options_set_die_with_parent
     mcplink_exchange_silent mcplink_oauth_set_redirect mcplink_server_options_set_list_changes
     mcplink_call_options_on_progress mcplink_call_options_set_bypass_cache mcplink_call_options_set_cancel mcplink_call_options_set_log_level
@@ -134,7 +134,7 @@ WORKS = """
 """
 # Functions of other objects that are called like setters.
 OTHERS = """
-    mcplink_cache_clear mcplink_responder_need_extension
+    mcplink_cache_clear mcplink_config_set_input mcplink_responder_need_extension
     mcplink_client_need_extension mcplink_server_add_folder
     mcplink_guarded_request_need_scopes mcplink_guarded_request_refuse
     mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text

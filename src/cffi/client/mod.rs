@@ -5,6 +5,7 @@
 //!  opening  connect, close and free;      info      information about the server
 //!  events   events outside of calls;      questions requests from the server
 //!  calling  how a call runs;  call_options  options of a call;  call  started calls
+//!  config   the configuration files of hosts
 //!  calls, lists, tasks, notifications  the calls and notifications themselves
 //!  memory   what clients share: caches and eras
 //! ```
@@ -17,6 +18,7 @@ mod call;
 mod call_options;
 mod calling;
 mod calls;
+mod config;
 mod endpoint;
 mod endpoint_options;
 mod events;

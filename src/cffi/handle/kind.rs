@@ -20,6 +20,7 @@ pub(in crate::cffi) enum Kind {
     Cancel,
     Client,
     ClientOptions,
+    Config,
     EraMemory,
     Error,
     Exchange,
@@ -63,13 +64,14 @@ const MAGIC: u32 = 0x6d63_6c00;
 const FREED: u32 = 0x6672_6565;
 
 impl Kind {
-    const ALL: [(Self, &'static str); 34] = [
+    const ALL: [(Self, &'static str); 35] = [
         (Self::Cache, "mcplink_cache_t"),
         (Self::Call, "mcplink_call_t"),
         (Self::CallOptions, "mcplink_call_options_t"),
         (Self::Cancel, "mcplink_cancel_t"),
         (Self::Client, "mcplink_client_t"),
         (Self::ClientOptions, "mcplink_client_options_t"),
+        (Self::Config, "mcplink_config_t"),
         (Self::EraMemory, "mcplink_era_memory_t"),
         (Self::Error, "mcplink_error_t"),
         (Self::Exchange, "mcplink_exchange_t"),
