@@ -4610,6 +4610,26 @@ mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
                                    mcplink_error_t **err);
 
 /**
+ * Waits until one of several started calls has ended. The calls may be of several clients. Get the
+ * outcome of the call with mcplink_call_wait, and leave the call out of the next wait.
+ *
+ * calls, count: the calls, at least one.
+ * timeout_ms: the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
+ * index: receives the index of a call that has ended; count without one.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
+ * MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
+ * itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
+ * a call has ended or the time is over. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
+                                       size_t count,
+                                       uint32_t timeout_ms,
+                                       size_t *index,
+                                       mcplink_error_t **err);
+
+/**
  * Checks whether a call has ended.
  *
  * call: the call; for NULL the function returns false.

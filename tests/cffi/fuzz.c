@@ -137,6 +137,14 @@ static const char *const *pick_list(void)
     return any(8) ? lists[below(3)] : NULL;
 }
 
+static mcplink_call_t *const *pick_calls(void)
+{
+    static mcplink_call_t *own[3];
+    int i;
+    for (i = 0; i < 3; i++) own[i] = pick(KIND_call);
+    return any(8) ? own : NULL;
+}
+
 static int32_t pick_int(void)
 {
     static const int32_t numbers[] = { 0, 1, 2, 3, 4, 5, 7, 100, -1, -32602, INT32_MIN, INT32_MAX };

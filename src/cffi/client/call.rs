@@ -18,7 +18,7 @@ use crate::cffi::handle::{
 use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::optional;
+use crate::cffi::text::{missing, optional};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
@@ -76,6 +76,17 @@ struct Started {
 struct State {
     outcome: Option<Arc<Outcome<SharedResult>>>,
     is_freed: bool,
+    /// The threads that wait for one of several calls.
+    watches: Vec<Arc<Watch>>,
+}
+
+/// Wakes a thread that waits for one of several calls.
+#[derive(Default)]
+struct Watch {
+    /// Whether a call has changed since the thread last looked. A waiter checks this under the lock
+    /// before it waits, so a notification can't be lost.
+    fired: Mutex<bool>,
+    changed: Condvar,
 }
 
 impl Handled for mcplink_call_t {
@@ -97,6 +108,11 @@ impl Handled for mcplink_call_t {
 impl Started {
     fn look_again(&self) {
         self.changed.notify_all();
+        let watches = self.state.lock().watches.clone();
+        for watch in watches {
+            *watch.fired.lock() = true;
+            watch.changed.notify_all();
+        }
         if let Some(shared) = self.shared.upgrade() {
             shared.stage.look_again();
         }
@@ -407,6 +423,99 @@ pub unsafe extern "C" fn mcplink_call_wait(
             }
         })
     }
+}
+
+/// Waits until one of several started calls has ended. The calls may be of several clients. Get the
+/// outcome of the call with mcplink_call_wait, and leave the call out of the next wait.
+///
+/// calls, count: the calls, at least one.
+/// timeout_ms: the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
+/// index: receives the index of a call that has ended; count without one.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
+/// MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
+/// itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
+/// a call has ended or the time is over. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_wait_any(
+    calls: *const *mut mcplink_call_t,
+    count: usize,
+    timeout_ms: u32,
+    index: *mut usize,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires an array of calls of this library, and that `index` and `err` are
+    // NULL or can be written to.
+    unsafe {
+        ffi(err, || {
+            if index.is_null() {
+                return Err(missing("index").into());
+            }
+            index.write(count);
+            if calls.is_null() {
+                return Err(missing("calls").into());
+            }
+            if count == 0 || count > isize::MAX as usize / size_of::<*mut mcplink_call_t>() {
+                return Err(Error::new(ErrorKind::Invalid, "there is no call to wait for").into());
+            }
+            let calls = std::slice::from_raw_parts(calls, count).iter();
+            let calls: Vec<_> = calls
+                .map(|call| enter(*call, "calls"))
+                .collect::<Outcome<_>>()?;
+            let deadline = Instant::now().checked_add(span(timeout_ms));
+            let started: Vec<_> = calls.iter().map(|call| &*call.started).collect();
+            let Some(found) = wait_any(&started, deadline)? else {
+                return Ok(mcplink_status::MCPLINK_PENDING);
+            };
+            if started[found].state.lock().outcome.is_none() {
+                let text = "the handle of a call was freed by another thread";
+                return Err(Error::new(ErrorKind::Closed, text).into());
+            }
+            index.write(found);
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+/// Waits until one of the calls has ended or was freed, and returns its index.
+fn wait_any(calls: &[&Started], deadline: Option<Instant>) -> Outcome<Option<usize>> {
+    let is_home = |call: &&Started| {
+        let shared = call.shared.upgrade();
+        shared.is_some_and(|shared| shared.stage.is_home())
+    };
+    if calls.iter().any(is_home) {
+        let text =
+            "this thread runs the callbacks of a client, which waiting would keep from running";
+        return Err(Error::new(ErrorKind::State, text).into());
+    }
+    let watch = Arc::new(Watch::default());
+    for call in calls {
+        call.state.lock().watches.push(Arc::clone(&watch));
+    }
+    let is_over = |call: &&Started| {
+        let state = call.state.lock();
+        state.outcome.is_some() || state.is_freed
+    };
+    let found = loop {
+        let found = calls.iter().position(is_over);
+        if found.is_some() {
+            break found;
+        }
+        let mut fired = watch.fired.lock();
+        while !*fired && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            fired = watch.changed.wait_until(fired, deadline);
+        }
+        if !std::mem::take(&mut *fired) {
+            break None;
+        }
+    };
+    for call in calls {
+        let mut state = call.state.lock();
+        state.watches.retain(|known| !Arc::ptr_eq(known, &watch));
+    }
+    Ok(found)
 }
 
 /// Checks whether a call has ended.
