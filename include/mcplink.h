@@ -5028,9 +5028,11 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
 /**
  * Calls a tool as a task, so that the result can be fetched later, also by another client or
  * another process that has stored the id. A task may end with the connection that created it: for
- * servers made with this library this is so over streams, and not over HTTP. Servers of revision 2025-11-25 create a task if the tool allows it. Since
- * 2026-07-28 the server decides whether the call becomes a task. It makes tasks only for clients
- * with mcplink_client_options_set_tasks: for others, the call is a plain one.
+ * servers made with this library this is so over streams, and not over HTTP.
+ *
+ * Servers of revision 2025-11-25 create a task if the tool allows it. Since 2026-07-28 the server
+ * decides whether the call becomes a task. It makes tasks only for clients with
+ * mcplink_client_options_set_tasks: for others, the call is a plain one.
  *
  * client: the client.
  * tool_name: the name of the tool.
@@ -5116,7 +5118,7 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
 
 /**
  * Waits for the result of a task. The client polls the task at the server's interval, and its
- * handlers answer the questions of the task.
+ * handlers answer the input requests of the task.
  *
  * The timeout of the options applies to each request, and the maximum timeout to the whole wait.
  * If a timeout or a cancel token ends the wait, the task continues: wait again, or cancel it.

@@ -106,6 +106,28 @@ impl Handled for mcplink_call_t {
 }
 
 impl Started {
+    fn new(shared: &Arc<Shared>) -> Arc<Self> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            shared: Arc::downgrade(shared),
+            token: CancelToken::new(),
+            handle: AtomicPtr::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Makes the handle of the call, which is passed to the host's callback too.
+    fn lend(self: &Arc<Self>) -> Lent<mcplink_call_t> {
+        let handle = Lent::new(Arc::new(mcplink_call_t {
+            gate: Gate::new(),
+            started: Arc::clone(self),
+        }));
+        self.handle.store(handle.handle(), Ordering::Release);
+        handle
+    }
+
     fn look_again(&self) {
         self.changed.notify_all();
         let watches = self.state.lock().watches.clone();
@@ -257,26 +279,10 @@ fn begin(
     done: Option<Arc<Hook<DoneFn>>>,
     is_wanted: bool,
 ) -> Outcome<Option<*mut mcplink_call_t>> {
-    static IDS: AtomicU64 = AtomicU64::new(1);
     let connected = client.client()?.clone();
     let shared = Arc::clone(&client.shared);
-    let started = Arc::new(Started {
-        id: IDS.fetch_add(1, Ordering::Relaxed),
-        shared: Arc::downgrade(&shared),
-        token: CancelToken::new(),
-        handle: AtomicPtr::default(),
-        state: Mutex::default(),
-        changed: Condvar::new(),
-    });
-    let handle = is_wanted.then(|| {
-        Lent::new(Arc::new(mcplink_call_t {
-            gate: Gate::new(),
-            started: Arc::clone(&started),
-        }))
-    });
-    if let Some(handle) = &handle {
-        started.handle.store(handle.handle(), Ordering::Release);
-    }
+    let started = Started::new(&shared);
+    let handle = is_wanted.then(|| started.lend());
     let Request {
         method,
         work,
