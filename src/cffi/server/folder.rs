@@ -15,9 +15,8 @@ use crate::server::Folder;
 /// others.
 ///
 /// No file outside of the folder can be read: URIs with "..", and symbolic links that lead out of
-/// the folder, are "not found". But a user with the right to create links in the folder can replace
-/// a file between the check and the read. So don't serve a folder that untrusted users can write
-/// to.
+/// the folder, are "not found". But a hard link to a file outside can't be told from a file of the
+/// folder. So don't serve a folder in which untrusted users can create hard links.
 ///
 /// server: the server.
 /// path: the path of the folder, which must exist. On Windows the path is UTF-8.
