@@ -6063,6 +6063,17 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
 MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
 
 /**
+ * Sets the name of this process, for servers that several processes serve. The ids of HTTP
+ * sessions and of tasks then begin with the name and a dot, for example "r1.", by which a proxy
+ * finds the process. Default: no name. docs/scale.md has configurations of proxies.
+ *
+ * options: the options.
+ * name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_options_t *options, const char *name);
+
+/**
  * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
  * server, except log hooks and thread hooks.
  *

@@ -197,13 +197,10 @@ impl ServerBuilder {
     /// `Mcp-Name` has the id of the task (since 2026-07-28). Clients see the name.
     /// [`build`](Self::build) fails if the name is invalid.
     pub fn replica(mut self, name: impl Into<String>) -> Self {
-        let name = name.into();
-        let is_fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
-        if !(1..=32).contains(&name.len()) || !name.bytes().all(is_fine) {
-            let text = format!("'{}' can't be the name of a replica", Excerpt(&name));
-            return self.noting(Err(Error::new(ErrorKind::Invalid, text)));
+        match replica_name(&name.into()) {
+            Ok(name) => self.inner.replica = Some(name),
+            Err(error) => return self.noting(Err(error)),
         }
-        self.inner.replica = Some(name.into());
         self
     }
 
@@ -703,6 +700,16 @@ impl ServerBuilder {
         }
         self
     }
+}
+
+/// Checks the name of a replica, which becomes a part of ids.
+pub(crate) fn replica_name(name: &str) -> Result<Box<str>> {
+    let is_fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+    if !(1..=32).contains(&name.len()) || !name.bytes().all(is_fine) {
+        let text = format!("'{}' can't be the name of a replica", Excerpt(name));
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    Ok(name.into())
 }
 
 impl fmt::Debug for ServerBuilder {

@@ -70,6 +70,8 @@ use serde::de::DeserializeOwned;
 
 pub use self::ask_error::AskError;
 pub use self::builder::ServerBuilder;
+#[cfg(feature = "cffi")]
+pub(crate) use self::builder::replica_name;
 pub use self::call::ToolCall;
 use self::catalogue::Entry;
 use self::completion::{Completers, CompletionHandler};

@@ -142,6 +142,8 @@ static void others(void)
     CHECK(mcplink_server_options_set_instructions(options, "Use it.") == MCPLINK_OK && mcplink_server_options_set_title(options, "Others") == MCPLINK_OK);
     CHECK(mcplink_server_options_set_logging(options, true) == MCPLINK_OK && mcplink_server_options_set_page_size(options, 50) == MCPLINK_OK);
     CHECK(mcplink_server_options_set_revisions(options, "2025-11-25 2026-07-28") == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_replica(options, "r1") == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_replica(options, NULL) == MCPLINK_OK);
     CHECK(mcplink_server_options_set_limit(options, MCPLINK_LIMIT_DEPTH, 64) == MCPLINK_OK);
     REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_set_limit(it, 99, 1));
     REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_add_state_key(it, (const uint8_t *)"short", 5));

@@ -15,6 +15,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::schema::{Icon, ProtocolVersion};
+use crate::server::replica_name;
 
 /// Makes server options with the name and the version of the server. All other options have
 /// defaults that suit most servers.
@@ -188,6 +189,29 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
                     each.collect::<Result<Vec<_>, _>>()
                 })
                 .transpose()?;
+            Ok(())
+        })
+    }
+}
+
+/// Sets the name of this process, for servers that several processes serve. The ids of HTTP
+/// sessions and of tasks then begin with the name and a dot, for example "r1.", by which a proxy
+/// finds the process. Default: no name. docs/scale.md has configurations of proxies.
+///
+/// options: the options.
+/// name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_replica(
+    options: *mut mcplink_server_options_t,
+    name: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_server_options_set_replica", |options| {
+            let name = optional(name, "name")?;
+            options.replica = name.map(replica_name).transpose()?;
             Ok(())
         })
     }

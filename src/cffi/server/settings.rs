@@ -39,6 +39,7 @@ pub struct mcplink_server_options_t {
     pub(super) drain: Duration,
     pub(super) slow_handler: Duration,
     pub(super) keep_alive: Option<KeepAlive>,
+    pub(super) replica: Option<Box<str>>,
     pub(super) state_keys: Vec<StateKey>,
     pub(super) state_lifetime: Duration,
     pub(super) logging: bool,
@@ -101,6 +102,7 @@ impl mcplink_server_options_t {
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),
             keep_alive: None,
+            replica: None,
             state_keys: Vec::new(),
             state_lifetime: Duration::from_secs(600),
             logging: false,
@@ -182,6 +184,9 @@ impl mcplink_server_options_t {
         }
         if let Some(keep_alive) = self.keep_alive {
             builder = builder.keep_alive(keep_alive);
+        }
+        if let Some(replica) = &self.replica {
+            builder = builder.replica(&**replica);
         }
         if !self.state_keys.is_empty() {
             builder = builder.state_keys(&self.state_keys);
