@@ -162,15 +162,21 @@ fn tagged(comment: &str, parameters: &BTreeSet<&str>) -> String {
         .replace(" Since\n * 0.1.", "")
         .replace("\n * Since 0.1.", "")
         .replace(" Since 0.1.", "");
+    let note = if comment.contains("Threads:") {
+        "Threads:"
+    } else {
+        "Blocks:"
+    };
+    let behind_a_sentence = format!(". {note}");
     let mut lines = Vec::new();
     for line in comment.lines() {
         let Some(text) = line.strip_prefix(" * ") else {
             lines.push(line.to_owned());
             continue;
         };
-        let (text, note) = match text.split_once(". Threads:") {
-            Some((text, note)) => (format!("{text}."), Some(format!("Threads:{note}"))),
-            None if text.starts_with("Threads:") => (String::new(), Some(text.to_owned())),
+        let (text, note) = match text.split_once(&behind_a_sentence) {
+            Some((text, said)) => (format!("{text}."), Some(format!("{note}{said}"))),
+            None if text.starts_with(note) => (String::new(), Some(text.to_owned())),
             None => (text.to_owned(), None),
         };
         if !text.is_empty() {

@@ -1091,7 +1091,8 @@ MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
  * @param options the options.
  * @param client_name the name, for programs.
  * @param version the version, any text.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options,
@@ -1104,7 +1105,8 @@ mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *optio
  *
  * @param options the options.
  * @param json,len the description; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client_options_t *options, const char *json, size_t len);
 
@@ -1115,7 +1117,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client
  * @param options the options.
  * @param revisions the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
- * that this library does not know. Blocks: no.
+ * that this library does not know.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client_options_t *options, const char *revisions);
 
@@ -1144,7 +1147,8 @@ typedef enum mcplink_era {
  *
  * @param options the options.
  * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, mcplink_era era);
 
@@ -1154,7 +1158,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_optio
  *
  * @param options the options.
  * @param pump the pump. The pump must not be freed before the client. NULL for no pump.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_options_t *options, mcplink_pump_t *pump);
 
@@ -1164,7 +1169,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_opti
  *
  * @param options the options.
  * @param cancel the token. The token may be freed before the options. NULL for no token.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
 
@@ -1174,7 +1180,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_op
  *
  * @param options the options.
  * @param takes true to accept tasks.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options, bool takes);
 
@@ -1186,7 +1193,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_opt
  * @param settings,len a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
  * in NUL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
- * Blocks: no.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *options,
@@ -1289,7 +1296,8 @@ typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t
  * wait. Further changes and log messages are dropped.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *options,
@@ -1306,7 +1314,8 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
  * runs on the same thread as the function of mcplink_client_options_on_event.
  * @param user,destroy passed to callback; destroy runs when another function is set for the method, or
  * when the options and all clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t *options,
@@ -1325,7 +1334,8 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
  * quick.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
@@ -1352,7 +1362,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1363,7 +1374,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
  * @param options the options.
  * @param milliseconds the timeout. The timeout is not used over HTTP, where a missing answer does not
  * indicate the era.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1373,7 +1385,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1383,7 +1396,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_clien
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1393,7 +1407,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_c
  *
  * @param options the options.
  * @param bytes the maximum length, in bytes.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
 
@@ -1493,7 +1508,8 @@ typedef enum mcplink_limit {
  * @param options the options.
  * @param number one of enum mcplink_limit.
  * @param limit_value the new value of the limit.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
 
@@ -1504,7 +1520,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_opt
  *
  * @param options the options.
  * @param count the maximum number, at least 1.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for 0.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
 
@@ -1520,7 +1537,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_clie
  * @param first_delay_ms,max_delay_ms the delay before the first attempt, and the longest delay, in
  * milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
  * 30000.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
@@ -1536,7 +1554,8 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
  *
  * @param options the options.
  * @param resends true to retry idempotent calls.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options, bool resends);
 
@@ -1549,7 +1568,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_
  * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
  * @param max_failures the number of unanswered pings in a row after which the connection ends, for
  * example 3.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
@@ -1563,7 +1583,8 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
  *
  * @param options the options.
  * @param pages,items the maximum number of pages and the maximum number of items.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
 
@@ -1579,7 +1600,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * @param options the options.
  * @param strict true to refuse invalid answers: a call with an invalid answer fails with
  * MCPLINK_E_PROTOCOL.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
 
@@ -1590,7 +1612,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_op
  *
  * @param options the options.
  * @param assume true to send the call.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool assume);
 
@@ -1599,7 +1622,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcpl
  *
  * @param options the options.
  * @param milliseconds the time; MCPLINK_FOREVER to log no handler as slow.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1608,7 +1632,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
  * without the feature "validation" never validates these results.
  *
  * @param options the options.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
@@ -1620,7 +1645,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_cli
  * @param options the options.
  * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
  * the system lacks the memory, starting a thread fails.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options, size_t bytes);
 
@@ -1631,7 +1657,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplin
  *
  * @param options the options.
  * @param prefix 1 to 15 bytes, without control characters.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_client_options_t *options, const char *prefix);
 
@@ -1665,7 +1692,8 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
  * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
  * runs when the options, their clients and the responders that were kept are freed, and all
  * threads have ended.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *options,
@@ -1682,7 +1710,8 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
  * @param argv the program and its arguments, terminated by NULL. They are copied. No shell is involved.
  * A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
  * other systems.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
 
@@ -1694,7 +1723,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  * @param variable the name of the variable, in UTF-8 on Windows.
  * @param variable_value the value of the variable, in UTF-8 on Windows. With NULL the child does not
  * inherit the variable.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options,
@@ -1708,7 +1738,8 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
  *
  * @param options the options.
  * @param variable the name of the variable.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_options_t *options, const char *variable);
 
@@ -1719,7 +1750,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_opti
  * mcplink_client_options_clear_env.
  *
  * @param options the options.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_options_t *options);
 
@@ -1735,7 +1767,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
  *
  * @param options the options.
  * @param dies true to kill the child.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
 
@@ -1745,7 +1778,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_
  * replaces mcplink_client_options_inherit_env.
  *
  * @param options the options.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_options_t *options);
 
@@ -1754,7 +1788,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_opt
  *
  * @param options the options.
  * @param directory a path, in UTF-8 on Windows; NULL for the default.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
 
@@ -1764,7 +1799,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
  *
  * @param options the options.
  * @param pipes true for pipes.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
 
@@ -1804,7 +1840,7 @@ typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
- * Blocks: no.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
@@ -1821,7 +1857,8 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
  *
  * @param options the options.
  * @param milliseconds the time; more than an hour counts as an hour.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1831,7 +1868,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_
  * @param options the options.
  * @param url http://host:port/path or https://host:port/path. An invalid URL is reported when the client
  * is opened.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
@@ -1843,7 +1881,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_optio
  * @param field the name of the header field. A field that the library writes itself is refused when the
  * client is opened.
  * @param field_value the value of the field.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options,
@@ -1858,7 +1897,8 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
  * @param options the options.
  * @param token the token. NULL and blank text are refused: see
  * mcplink_client_options_clear_authorization.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
 
@@ -1879,7 +1919,8 @@ typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token
  * mcplink_client_options_clear_authorization.
  * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when the options and all clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
@@ -1904,7 +1945,8 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
  * settings are refused too. Other faults are reported when the client is opened. In a build
  * without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
- * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
+ * @note Blocks:
  * no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
@@ -1914,7 +1956,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_opt
  * mcplink_client_options_set_oauth: the client sends no tokens.
  *
  * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_options_t *options);
 
@@ -1930,7 +1973,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
  * http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains and
  * networks to which the client connects directly. Lower-case names take precedence. An invalid
  * proxy is reported when the client is opened, with MCPLINK_E_INVALID.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
@@ -1938,7 +1982,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_opt
  * Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
  *
  * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_options_t *options);
 
@@ -1953,7 +1998,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
  * and blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
  * certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
  * HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
@@ -1962,7 +2008,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplin
  * is trusted.
  *
  * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
@@ -1973,7 +2020,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
  *
  * @param options the options.
  * @param follows true to follow redirects.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
 
@@ -1986,7 +2034,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink
  * descriptors must stay open until the client is opened. Opening duplicates the descriptors, and
  * the originals remain the caller's. The server sees the end of the connection only when the
  * caller has closed the originals too.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_options_t *options, ptrdiff_t input, ptrdiff_t output);
 
@@ -1996,7 +2045,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
  * @param options the options.
  * @param transport the transport, which serves one client. The transport remains the caller's; free the
  * transport after the client. NULL for no transport.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
 
@@ -2889,7 +2939,8 @@ MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
@@ -2900,7 +2951,8 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_op
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
@@ -2909,7 +2961,8 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_cal
  *
  * @param options the options.
  * @param cancel the token. The token may be freed before the options. NULL for no token.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
 
@@ -2932,7 +2985,8 @@ typedef void (*mcplink_progress_fn)(void *user, double progress, double total, m
  * progress.
  * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it runs
  * when the options are freed and all calls that use them have ended.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
@@ -2946,7 +3000,8 @@ mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *option
  * @param options the options.
  * @param key the name of the member.
  * @param json,len the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
 
@@ -2957,7 +3012,8 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_
  *
  * @param options the options.
  * @param level the least severe level to receive, one of enum mcplink_log_level.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options, mcplink_log_level level);
 
@@ -2967,7 +3023,8 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
  *
  * @param options the options.
  * @param bypasses true to bypass the cache.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
 
@@ -3266,7 +3323,8 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
  * @param callback the handler; NULL for no handler.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
@@ -3284,7 +3342,8 @@ mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *opti
  * means that the user agreed to open the page.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
@@ -3302,7 +3361,8 @@ mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *
  * mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
@@ -3318,7 +3378,8 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
  * @param options the options.
  * @param tools true if the model may use tools that the server names.
  * @param context true if the handler adds the context that a server requests (includeContext).
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
 
@@ -3331,7 +3392,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_
  * mcplink_client_roots_changed.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
- * @return MCPLINK_OK. Blocks: no.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
@@ -3347,7 +3409,8 @@ mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *optio
  * @param request the method.
  * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any JSON
  * value, or with an error.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
@@ -6146,7 +6209,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server
  *
  * @param server the description.
  * @param issuer the issuer identifier of the authorization server.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource_server_t *server, const char *issuer);
 
@@ -6156,7 +6220,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource
  * @param server the description.
  * @param url the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
  * mcplink_resource_server_use_default_keys.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already. Blocks:
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already.
+ * @note Blocks:
  * no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
@@ -6167,7 +6232,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resour
  * @param server the description.
  * @param json,len the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
  * NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
 
@@ -6178,7 +6244,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
  * @param server the description.
  * @param url as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
  * mcplink_resource_server_clear_proxy.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
 
@@ -6187,7 +6254,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_
  * proxy.
  *
  * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resource_server_t *server);
 
@@ -6203,7 +6271,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
  * fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
  * mcplink_resource_server_set_verifier.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
 
@@ -6212,7 +6281,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcpli
  * is trusted.
  *
  * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_resource_server_t *server);
 
@@ -6228,7 +6298,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_r
  * mcplink_resource_server_use_default_keys.
  * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when all objects that use the description are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
@@ -6242,7 +6313,8 @@ mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t 
  * metadata names.
  *
  * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_resource_server_t *server);
 
@@ -6254,7 +6326,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
  * @param server the description.
  * @param scopes the names of the scopes, separated by spaces. NULL and blank text are refused: see
  * mcplink_resource_server_clear_required_scopes.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server, const char *scopes);
 
@@ -6263,7 +6336,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink
  * mcplink_server_require_scopes are required.
  *
  * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcplink_resource_server_t *server);
 
@@ -6274,7 +6348,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcpli
  *
  * @param server the description.
  * @param scopes the names of the scopes, separated by spaces.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplink_resource_server_t *server, const char *scopes);
 
@@ -6285,7 +6360,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplin
  * @param server the description.
  * @param broad the broad scope.
  * @param narrow the implied scopes, separated by spaces.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resource_server_t *server, const char *broad, const char *narrow);
 
@@ -6295,7 +6371,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resourc
  *
  * @param server the description.
  * @param audience the name.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resource_server_t *server, const char *audience);
 
@@ -6305,7 +6382,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resour
  * @param server the description.
  * @param title the name; NULL for no name.
  * @param documentation the URL of the documentation; NULL for no documentation.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *server,
@@ -6319,7 +6397,8 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
  *
  * @param server the description.
  * @param url the URL; NULL for the default.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server, const char *url);
 
@@ -6352,7 +6431,8 @@ typedef enum mcplink_dpop {
  * @param server the description.
  * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
- * or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
+ * or endpoint with the description fails with MCPLINK_E_UNSUPPORTED.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, mcplink_dpop dpop);
 
@@ -6365,7 +6445,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_s
  * @param keys,len one or more keys of 32 secret random bytes each, concatenated and copied. The first
  * key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
  * @param lifetime_ms how long a nonce is valid, in milliseconds; at least 1000.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *server,
@@ -6812,7 +6893,8 @@ MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
  * @param oauth the settings.
  * @param client the client. The settings copy the client, which remains the caller's. If a setter of the
  * client was refused, the client is refused too.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
 
@@ -6822,7 +6904,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, co
  * @param oauth the settings.
  * @param client_name the name; NULL for the default, "mcplink".
  * @param page the URL of a page about the client; NULL for no page.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *client_name, const char *page);
 
@@ -6833,7 +6916,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oaut
  * @param oauth the settings.
  * @param url an https URL with a path; NULL for no document. An invalid URL is reported when a client is
  * opened.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth, const char *url);
 
@@ -6844,7 +6928,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *
  * @param oauth the settings.
  * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
  * mcplink_oauth_use_default_scopes.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
 
@@ -6852,7 +6937,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, co
  * Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
  *
  * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *oauth);
 
@@ -6862,7 +6948,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *o
  *
  * @param oauth the settings.
  * @param asks true to request offline access.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool asks);
 
@@ -6872,7 +6959,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *o
  *
  * @param oauth the settings.
  * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
 
@@ -6881,7 +6969,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcpl
  *
  * @param oauth the settings.
  * @param milliseconds the timeout; more than an hour counts as an hour.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
@@ -6892,7 +6981,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *
  *
  * @param oauth the settings.
  * @param milliseconds the timeout; more than a day counts as a day.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
@@ -6903,7 +6993,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t 
  *
  * @param oauth the settings.
  * @param allowed true to allow these addresses.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
 
@@ -6914,7 +7005,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
  * @param oauth the settings.
  * @param url the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
  * refused: see mcplink_oauth_clear_proxy.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
 
@@ -6922,7 +7014,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, con
  * Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
  *
  * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
 
@@ -6942,7 +7035,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
  * and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
  * certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
  * OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
 
@@ -6951,7 +7045,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t
  * trusted.
  *
  * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
 
@@ -6964,7 +7059,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oa
  * @param callback the function; NULL for no function. It runs on any thread, and must be quick.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
@@ -7014,7 +7110,7 @@ typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
- * Blocks: no.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
@@ -7037,7 +7133,8 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
  * @param path the path, without a query; it is empty or begins with '/'. NULL for the default,
  * "/callback". An invalid host name or path is reported when a client is opened, with
  * MCPLINK_E_INVALID.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
 
@@ -7050,7 +7147,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, 
  * @param callback see mcplink_visit_fn.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
@@ -7065,7 +7163,7 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
  *
  * @param oauth the settings.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
- * Blocks: no.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
 
@@ -7087,7 +7185,8 @@ typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audie
  * @param callback see mcplink_statement_fn.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
@@ -7131,7 +7230,8 @@ typedef enum mcplink_subject {
  * responsible for the sign-on, including its state, nonce and PKCE.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
@@ -7173,7 +7273,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_f
  * @param client the client.
  * @param secret the secret. NULL and blank text are refused; for a public client, do not call this
  * function. The secret replaces a key that was set before.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
 
@@ -7187,7 +7288,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_clien
  * error and no log.
  * @param key_id the key id by which the authorization server knows the key (kid); NULL for no key id.
  * @param pss true if an RSA key signs with PS256 instead of RS256.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
@@ -7203,7 +7305,8 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
  *
  * @param client the client.
  * @param audience the audience. NULL and blank text are refused.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_client_t *client, const char *audience);
 
@@ -7223,7 +7326,8 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
  * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
  * client is opened. Opening fails if the folder belongs to another user, or if other users may
  * write to it. NULL to store tokens in memory.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
 
@@ -7267,7 +7371,8 @@ typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t na
  * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
  * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
  * settings, options and clients that use the store are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
