@@ -35,7 +35,7 @@ endforeach()
 set(MCPLINK_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
 if(MCPLINK_RELOCATABLE)
     file(RELATIVE_PATH MCPLINK_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
-    set(MCPLINK_PC_PREFIX "\${pcfiledir}/${MCPLINK_PC_PREFIX}")
+    string(REGEX REPLACE "/$" "" MCPLINK_PC_PREFIX "\${pcfiledir}/${MCPLINK_PC_PREFIX}")
 endif()
 configure_file(mcplink.pc.in mcplink.pc @ONLY)
 install(FILES cmake/mcplink-targets.cmake "${CMAKE_CURRENT_BINARY_DIR}/mcplink-config.cmake"

@@ -1686,6 +1686,8 @@ private:
 
 /* The definition of a tool. */
 class tool : public detail::described<tool> {
+    friend class arg;
+
 public:
     tool(const char *name, const char *description) : owned_(mcplink_tool_new(name, description))
     {
@@ -1772,7 +1774,10 @@ public:
     {
         writer json;
         if constexpr (std::is_floating_point_v<Number>) json.f64(static_cast<double>(value));
-        else if constexpr (std::is_unsigned_v<Number>) json.u64(value);
+        else if constexpr (std::is_unsigned_v<Number>) {
+            is_above_int64_ = value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+            json.u64(value);
+        }
         else json.i64(static_cast<std::int64_t>(value));
         return written(json);
     }
@@ -1801,6 +1806,7 @@ private:
     double max_ = std::numeric_limits<double>::infinity();
     std::vector<const char *> choices_;
     std::string default_;
+    bool is_above_int64_ = false;
 };
 
 namespace detail {
@@ -2011,6 +2017,7 @@ template <class T> void arg::declare(tool &tool) const
             if (choices_.empty()) tool.param(name_, MCPLINK_PARAM_STRING, flags, description_);
             else tool.choice(name_, flags, choices_, description_);
         } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_INTEGER) {
+            tool.need(!is_above_int64_, "arg::or_else: the default of an integer is at most INT64_MAX");
             tool.integer(name_, flags, description_, detail::bound<Plain>(min_, true), detail::bound<Plain>(max_, false));
         } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_NUMBER) {
             tool.number(name_, flags, description_, min_, max_);

@@ -23,7 +23,7 @@ class Mcplink(ConanFile):
     def package_id(self):
         # The interface is C, and the archive is the same for all compilers of a system.
         del self.info.settings.build_type
-        if self.settings.os != "Windows":
+        if self.info.settings.os != "Windows":
             del self.info.settings.compiler
 
     @property
