@@ -14,8 +14,8 @@ fn main() {
     }
 }
 
-/// Sets the linker options of the shared library on ELF systems. Before 1.0 each minor version has its
-/// own soname, because it may break the ABI.
+/// Sets the linker options of the shared library on ELF systems. Before 1.0 each minor version has
+/// its own soname, because it may break the ABI.
 #[cfg(feature = "cffi")]
 fn shared_library() {
     let part = |name: &str| std::env::var(name).expect("cargo sets it");

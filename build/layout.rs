@@ -77,8 +77,8 @@ fn heading(title: &str) -> String {
 }
 
 /// Returns the index of the function before which each type stands: the first one whose declaration
-/// mentions the type, or else whose comment mentions it or one of its constants. A type that another type mentions stands before
-/// that type.
+/// mentions the type, or else whose comment mentions it or one of its constants. A type that another
+/// type mentions stands before that type.
 fn places(types: &[&Block], functions: &[Block]) -> Vec<usize> {
     let first = |name: &str, text: fn(&Block) -> &str| {
         (functions.iter()).position(|function| words(text(function)).any(|word| word == name))
