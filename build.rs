@@ -6,6 +6,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     #[cfg(feature = "cffi")]
     {
         header::write();
@@ -13,12 +14,13 @@ fn main() {
     }
 }
 
-/// Sets the linker options of the shared library on Linux. Before 1.0 each minor version has its
-/// own soname, because it may break the ABI.
+/// Sets the linker options of the shared library on ELF systems. Before 1.0 each minor version has
+/// its own soname, because it may break the ABI.
 #[cfg(feature = "cffi")]
 fn shared_library() {
     let part = |name: &str| std::env::var(name).expect("cargo sets it");
-    if part("CARGO_CFG_TARGET_OS") != "linux" {
+    let is_unix = std::env::var_os("CARGO_CFG_UNIX").is_some();
+    if !is_unix || part("CARGO_CFG_TARGET_VENDOR") == "apple" {
         return;
     }
     let (major, minor) = (
@@ -37,86 +39,140 @@ fn shared_library() {
 }
 
 #[cfg(feature = "cffi")]
+#[path = "build/layout.rs"]
+mod layout;
+
+#[cfg(feature = "cffi")]
 mod header {
+    use crate::layout;
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
-    /// The source files of the exported functions, in the order of the header.
-    const PARTS: &[&str] = &[
-        "version.rs",
-        "text.rs",
-        "user.rs",
-        "threads.rs",
-        "status.rs",
-        "failure.rs",
-        "error.rs",
-        "log.rs",
-        "set_log.rs",
-        "json.rs",
-        "event.rs",
-        "writer.rs",
-        "pump.rs",
-        "limit.rs",
-        "cancel.rs",
-        "result.rs",
-        "transport.rs",
-        "tap.rs",
-        "request.rs",
-        "responder.rs",
-        "task_helpers.rs",
-        "extensions.rs",
-        "reader.rs",
-        "answer.rs",
-        "content.rs",
-        "dump.rs",
-        "auth/settings.rs",
-        "auth/grant_type.rs",
-        "auth/registered.rs",
-        "auth/token_store.rs",
-        "auth/login.rs",
-        "client/options.rs",
-        "client/limits.rs",
-        "client/endpoint_options.rs",
-        "client/memory.rs",
-        "client/config.rs",
-        "client/endpoint.rs",
-        "client/mod.rs",
-        "client/opening.rs",
-        "client/events.rs",
-        "client/info.rs",
-        "client/call_options.rs",
-        "client/call.rs",
-        "client/calls.rs",
-        "client/lists.rs",
-        "client/tasks.rs",
-        "client/notifications.rs",
-        "client/questions.rs",
-        "server/definition.rs",
-        "server/tool.rs",
-        "server/params.rs",
-        "server/resource.rs",
-        "server/template.rs",
-        "server/prompt.rs",
-        "server/options.rs",
-        "server/settings.rs",
-        "server/limits.rs",
-        "server/guard.rs",
-        "server/events.rs",
-        "server/server_handle.rs",
-        "server/registry.rs",
-        "server/folder.rs",
-        "server/notices.rs",
-        "server/activity.rs",
-        "server/session.rs",
-        "server/http/options.rs",
-        "server/http/token.rs",
-        "server/http/request.rs",
-        "server/http/resource_server.rs",
-        "server/http/listener.rs",
-        "server/http/head.rs",
-        "server/http/channel.rs",
-        "server/http/exchange.rs",
-        "server/http/mount.rs",
+    /// The sections of the header, in order, and the source files of their functions.
+    const SECTIONS: &[(&str, &[&str])] = &[
+        (
+            "Version",
+            &["version.rs", "text.rs", "user.rs", "threads.rs"],
+        ),
+        (
+            "Errors and log",
+            &[
+                "status.rs",
+                "failure.rs",
+                "error.rs",
+                "log.rs",
+                "set_log.rs",
+                "dump.rs",
+            ],
+        ),
+        ("JSON", &["json.rs", "writer.rs"]),
+        (
+            "Client: options",
+            &[
+                "client/options.rs",
+                "client/limits.rs",
+                "limit.rs",
+                "client/endpoint_options.rs",
+                "client/memory.rs",
+                "client/config.rs",
+                "client/endpoint.rs",
+            ],
+        ),
+        (
+            "Client: open, close, events",
+            &[
+                "client/mod.rs",
+                "client/opening.rs",
+                "event.rs",
+                "client/events.rs",
+                "client/info.rs",
+            ],
+        ),
+        (
+            "Calls and results",
+            &[
+                "client/calls.rs",
+                "client/tasks.rs",
+                "client/lists.rs",
+                "client/notifications.rs",
+                "client/call_options.rs",
+                "cancel.rs",
+                "client/call.rs",
+                "result.rs",
+            ],
+        ),
+        ("Requests from servers", &["client/questions.rs"]),
+        (
+            "Server",
+            &[
+                "server/server_handle.rs",
+                "server/registry.rs",
+                "server/notices.rs",
+                "server/session.rs",
+                "server/activity.rs",
+            ],
+        ),
+        (
+            "Server: options",
+            &[
+                "server/options.rs",
+                "server/settings.rs",
+                "server/limits.rs",
+                "server/guard.rs",
+                "server/events.rs",
+            ],
+        ),
+        (
+            "Tools",
+            &["server/definition.rs", "server/tool.rs", "server/params.rs"],
+        ),
+        (
+            "Resources",
+            &[
+                "server/resource.rs",
+                "server/template.rs",
+                "server/folder.rs",
+            ],
+        ),
+        ("Prompts", &["server/prompt.rs"]),
+        (
+            "Handlers: read a request, answer it",
+            &[
+                "reader.rs",
+                "request.rs",
+                "responder.rs",
+                "answer.rs",
+                "content.rs",
+                "task_helpers.rs",
+                "extensions.rs",
+            ],
+        ),
+        (
+            "HTTP servers",
+            &[
+                "server/http/listener.rs",
+                "server/http/options.rs",
+                "server/http/token.rs",
+                "server/http/resource_server.rs",
+                "server/http/request.rs",
+                "server/http/head.rs",
+                "server/http/channel.rs",
+                "server/http/exchange.rs",
+                "server/http/mount.rs",
+            ],
+        ),
+        (
+            "Logins and tokens of clients",
+            &[
+                "auth/settings.rs",
+                "auth/grant_type.rs",
+                "auth/registered.rs",
+                "auth/token_store.rs",
+                "auth/login.rs",
+            ],
+        ),
+        ("Event loops: the pump", &["pump.rs"]),
+        ("Transports of the host", &["transport.rs", "tap.rs"]),
     ];
 
     /// C macros that depend on the compiler.
@@ -165,16 +221,24 @@ mod header {
         let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml"))
             .expect("cbindgen.toml can be read");
         config.after_includes = Some(version_macros());
-        let bindings = PARTS
-            .iter()
+        let source = |part: &&str| root.join("src/cffi").join(part);
+        let bindings = (SECTIONS.iter())
+            .flat_map(|(_, parts)| *parts)
             .fold(cbindgen::Builder::new(), |builder, part| {
-                builder.with_src(alone(&root.join("src/cffi").join(part), &out))
+                builder.with_src(alone(&source(part), &out))
             });
         let bindings = bindings.with_config(config).generate();
         let bindings = bindings.expect("the C interface can be written as a header");
         let mut header = Vec::new();
         bindings.write(&mut header);
         let header = finished(&String::from_utf8(header).expect("the header is text"));
+        let sections = SECTIONS.iter().map(|(title, parts)| layout::Section {
+            title,
+            source: (parts.iter())
+                .map(|part| fs::read_to_string(source(part)).expect("the source can be read"))
+                .collect(),
+        });
+        let header = layout::arranged(&header, &sections.collect::<Vec<_>>());
         let file = |folder: &Path| fs::write(folder.join("mcplink.h"), &header);
         file(&out).expect("the build's own folder can be written to");
         if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
@@ -211,7 +275,7 @@ mod header {
     }
 
     /// Returns a path to a copy of a `mod.rs` in `OUT_DIR`; returns other paths unchanged. cbindgen
-    /// would follow the `mod` lines of a `mod.rs` beside its modules. Then the files in `PARTS`
+    /// would follow the `mod` lines of a `mod.rs` beside its modules. Then the files in `SECTIONS`
     /// would be in the header twice.
     fn alone(part: &Path, out: &Path) -> PathBuf {
         let folder = part.parent().and_then(Path::file_name);

@@ -3,6 +3,54 @@
  *
  * This header is generated from src/cffi; change it there.
  *
+ * A server, with 13 functions:
+ *
+ *   mcplink_server_new             makes a server
+ *   mcplink_tool_new               describes a tool
+ *   mcplink_tool_add_param         describes an argument: the library checks it
+ *   mcplink_server_add_tool        adds the tool, with the handler that answers its calls
+ *   mcplink_tool_free              the server has a copy
+ *   mcplink_server_serve_stdio     serves until the client closes standard input
+ *     mcplink_request_args         in the handler: the arguments
+ *     mcplink_json_get             a member of an object
+ *     mcplink_json_str             the text of a string
+ *     mcplink_responder_text       answers the call
+ *   mcplink_error_message          what failed, and what to do about it
+ *   mcplink_error_free
+ *   mcplink_server_free
+ *
+ * A client, with 10 functions:
+ *
+ *   mcplink_client_options_new
+ *   mcplink_client_options_set_command   the server to start; or mcplink_client_options_set_url
+ *   mcplink_client_open                  starts the server and negotiates a protocol revision
+ *   mcplink_client_call_tool             calls a tool, and waits for the result
+ *   mcplink_result_text                  the text of the result
+ *   mcplink_error_message
+ *   mcplink_result_free, mcplink_error_free, mcplink_client_free, mcplink_client_options_free
+ *
+ * examples/c/hello_server.c and hello_client.c are these two. The sections of this header:
+ *
+ *   ==== Basic types ====
+ *   ==== Objects ====
+ *   ==== Version ====
+ *   ==== Errors and log ====
+ *   ==== JSON ====
+ *   ==== Client: options ====
+ *   ==== Client: open, close, events ====
+ *   ==== Calls and results ====
+ *   ==== Requests from servers ====
+ *   ==== Server ====
+ *   ==== Server: options ====
+ *   ==== Tools ====
+ *   ==== Resources ====
+ *   ==== Prompts ====
+ *   ==== Handlers: read a request, answer it ====
+ *   ==== HTTP servers ====
+ *   ==== Logins and tokens of clients ====
+ *   ==== Event loops: the pump ====
+ *   ==== Transports of the host ====
+ *
  * Threads. Clients, servers, sessions, listeners, pumps, calls, cancel tokens, transports,
  * exchanges, and kept responders and logins are thread-safe. Options, definitions, writers, results
  * and errors are used by one thread at a time; several threads may read them.
@@ -86,764 +134,7 @@
 /* As a time in milliseconds: no end. */
 #define MCPLINK_FOREVER UINT32_MAX
 
-/**
- * The severity of a log message, after RFC 5424.
- */
-typedef enum mcplink_log_level {
-    /**
-     * Details for debugging.
-     */
-    MCPLINK_LOG_DEBUG = 1100,
-    /**
-     * General information.
-     */
-    MCPLINK_LOG_INFO = 1101,
-    /**
-     * Normal but significant events.
-     */
-    MCPLINK_LOG_NOTICE = 1102,
-    /**
-     * Warning conditions.
-     */
-    MCPLINK_LOG_WARNING = 1103,
-    /**
-     * Error conditions.
-     */
-    MCPLINK_LOG_ERROR = 1104,
-    /**
-     * Critical conditions.
-     */
-    MCPLINK_LOG_CRITICAL = 1105,
-    /**
-     * Conditions that require action at once.
-     */
-    MCPLINK_LOG_ALERT = 1106,
-    /**
-     * Conditions that make the system unusable.
-     */
-    MCPLINK_LOG_EMERGENCY = 1107,
-} mcplink_log_level;
-
-/**
- * The type of a JSON value.
- */
-typedef enum mcplink_json_type_t {
-    /**
-     * No value: the node is NULL.
-     */
-    MCPLINK_JSON_MISSING = 0,
-    /**
-     * The value null.
-     */
-    MCPLINK_JSON_NULL = 801,
-    /**
-     * The value true or false.
-     */
-    MCPLINK_JSON_BOOLEAN = 802,
-    /**
-     * A number.
-     */
-    MCPLINK_JSON_NUMBER = 803,
-    /**
-     * A string.
-     */
-    MCPLINK_JSON_STRING = 804,
-    /**
-     * An array.
-     */
-    MCPLINK_JSON_ARRAY = 805,
-    /**
-     * An object.
-     */
-    MCPLINK_JSON_OBJECT = 806,
-} mcplink_json_type_t;
-
-/**
- * The kind of a content block.
- */
-typedef enum mcplink_content_kind {
-    /**
-     * No content block: the index is out of range.
-     */
-    MCPLINK_CONTENT_NONE = 0,
-    /**
-     * Text, in the member "text".
-     */
-    MCPLINK_CONTENT_TEXT = 301,
-    /**
-     * An image: see mcplink_result_content_bytes and the member "mimeType".
-     */
-    MCPLINK_CONTENT_IMAGE = 302,
-    /**
-     * Audio: see mcplink_result_content_bytes and the member "mimeType".
-     */
-    MCPLINK_CONTENT_AUDIO = 303,
-    /**
-     * A resource link, in the member "uri".
-     */
-    MCPLINK_CONTENT_RESOURCE_LINK = 304,
-    /**
-     * An embedded resource, in the member "resource".
-     */
-    MCPLINK_CONTENT_RESOURCE = 305,
-    /**
-     * The binary contents of a resource that was read.
-     */
-    MCPLINK_CONTENT_BLOB = 306,
-    /**
-     * A content block of a kind that this library does not know: see the member "type".
-     */
-    MCPLINK_CONTENT_OTHER = 307,
-} mcplink_content_kind;
-
-/**
- * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
- */
-typedef enum mcplink_dpop {
-    /**
-     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
-     * server accepts bound and unbound tokens. This mode is the default of clients.
-     */
-    MCPLINK_DPOP_WHEN_ASKED = 400,
-    /**
-     * Tokens are never bound. This mode is the default of servers: such a server refuses bound
-     * tokens, because the server could not check the key.
-     */
-    MCPLINK_DPOP_NEVER = 401,
-    /**
-     * Tokens are always bound: an unbound token is refused.
-     */
-    MCPLINK_DPOP_ALWAYS = 402,
-} mcplink_dpop;
-
-/**
- * The kind of a credential that an identity provider issued when the user signed on.
- */
-typedef enum mcplink_subject {
-    /**
-     * An OpenID Connect ID token.
-     */
-    MCPLINK_SUBJECT_ID_TOKEN = 1601,
-    /**
-     * A refresh token of the identity provider.
-     */
-    MCPLINK_SUBJECT_REFRESH_TOKEN = 1602,
-    /**
-     * A SAML 2.0 assertion.
-     */
-    MCPLINK_SUBJECT_SAML2 = 1603,
-} mcplink_subject;
-
-/**
- * The era of a server: the era of the protocol revision that the client and the server use.
- */
-typedef enum mcplink_era {
-    /**
-     * The era is unknown, or has to be detected.
-     */
-    MCPLINK_ERA_UNKNOWN = 0,
-    /**
-     * The legacy era: revisions up to 2025-11-25.
-     */
-    MCPLINK_ERA_LEGACY = 501,
-    /**
-     * The modern era: revision 2026-07-28 and later revisions.
-     */
-    MCPLINK_ERA_MODERN = 502,
-} mcplink_era;
-
-/**
- * A limit of each connection of a client or server. The comment of each limit names its default,
- * and what happens when the limit is reached.
- */
-typedef enum mcplink_limit {
-    /**
-     * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
-     * request is answered with an error, and a response fails its call.
-     */
-    MCPLINK_LIMIT_MESSAGE_BYTES = 901,
-    /**
-     * The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
-     * is nested deeper is answered with an error.
-     */
-    MCPLINK_LIMIT_DEPTH = 902,
-    /**
-     * The maximum number of bytes that wait to be sent while a peer does not read. Default: 16
-     * MiB. A caller whose message would exceed the limit blocks until its deadline.
-     */
-    MCPLINK_LIMIT_QUEUED_BYTES = 903,
-    /**
-     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
-     * MCPLINK_E_BUSY.
-     */
-    MCPLINK_LIMIT_CALLS = 904,
-    /**
-     * The maximum number of requests from the peer in flight. Default: 1024. The next request is
-     * answered with a "busy" error. While the peer does not read the answers, further requests are
-     * deferred instead.
-     */
-    MCPLINK_LIMIT_REQUESTS = 905,
-    /**
-     * The maximum number of calls that wait for input from a client of a revision before
-     * 2026-07-28. Default: 1024. The next call that needs input fails.
-     */
-    MCPLINK_LIMIT_QUESTIONS = 906,
-    /**
-     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
-     * thread, and further requests wait for a free thread. The client with the fewest running
-     * handlers gets the next free thread. One client may use all threads; other clients then use
-     * reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
-     * without a session share these threads for their tasks.
-     */
-    MCPLINK_LIMIT_WORKERS = 907,
-    /**
-     * The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
-     * The next notification is dropped.
-     */
-    MCPLINK_LIMIT_NOTIFICATIONS = 908,
-    /**
-     * The maximum number of subscriptions of one client. Default: 1024. The next subscription is
-     * refused.
-     */
-    MCPLINK_LIMIT_SUBSCRIPTIONS = 909,
-    /**
-     * The maximum number of log messages outside of calls that wait for one client of a revision
-     * before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
-     * notifications need no limit, because waiting change notifications are merged.
-     */
-    MCPLINK_LIMIT_BACKLOG = 910,
-    /**
-     * The maximum number of progress and log messages of one call that wait for its callback.
-     * Default: 1024. Above the limit, progress messages are merged.
-     */
-    MCPLINK_LIMIT_CALL_EVENTS = 911,
-    /**
-     * The maximum number of responses in the cache of a client. Only responses that the server
-     * allows to be cached are stored. Default: 1024. The least recently used responses are
-     * evicted.
-     */
-    MCPLINK_LIMIT_CACHED_RESPONSES = 912,
-    /**
-     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
-     * used responses are evicted.
-     */
-    MCPLINK_LIMIT_CACHED_BYTES = 913,
-    /**
-     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
-     * of a server may use while other clients need them too. Default: 50. A client that is alone
-     * may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
-     * connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
-     */
-    MCPLINK_LIMIT_PART_PERCENT = 914,
-    /**
-     * The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
-     * that use little of them. Default: 12. With 0, nothing is reserved.
-     */
-    MCPLINK_LIMIT_RESERVE_PERCENT = 915,
-} mcplink_limit;
-
-/**
- * The destination of the standard error of a child process.
- */
-typedef enum mcplink_stderr {
-    /**
-     * The standard error is captured, and its last 64 KiB are stored: see
-     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
-     */
-    MCPLINK_STDERR_CAPTURE = 1500,
-    /**
-     * The standard error of the child is written to the standard error of this process.
-     */
-    MCPLINK_STDERR_INHERIT = 1501,
-    /**
-     * The standard error is discarded.
-     */
-    MCPLINK_STDERR_DISCARD = 1502,
-} mcplink_stderr;
-
-/**
- * The state of a client.
- */
-typedef enum mcplink_connection_state {
-    /**
-     * No client: the pointer is NULL.
-     */
-    MCPLINK_CLIENT_NONE = 0,
-    /**
-     * The client is being connected: see mcplink_client_start.
-     */
-    MCPLINK_CLIENT_CONNECTING = 201,
-    /**
-     * The client is connected.
-     */
-    MCPLINK_CLIENT_READY = 202,
-    /**
-     * The connection to the server was lost, and the server will be restarted: see
-     * mcplink_client_options_set_restart.
-     */
-    MCPLINK_CLIENT_LOST = 203,
-    /**
-     * The client was closed, or its connection has ended for good.
-     */
-    MCPLINK_CLIENT_CLOSED = 204,
-    /**
-     * The connection could not be made.
-     */
-    MCPLINK_CLIENT_FAILED = 205,
-} mcplink_connection_state;
-
-/**
- * The kind of an entry with an argument that can be completed: a prompt or a resource template.
- */
-typedef enum mcplink_completion_of {
-    /**
-     * A prompt, identified by its name.
-     */
-    MCPLINK_COMPLETION_OF_PROMPT = 101,
-    /**
-     * A resource template, identified by its URI template as written. Its arguments are the
-     * variables of the template.
-     */
-    MCPLINK_COMPLETION_OF_TEMPLATE = 102,
-} mcplink_completion_of;
-
-/**
- * The type of an argument of a tool.
- */
-typedef enum mcplink_param_type {
-    /**
-     * A string.
-     */
-    MCPLINK_PARAM_STRING = 1201,
-    /**
-     * An integer.
-     */
-    MCPLINK_PARAM_INTEGER = 1202,
-    /**
-     * Any number.
-     */
-    MCPLINK_PARAM_NUMBER = 1203,
-    /**
-     * A Boolean: true or false.
-     */
-    MCPLINK_PARAM_BOOLEAN = 1204,
-    /**
-     * An array of any values.
-     */
-    MCPLINK_PARAM_ARRAY = 1205,
-    /**
-     * An object with any members.
-     */
-    MCPLINK_PARAM_OBJECT = 1206,
-} mcplink_param_type;
-
-/**
- * A hint for the user about the effects of a tool. A hint is not a guarantee.
- */
-typedef enum mcplink_tool_hint {
-    /**
-     * The hint that the tool changes nothing. Default: false.
-     */
-    MCPLINK_HINT_READ_ONLY = 1801,
-    /**
-     * The hint that the tool may destroy something. Default: true.
-     */
-    MCPLINK_HINT_DESTRUCTIVE = 1802,
-    /**
-     * The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
-     */
-    MCPLINK_HINT_IDEMPOTENT = 1803,
-    /**
-     * The hint that the tool interacts with an open world, such as the web. Default: true.
-     */
-    MCPLINK_HINT_OPEN_WORLD = 1804,
-} mcplink_tool_hint;
-
-/**
- * Whether calls of a tool may become tasks.
- */
-typedef enum mcplink_task_support {
-    /**
-     * The tool does not support tasks: calls of the tool never become tasks.
-     */
-    MCPLINK_TASK_FORBIDDEN = 1700,
-    /**
-     * The tool supports tasks: calls of the tool can become tasks.
-     */
-    MCPLINK_TASK_OPTIONAL = 1701,
-    /**
-     * The tool requires tasks: calls of the tool must become tasks.
-     */
-    MCPLINK_TASK_REQUIRED = 1702,
-} mcplink_task_support;
-
-/**
- * A list that a server offers to clients.
- */
-typedef enum mcplink_list {
-    /**
-     * The list of tools: tools/list.
-     */
-    MCPLINK_LIST_TOOLS = 1001,
-    /**
-     * The list of prompts: prompts/list.
-     */
-    MCPLINK_LIST_PROMPTS = 1002,
-    /**
-     * The list of resources: resources/list.
-     */
-    MCPLINK_LIST_RESOURCES = 1003,
-    /**
-     * The list of resource templates: resources/templates/list.
-     */
-    MCPLINK_LIST_TEMPLATES = 1004,
-} mcplink_list;
-
-/**
- * The decision of a guard.
- */
-typedef enum mcplink_decision {
-    /**
-     * The request may continue.
-     */
-    MCPLINK_DECISION_ADMIT = 1901,
-    /**
-     * The request is refused as if the entry did not exist. Lists do not contain the entry.
-     */
-    MCPLINK_DECISION_HIDE = 1902,
-    /**
-     * The request is refused: see mcplink_guarded_request_refuse. Lists still contain the entry.
-     * Every other number means the same.
-     */
-    MCPLINK_DECISION_REFUSE = 1903,
-} mcplink_decision;
-
-/**
- * The kind of an entry of a server: a tool, prompt, resource or resource template.
- */
-typedef enum mcplink_primitive {
-    /**
-     * A tool, identified by its name.
-     */
-    MCPLINK_PRIMITIVE_TOOL = 1301,
-    /**
-     * A prompt, identified by its name.
-     */
-    MCPLINK_PRIMITIVE_PROMPT = 1302,
-    /**
-     * A resource, identified by its URI.
-     */
-    MCPLINK_PRIMITIVE_RESOURCE = 1303,
-    /**
-     * A resource template, identified by its URI template as written. The scopes of the template
-     * apply to each resource that is read through the template.
-     */
-    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
-} mcplink_primitive;
-
-/**
- * A limit of a server over HTTP. The comment of each limit states the default and the effect at
- * the limit.
- */
-typedef enum mcplink_http_limit {
-    /**
-     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
-     * with the most sessions ends to make room. If no session is idle, the next client is refused
-     * with status 503.
-     */
-    MCPLINK_HTTP_LIMIT_SESSIONS = 701,
-    /**
-     * The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
-     * Default: 1024. The next request is answered with a "busy" error.
-     */
-    MCPLINK_HTTP_LIMIT_REQUESTS = 702,
-    /**
-     * The maximum number of streams of change notifications, for all clients of revisions since
-     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
-     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
-     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
-     */
-    MCPLINK_HTTP_LIMIT_STREAMS = 703,
-    /**
-     * The maximum number of open connections. Default: 24000, and never more than seven eighths of
-     * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
-     * is larger than its default, the default rises to their sum and 4000. Another number stays.
-     * If the streams and sessions that are set need more connections, that is logged. At the
-     * limit, an idle connection of the client with the most connections is closed to make room. If
-     * no connection is idle, the next connection is answered with status 503.
-     */
-    MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
-    /**
-     * The maximum number of requests that are served at once, each on its own thread. Default: 64.
-     * Further requests wait, unless they need no handler, such as pings and cancellations. The
-     * client with the fewest threads gets the next free thread.
-     */
-    MCPLINK_HTTP_LIMIT_WORKERS = 705,
-    /**
-     * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-     * newest request of the client with the most waiting requests is answered with status 503.
-     */
-    MCPLINK_HTTP_LIMIT_WAITING = 706,
-    /**
-     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
-     * longer request head is answered with status 431 or 414.
-     */
-    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
-    /**
-     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
-     * A request with more fields is answered with status 431.
-     */
-    MCPLINK_HTTP_LIMIT_FIELDS = 708,
-    /**
-     * The maximum number of bytes of one stream that wait until the client reads them. Default:
-     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
-     */
-    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
-    /**
-     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
-     * request is answered with status 408.
-     */
-    MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
-    /**
-     * The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
-     * milliseconds. Default: 10000. After that the request is answered with status 408.
-     */
-    MCPLINK_HTTP_LIMIT_BODY_MS = 711,
-    /**
-     * The minimum rate of a request body, in bytes per second. Default: 1024. See
-     * MCPLINK_HTTP_LIMIT_BODY_MS.
-     */
-    MCPLINK_HTTP_LIMIT_BODY_RATE = 712,
-    /**
-     * The maximum time that a client may read nothing while data for the client waits, in
-     * milliseconds. Default: 30000. After that the connection of the client is aborted.
-     */
-    MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
-    /**
-     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
-     * the connection is closed.
-     */
-    MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
-    /**
-     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
-     * the limit, the oldest events of the stream with the most stored bytes are dropped.
-     */
-    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
-    /**
-     * The maximum number of bytes that wait until clients read them, of all clients together.
-     * Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
-     * product of waiting bytes and time without reading.
-     */
-    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
-    /**
-     * The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
-     * After that the connection is closed.
-     */
-    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
-    /**
-     * The maximum share, in percent, of connections, threads and sessions that one client may use
-     * while other clients need them too. Default: 50. While no other client needs them, one client
-     * may use all of them.
-     */
-    MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
-    /**
-     * The number of reserved connections and threads beyond the limits, in percent of the limits.
-     * Only clients that use few connections and threads may use the reserved ones. Default: 12.
-     * With 0, nothing is reserved.
-     */
-    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
-} mcplink_http_limit;
-
-/**
- * The direction of a message, as seen from this process.
- */
-typedef enum mcplink_direction {
-    /**
-     * The message comes from the peer.
-     */
-    MCPLINK_DIRECTION_INCOMING = 2001,
-    /**
-     * The message goes to the peer.
-     */
-    MCPLINK_DIRECTION_OUTGOING = 2002,
-} mcplink_direction;
-
-/**
- * The kind of an event. Ignore unknown kinds: later versions may add more.
- */
-typedef enum mcplink_event {
-    /**
-     * A client that was started with mcplink_client_start is connected. The event has no params.
-     */
-    MCPLINK_EVENT_CONNECTED = 601,
-    /**
-     * A client that was started with mcplink_client_start could not be connected. The params are
-     * {"status":-9,"message":"..."}. Free the client.
-     */
-    MCPLINK_EVENT_FAILED = 602,
-    /**
-     * The connection to the server was lost, and the server will be restarted. The params are
-     * {"status":-3,"message":"...","attempt":1,"delayMs":250}.
-     */
-    MCPLINK_EVENT_LOST = 603,
-    /**
-     * The client has connected to the server again, after the connection was lost. The new
-     * connection has none of the state of the lost connection. The params are {"attempt":1}.
-     */
-    MCPLINK_EVENT_RESTORED = 604,
-    /**
-     * The connection has ended for good. The params are {"status":-3,"message":"..."} when the
-     * connection was lost. There are no params when the client was closed.
-     */
-    MCPLINK_EVENT_CLOSED = 605,
-    /**
-     * The list of tools has changed; see mcplink_client_listen. The event has no params.
-     */
-    MCPLINK_EVENT_TOOLS_CHANGED = 606,
-    /**
-     * The list of prompts has changed; see mcplink_client_listen. The event has no params.
-     */
-    MCPLINK_EVENT_PROMPTS_CHANGED = 607,
-    /**
-     * The list of resources has changed; see mcplink_client_listen. The event has no params.
-     */
-    MCPLINK_EVENT_RESOURCES_CHANGED = 608,
-    /**
-     * The contents of a resource have changed; see mcplink_client_subscribe. The params are
-     * {"uri":"..."}.
-     */
-    MCPLINK_EVENT_RESOURCE_UPDATED = 609,
-    /**
-     * The server was unreachable, so change notifications may have been missed: assume that
-     * everything has changed. The event has no params.
-     */
-    MCPLINK_EVENT_EVERYTHING_CHANGED = 610,
-    /**
-     * Change notifications have ended, though the connection is open. The params are
-     * {"clean":true} when the server ended the subscription regularly, and otherwise
-     * {"clean":false}.
-     */
-    MCPLINK_EVENT_CHANGES_ENDED = 611,
-    /**
-     * The server has sent a log message. The params are
-     * {"level":"info","logger":"...","data":...}.
-     */
-    MCPLINK_EVENT_LOG_MESSAGE = 612,
-    /**
-     * The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
-     * revision 2025-11-25 has this event.
-     */
-    MCPLINK_EVENT_ELICITATION_COMPLETE = 613,
-    /**
-     * The server has sent a notification for which the host has set a function. The params are the
-     * params of the notification.
-     */
-    MCPLINK_EVENT_NOTIFICATION = 614,
-    /**
-     * The state of a task has changed; see mcplink_client_listen. The params are the complete
-     * task, as returned by tasks/get, for example
-     * {"taskId":"...","status":"completed","result":{...},...}.
-     */
-    MCPLINK_EVENT_TASK_CHANGED = 615,
-} mcplink_event;
-
-/**
- * Whether an argument of a tool or prompt is required.
- */
-typedef enum mcplink_param_flag {
-    /**
-     * An optional argument, which calls may omit.
-     */
-    MCPLINK_PARAM_OPTIONAL = 0,
-    /**
-     * A required argument.
-     */
-    MCPLINK_PARAM_REQUIRED = 32768,
-} mcplink_param_flag;
-
-/**
- * A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
- * -32768 to -32000.
- */
-typedef enum mcplink_rpc_code {
-    /**
-     * The user rejected the request.
-     */
-    MCPLINK_RPC_USER_REJECTED = -1,
-    /**
-     * The request is invalid in the current state.
-     */
-    MCPLINK_RPC_INVALID_REQUEST = -32600,
-    /**
-     * The method does not exist.
-     */
-    MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
-    /**
-     * The params of the request, or a name in the params, are invalid.
-     */
-    MCPLINK_RPC_INVALID_PARAMS = -32602,
-    /**
-     * The peer that answers the request has an internal error.
-     */
-    MCPLINK_RPC_INTERNAL_ERROR = -32603,
-    /**
-     * A resource does not exist. Newer protocol revisions use another code, so answer with
-     * mcplink_responder_not_found.
-     */
-    MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
-    /**
-     * The user must visit web pages before the request can succeed. Only revision 2025-11-25 has
-     * this code.
-     */
-    MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
-} mcplink_rpc_code;
-
-/**
- * The kind of a server event. Ignore unknown kinds: later versions may add more.
- */
-typedef enum mcplink_server_event {
-    /**
-     * A session began: a client has identified itself. The params are
-     * {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
-     * "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
-     * "http". The members client and principal are omitted if they are unknown. See
-     * mcplink_session_number.
-     */
-    MCPLINK_SERVER_SESSION_BEGAN = 1401,
-    /**
-     * A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN. They also contain
-     * "status":-3,"message":"...", unless the host closed the session.
-     */
-    MCPLINK_SERVER_SESSION_ENDED = 1402,
-    /**
-     * A malformed message was refused. The params are {"session":1,"peer":"...","message":"..."}.
-     * The member session is omitted for a malformed HTTP request.
-     */
-    MCPLINK_SERVER_MALFORMED = 1403,
-    /**
-     * A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or because the
-     * system had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. The event
-     * does not occur over HTTP.
-     */
-    MCPLINK_SERVER_TOO_LONG = 1404,
-    /**
-     * A request was refused because too many requests are in flight, or a session was refused
-     * because too many sessions are open. The params are those of MCPLINK_SERVER_MALFORMED. For a
-     * request they also contain its method, such as "method":"tools/call".
-     */
-    MCPLINK_SERVER_BUSY = 1405,
-    /**
-     * A handler gave no answer or an invalid answer, and the client received an internal error.
-     * The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
-     * "method".
-     */
-    MCPLINK_SERVER_HANDLER_FAILED = 1406,
-    /**
-     * A request over HTTP was denied because of its header field Host, its origin or its
-     * credentials. The params are those of MCPLINK_SERVER_MALFORMED.
-     */
-    MCPLINK_SERVER_DENIED = 1407,
-} mcplink_server_event;
+/* ==== Basic types ==== */
 
 /**
  * The result of a function: 0 is success, a negative number is a failure. A positive number is
@@ -936,6 +227,38 @@ typedef enum mcplink_status {
      */
     MCPLINK_E_USER = -17,
 } mcplink_status;
+
+/**
+ * A value of enum mcplink_status, or a value that a newer version of the library added.
+ */
+typedef int32_t mcplink_status_t;
+
+/**
+ * A borrowed view of text: UTF-8, with its length in bytes.
+ *
+ * ptr is never NULL, and the byte after the text is always 0. So printf("%s") works for text
+ * without an embedded NUL. The comment of each function that returns a view says how long the view
+ * is valid.
+ */
+typedef struct {
+    /**
+     * The first byte of the text.
+     */
+    const char *ptr;
+    /**
+     * The number of bytes of the text, without the terminating NUL.
+     */
+    size_t len;
+} mcplink_str_t;
+
+/**
+ * Releases the user data of a callback. The function runs exactly once: when the callback is
+ * replaced, when the object with which it was registered is freed, or at once when the callback
+ * can't be registered.
+ */
+typedef void (*mcplink_destroy_fn)(void *user);
+
+/* ==== Objects ==== */
 
 /**
  * A cache of responses that several clients share: see mcplink_client_options_set_cache. Without
@@ -1191,254 +514,23 @@ typedef struct mcplink_transport_t mcplink_transport_t;
  */
 typedef struct mcplink_writer_t mcplink_writer_t;
 
-/**
- * A value of enum mcplink_status, or a value that a newer version of the library added.
- */
-typedef int32_t mcplink_status_t;
-
-/**
- * A borrowed view of text: UTF-8, with its length in bytes.
- *
- * ptr is never NULL, and the byte after the text is always 0. So printf("%s") works for text
- * without an embedded NUL. The comment of each function that returns a view says how long the view
- * is valid.
- */
-typedef struct {
-    /**
-     * The first byte of the text.
-     */
-    const char *ptr;
-    /**
-     * The number of bytes of the text, without the terminating NUL.
-     */
-    size_t len;
-} mcplink_str_t;
-
-/**
- * Receives a log record of the library, for example about a protocol error of a peer or a failed
- * handler. The callback runs on any thread, also on several at once, and must be quick.
- *
- * level: one of enum mcplink_log_level.
- * target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
- * "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
- * bug of this library; later versions may add more. Valid until the callback returns.
- * text: usually one line; valid until the callback returns.
- */
-typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
-
-/**
- * Releases the user data of a callback. The function runs exactly once: when the callback is
- * replaced, when the object with which it was registered is freed, or at once when the callback
- * can't be registered.
- */
-typedef void (*mcplink_destroy_fn)(void *user);
-
-/**
- * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
- * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
- * the connection: see mcplink_transport_set_close.
- */
-typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_t len);
-
-/**
- * Notifies the host that the connection of a transport has ended, or that the transport accepts
- * bytes again. The function runs on any thread.
- */
-typedef void (*mcplink_transport_fn)(void *user);
-
-/**
- * Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
- * is over.
- */
-typedef void (*mcplink_cancelled_fn)(void *user);
-
-/**
- * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
- * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
- * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
- * library, even if the client has a pump, and may block.
- */
-typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
-
-/**
- * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
- * The callback runs whenever an access token has to be obtained, on a thread of the library.
- *
- * audience: the URL of the token endpoint, valid until the callback returns.
- * Returns: MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
- */
-typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
-
-/**
- * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
- * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
- * thread that sends the request, possibly on several threads at once. The function should not wait
- * for the server, because the request waits for the function.
- */
-typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
-
-/**
- * Loads the content that was saved last under a name, and returns the content with
- * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
- * function runs on threads that make calls and on threads that log in, possibly on several threads
- * at once.
- *
- * name: the name, which contains no secret; valid until the callback returns.
- * Returns: MCPLINK_OK. Any other status means that the content can't be read: the call that needs
- * the content fails with MCPLINK_E_AUTH.
- */
-typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
-
-/**
- * Saves content under a name, atomically: the new content replaces the earlier content completely
- * or not at all. For threads see mcplink_store_load_fn.
- *
- * name: the name, which contains no secret; valid until the callback returns.
- * content: JSON text with secret tokens and keys; valid until the callback returns.
- * Returns: MCPLINK_OK. Any other status means that the content can't be saved: the library then
- * stores the content in memory only.
- */
-typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
-
-/**
- * Removes the content that is saved under a name. A missing name is not an error. For threads see
- * mcplink_store_load_fn.
- *
- * name: the name; valid until the callback returns.
- * Returns: MCPLINK_OK; any other status if the content could not be removed.
- */
-typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
-
-/**
- * Receives an event: one of enum mcplink_event, with details in params. params is valid until the
- * callback returns, and is NULL for an event without details. Ignore unknown events.
- */
-typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
-
-/**
- * A hook that runs on each thread of the library. A start hook runs before any other code of the
- * host on that thread. A stop hook runs after all other code of the host on that thread.
- *
- * name: the thread's name, such as "mcplink-call"; valid until the callback returns. The callback
- * should be quick. It may set up the thread, but must not wait for the client or server that owns
- * the thread.
- */
-typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
-
-/**
- * Receives a line that a child process wrote to its standard error, without the newline. The line
- * is valid until the callback returns.
- */
-typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
-
-/**
- * Receives each message of a connection, unchanged: for logs and traces. direction is one of enum
- * mcplink_direction. text is the message, which is valid until the function returns and does not
- * end in NUL. len is 0 for a message that was dropped because it was too long.
- *
- * Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
- * request is shown before its answer. The function runs on the threads that send and receive, also
- * with a pump: for one incoming and one outgoing message at once, and never for two messages of
- * one direction and connection. Meanwhile no other message of that direction is sent or read. So
- * the function must return quickly, must not block, and must not use the same client or server.
- * Messages may contain secrets of users.
- */
-typedef void (*mcplink_message_fn)(void *user, int32_t direction, const char *text, size_t len);
-
-/**
- * Receives the outcome of a started call, exactly once. The outcome is a result if status is
- * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
- *
- * call: the handle of the call; NULL when the handle was freed or not requested.
- * result, err: valid until the callback returns; one of them is NULL.
- */
-typedef void (*mcplink_done_fn)(void *user,
-                                mcplink_call_t *call,
-                                mcplink_status_t status,
-                                const mcplink_result_t *result,
-                                const mcplink_error_t *err);
-
-/**
- * Receives the progress of a call.
- *
- * progress, total: the progress so far, and its value when the call is complete; total is 0 when
- * unknown.
- * message: a text for users; may be empty; valid until the callback returns.
- */
-typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
-
-/**
- * Handles a request from the peer: from the client on a server, or from the server on a client.
- * The handler answers the request before it returns. A handler that keeps the responder may answer
- * later, from any thread. request and responder are borrowed until the handler returns.
- */
-typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
-
-/**
- * Decides about a request: a function of the host.
- *
- * The function runs for each request about a tool, prompt, resource, resource template or task,
- * for each list request, and for each entry of the list. It runs before the entry is looked up and
- * before any handler. It runs on the threads of the server, on several at once, also with a pump,
- * because the request waits for the decision.
- *
- * Returns: one of enum mcplink_decision.
- */
-typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request_t *request);
-
-/**
- * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
- * that refuse; the last call counts. If the callback calls none of these functions, the request is
- * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
- *
- * Authentication fails closed. If any setter of the request fails, the request is refused with
- * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
- * restriction is missing. The log names the setter that failed.
- */
-typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
-
-/**
- * Begins a response.
- *
- * head: status and header fields, valid until the callback returns.
- * length: the length of the whole body in bytes; -1 for a streamed body of unknown length.
- * Returns: MCPLINK_OK; any other status when the client has disconnected.
- */
-typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http_head_t *head, int64_t length);
-
-/**
- * Sends some bytes of the body of a response. The callback should flush the bytes at once, because
- * the client waits for them.
- *
- * bytes, len: the bytes, valid until the callback returns.
- * Returns: MCPLINK_OK; any other status when the client has disconnected.
- */
-typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
-
-/**
- * Ends a response. The function is called once for each exchange that was served, unless the
- * exchange is freed before.
- *
- * complete: true if the whole response was sent. If complete is false, abort the connection, so
- * that the client notices that the response is incomplete.
- */
-typedef void (*mcplink_http_end_fn)(void *user, bool complete);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
+/* ==== Version ==== */
+
 /**
  * Returns the version of this library as text, for example "0.1.0".
  *
- * Returns: a static string that ends in NUL; never NULL. Since 0.1.
+ * @return a static string that ends in NUL; never NULL.
  */
 MCPLINK_API const char *mcplink_version(void);
 
 /**
  * Returns the version of this library as a number: major << 24 | minor << 16 | patch << 8.
  *
- * Returns: the number; compare it with MCPLINK_VERSION_NUMBER. Since 0.1.
+ * @return the number; compare it with MCPLINK_VERSION_NUMBER.
  */
 MCPLINK_API uint32_t mcplink_version_number(void);
 
@@ -1446,10 +538,10 @@ MCPLINK_API uint32_t mcplink_version_number(void);
  * Checks whether this library is compatible with a program that was compiled against a header of
  * the given version.
  *
- * header_version: MCPLINK_VERSION_NUMBER. Before 1.0 a library is compatible with headers of its
+ * @param header_version MCPLINK_VERSION_NUMBER. Before 1.0 a library is compatible with headers of its
  * own minor version, and from 1.0 with headers of its major version. The header must not be newer
  * than the library.
- * Returns: true if the library is compatible. Since 0.1.
+ * @return true if the library is compatible.
  */
 MCPLINK_API bool mcplink_check_version(uint32_t header_version);
 
@@ -1457,42 +549,46 @@ MCPLINK_API bool mcplink_check_version(uint32_t header_version);
  * Checks whether this build of the library has a feature. Functions of a missing feature return
  * MCPLINK_E_UNSUPPORTED.
  *
- * feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
+ * @param feature "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
  * on servers) or "validation"; "http" for clients and servers over HTTP together.
- * Returns: true if the build has the feature; false for NULL and unknown names. Threads: any.
- * Since 0.1.
+ * @return true if the build has the feature; false for NULL and unknown names.
+ * @note Threads: any.
  */
 MCPLINK_API bool mcplink_has_feature(const char *feature);
 
 /**
  * Returns the protocol revisions that this library supports, the newest first.
  *
- * Returns: a static string that ends in NUL, with a space between two revisions, for example
- * "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
+ * @return a static string that ends in NUL, with a space between two revisions, for example
+ * "2026-07-28 2025-11-25"; never NULL.
+ * @note Threads: any.
  */
 MCPLINK_API const char *mcplink_revisions(void);
+
+/* ==== Errors and log ==== */
 
 /**
  * Returns the name of a status, for example "MCPLINK_E_TIMEOUT".
  *
- * status: any number.
- * Returns: a static string that ends in NUL; "unknown status" for a number that this library does
- * not know. Never NULL. Since 0.1.
+ * @param status any number.
+ * @return a static string that ends in NUL; "unknown status" for a number that this library does
+ * not know. Never NULL.
  */
 MCPLINK_API const char *mcplink_status_name(mcplink_status_t status);
 
 /**
  * Frees an error.
  *
- * error: the error; may be NULL. Text that belongs to the error is invalid afterwards. Since 0.1.
+ * @param error the error; may be NULL. Text that belongs to the error is invalid afterwards.
  */
 MCPLINK_API void mcplink_error_free(mcplink_error_t *error);
 
 /**
  * Returns the status that the failed function returned.
  *
- * error: the error; for NULL the function returns MCPLINK_OK.
- * Returns: one of MCPLINK_E_*. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns MCPLINK_OK.
+ * @return one of MCPLINK_E_*.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
 
@@ -1500,51 +596,56 @@ MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
  * Returns the message: one line that says what failed and what to do. See
  * mcplink_error_peer_stderr for the last output of a child process.
  *
- * error: the error; for NULL the function returns "".
- * Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for users.
- * To distinguish failures, compare their status. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns "".
+ * @return text that ends in NUL, valid as long as the error; never NULL. The text is for users.
+ * To distinguish failures, compare their status.
+ * @note Threads: any.
  */
 MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
 
 /**
  * Returns the method of the request that failed, for example "tools/call".
  *
- * error: the error; for NULL the function returns empty text.
- * Returns: text that is valid as long as the error; empty when no request failed. Threads: any.
- * Since 0.1.
+ * @param error the error; for NULL the function returns empty text.
+ * @return text that is valid as long as the error; empty when no request failed.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_method(const mcplink_error_t *error);
 
 /**
  * Returns the JSON-RPC code of the peer's error, for example -32602.
  *
- * error: the error; for NULL the function returns 0.
- * Returns: 0 when the error did not come from the peer. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns 0.
+ * @return 0 when the error did not come from the peer.
+ * @note Threads: any.
  */
 MCPLINK_API int64_t mcplink_error_rpc_code(const mcplink_error_t *error);
 
 /**
  * Returns the data of the peer's JSON-RPC error, as JSON text.
  *
- * error: the error; for NULL the function returns empty text.
- * Returns: text that is valid as long as the error; empty when the error has no data. Threads:
- * any. Since 0.1.
+ * @param error the error; for NULL the function returns empty text.
+ * @return text that is valid as long as the error; empty when the error has no data.
+ * @note Threads:
+ * any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_data(const mcplink_error_t *error);
 
 /**
  * Returns the operating system's error number (errno).
  *
- * error: the error; for NULL the function returns 0.
- * Returns: 0 when the error did not come from the system. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns 0.
+ * @return 0 when the error did not come from the system.
+ * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_error_os_code(const mcplink_error_t *error);
 
 /**
  * Returns the HTTP status of the server's answer, if the status was an error.
  *
- * error: the error; for NULL the function returns 0.
- * Returns: 0 when the error has no HTTP status. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns 0.
+ * @return 0 when the error has no HTTP status.
+ * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 
@@ -1552,9 +653,9 @@ MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
  * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of the
  * server's answer.
  *
- * error: the error; for NULL the function returns empty text.
- * Returns: text that is valid as long as the error; empty when the answer has no challenge.
- * Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns empty text.
+ * @return text that is valid as long as the error; empty when the answer has no challenge.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *error);
 
@@ -1562,18 +663,19 @@ MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *er
  * Returns the OAuth error code with which an authorization server refused a login or a token, for
  * example "access_denied" or "invalid_grant".
  *
- * error: the error; for NULL the function returns empty text.
- * Returns: text that is valid as long as the error; empty when the error has no such code.
- * Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns empty text.
+ * @return text that is valid as long as the error; empty when the error has no such code.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error);
 
 /**
  * Returns the last lines that a child process wrote to its standard error after its last answer.
  *
- * error: the error; for NULL the function returns empty text.
- * Returns: text that is valid as long as the error; empty when there are no such lines. Threads:
- * any. Since 0.1.
+ * @param error the error; for NULL the function returns empty text.
+ * @return text that is valid as long as the error; empty when there are no such lines.
+ * @note Threads:
+ * any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
 
@@ -1581,8 +683,9 @@ MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error
  * Checks whether the request that failed may have had an effect on the server: whether a part of
  * it may have been sent. If not, the same call can be made again without doing anything twice.
  *
- * error: the error; for NULL the function returns false.
- * Returns: true if the request may have been sent. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns false.
+ * @return true if the request may have been sent.
+ * @note Threads: any.
  */
 MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
 
@@ -1591,33 +694,99 @@ MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
  * peer answered that the peer is busy. In both cases the call had no effect, and may succeed
  * later.
  *
- * error: the error; for NULL the function returns false.
- * Returns: true if the call can be retried. Threads: any. Since 0.1.
+ * @param error the error; for NULL the function returns false.
+ * @return true if the call can be retried.
+ * @note Threads: any.
  */
 MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
+
+/**
+ * The severity of a log message, after RFC 5424.
+ */
+typedef enum mcplink_log_level {
+    /**
+     * Details for debugging.
+     */
+    MCPLINK_LOG_DEBUG = 1100,
+    /**
+     * General information.
+     */
+    MCPLINK_LOG_INFO = 1101,
+    /**
+     * Normal but significant events.
+     */
+    MCPLINK_LOG_NOTICE = 1102,
+    /**
+     * Warning conditions.
+     */
+    MCPLINK_LOG_WARNING = 1103,
+    /**
+     * Error conditions.
+     */
+    MCPLINK_LOG_ERROR = 1104,
+    /**
+     * Critical conditions.
+     */
+    MCPLINK_LOG_CRITICAL = 1105,
+    /**
+     * Conditions that require action at once.
+     */
+    MCPLINK_LOG_ALERT = 1106,
+    /**
+     * Conditions that make the system unusable.
+     */
+    MCPLINK_LOG_EMERGENCY = 1107,
+} mcplink_log_level;
+
+/**
+ * Receives a log record of the library, for example about a protocol error of a peer or a failed
+ * handler. The callback runs on any thread, also on several at once, and must be quick.
+ *
+ * @param level one of enum mcplink_log_level.
+ * @param target the part of the library that logs: "protocol", "transport", "server", "client", "http",
+ * "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
+ * bug of this library; later versions may add more. Valid until the callback returns.
+ * @param text usually one line; valid until the callback returns.
+ */
+typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
  * process-wide hook.
  *
- * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: called on any thread, also on several at once; it must be quick. NULL removes the
+ * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param callback called on any thread, also on several at once; it must be quick. NULL removes the
  * hook; level is then ignored.
- * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
+ * @param user,destroy passed to callback; destroy runs when another log hook is set or the log hook is
  * removed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_set_log(mcplink_log_level level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
 
 /**
+ * Writes a debug dump: all servers of the process with their connections, their requests in
+ * flight, and the threads that run handlers or wait. For clients see mcplink_client_activity.
+ *
+ * @param fd the file descriptor to write to. The caller keeps the ownership of the descriptor.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO.
+ * @note Threads: any, but no signal handler.
+ * Blocks: while fd accepts no data.
+ */
+MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
+
+/* ==== JSON ==== */
+
+/**
  * Parses a JSON document.
  *
- * text, len: the text, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * out: receives the document, NULL on failure. The caller owns it and frees it with
+ * @param text,len the text, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * @param out receives the document, NULL on failure. The caller owns it and frees it with
  * mcplink_json_free.
- * err: receives the error on failure, with line and column; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
- * may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure, with line and column; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
+ * may be nested 127 levels deep.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_json_parse(const char *text,
@@ -1629,55 +798,91 @@ mcplink_status_t mcplink_json_parse(const char *text,
  * Frees a document that the caller owns, such as a document that mcplink_json_parse or
  * mcplink_client_stats returned. All its nodes are invalid afterwards.
  *
- * document: the document; may be NULL. Do not pass a node of a document, such as the node that
- * mcplink_json_get returns. Since 0.1.
+ * @param document the document; may be NULL. Do not pass a node of a document, such as the node that
+ * mcplink_json_get returns.
  */
 MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
 
 /**
+ * The type of a JSON value.
+ */
+typedef enum mcplink_json_type_t {
+    /**
+     * No value: the node is NULL.
+     */
+    MCPLINK_JSON_MISSING = 0,
+    /**
+     * The value null.
+     */
+    MCPLINK_JSON_NULL = 801,
+    /**
+     * The value true or false.
+     */
+    MCPLINK_JSON_BOOLEAN = 802,
+    /**
+     * A number.
+     */
+    MCPLINK_JSON_NUMBER = 803,
+    /**
+     * A string.
+     */
+    MCPLINK_JSON_STRING = 804,
+    /**
+     * An array.
+     */
+    MCPLINK_JSON_ARRAY = 805,
+    /**
+     * An object.
+     */
+    MCPLINK_JSON_OBJECT = 806,
+} mcplink_json_type_t;
+
+/**
  * Returns the type of a value.
  *
- * node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
- * Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
+ * @param node the value; for NULL the function returns MCPLINK_JSON_MISSING.
+ * @return one of enum mcplink_json_type_t.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_json_type_t mcplink_json_type(const mcplink_json_t *node);
 
 /**
  * Checks whether a value is missing. A missing value is not the JSON value null.
  *
- * node: a node or NULL.
- * Returns: true if node is NULL. Threads: any. Since 0.1.
+ * @param node a node or NULL.
+ * @return true if node is NULL.
+ * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
 
 /**
  * Returns a member of an object.
  *
- * object: a node or NULL.
- * key: the name of the member. If several members have this name, the function returns the value
+ * @param object a node or NULL.
+ * @param key the name of the member. If several members have this name, the function returns the value
  * of the last member.
- * Returns: a node of the same document; NULL when the object has no such member. Threads: any.
- * Since 0.1.
+ * @return a node of the same document; NULL when the object has no such member.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_json_get(const mcplink_json_t *object, const char *key);
 
 /**
  * Returns an item of an array, or the value of a member of an object, by index.
  *
- * array: a node or NULL.
- * index: from 0.
- * Returns: a node of the same document; NULL when the index is out of range. Threads: any. Since
- * 0.1.
+ * @param array a node or NULL.
+ * @param index from 0.
+ * @return a node of the same document; NULL when the index is out of range.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_json_at(const mcplink_json_t *array, size_t index);
 
 /**
  * Returns the name of a member of an object, by index. Members keep their original order.
  *
- * object: a node or NULL.
- * index: from 0.
- * Returns: text that is valid as long as the document; empty when the index is out of range.
- * Threads: any. Since 0.1.
+ * @param object a node or NULL.
+ * @param index from 0.
+ * @return text that is valid as long as the document; empty when the index is out of range.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *object, size_t index);
 
@@ -1685,77 +890,83 @@ MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *object, size
  * Returns the length of a value: the number of items of an array, members of an object, or bytes
  * of a string.
  *
- * node: a node or NULL.
- * Returns: the length; 0 for values of other types. Threads: any. Since 0.1.
+ * @param node a node or NULL.
+ * @return the length; 0 for values of other types.
+ * @note Threads: any.
  */
 MCPLINK_API size_t mcplink_json_len(const mcplink_json_t *node);
 
 /**
  * Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
  *
- * node: a node or NULL; the pointer is relative to it.
- * pointer: the JSON pointer; "" for the node itself.
- * Returns: a node of the same document; NULL when the document has no value there. Threads: any.
- * Since 0.1.
+ * @param node a node or NULL; the pointer is relative to it.
+ * @param pointer the JSON pointer; "" for the node itself.
+ * @return a node of the same document; NULL when the document has no value there.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_json_pointer(const mcplink_json_t *node, const char *pointer);
 
 /**
  * Returns the text of a string.
  *
- * node: a node or NULL.
- * Returns: text that is valid as long as the document; empty for values of other types. Threads:
- * any. Since 0.1.
+ * @param node a node or NULL.
+ * @return text that is valid as long as the document; empty for values of other types.
+ * @note Threads:
+ * any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
 
 /**
  * Reads an integer value.
  *
- * node: a node or NULL.
- * out: receives the integer. It stays unchanged when the function returns false, so that it can
+ * @param node a node or NULL.
+ * @param out receives the integer. It stays unchanged when the function returns false, so that it can
  * hold a default value. May be NULL.
- * Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
- * Threads: any. Since 0.1.
+ * @return true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
+ * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_i64(const mcplink_json_t *node, int64_t *out);
 
 /**
  * Returns the value of a number, rounded to a double.
  *
- * node: a node or NULL.
- * Returns: the number; 0 for values of other types. Threads: any. Since 0.1.
+ * @param node a node or NULL.
+ * @return the number; 0 for values of other types.
+ * @note Threads: any.
  */
 MCPLINK_API double mcplink_json_f64(const mcplink_json_t *node);
 
 /**
  * Checks whether a value is the JSON value true.
  *
- * node: a node or NULL.
- * Returns: true for the value true; false for all other values. Threads: any. Since 0.1.
+ * @param node a node or NULL.
+ * @return true for the value true; false for all other values.
+ * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_boolean(const mcplink_json_t *node);
 
 /**
  * Returns a value as compact JSON text: without white space outside of strings.
  *
- * node: a node or NULL.
- * Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.
+ * @param node a node or NULL.
+ * @return text that is valid as long as the document; empty for NULL.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_text(const mcplink_json_t *node);
 
 /**
  * Makes a writer.
  *
- * Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
- * at a time. Since 0.1.
+ * @return an empty writer. The caller owns it and frees it with mcplink_writer_free.
+ * @note Threads: one
+ * at a time.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_writer_t *mcplink_writer_new(void);
 
 /**
  * Frees a writer and the text that mcplink_writer_finish returned.
  *
- * writer: the writer; may be NULL. Since 0.1.
+ * @param writer the writer; may be NULL.
  */
 MCPLINK_API void mcplink_writer_free(mcplink_writer_t *writer);
 
@@ -1763,8 +974,8 @@ MCPLINK_API void mcplink_writer_free(mcplink_writer_t *writer);
  * Resets a writer: clears its text and its error, and keeps the allocated memory for the next
  * value.
  *
- * writer: the writer.
- * Returns: MCPLINK_OK. Since 0.1.
+ * @param writer the writer.
+ * @return MCPLINK_OK.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_reset(mcplink_writer_t *writer);
 
@@ -1772,60 +983,60 @@ MCPLINK_API mcplink_status_t mcplink_writer_reset(mcplink_writer_t *writer);
  * Begins an object. Write each member with mcplink_writer_key and a value, then call
  * mcplink_writer_end.
  *
- * writer: the writer.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_begin_object(mcplink_writer_t *writer);
 
 /**
  * Begins an array. Write the items of the array, then call mcplink_writer_end.
  *
- * writer: the writer.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_begin_array(mcplink_writer_t *writer);
 
 /**
  * Ends the innermost open object or array.
  *
- * writer: the writer.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_end(mcplink_writer_t *writer);
 
 /**
  * Writes the key of a member. The value of the member must come next.
  *
- * writer: the writer, inside an object.
- * key: the key.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer, inside an object.
+ * @param key the key.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_key(mcplink_writer_t *writer, const char *key);
 
 /**
  * Writes a string.
  *
- * writer: the writer.
- * text, len: UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @param text,len UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_str(mcplink_writer_t *writer, const char *text, size_t len);
 
 /**
  * Writes an integer.
  *
- * writer: the writer.
- * number: the integer.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @param number the integer.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_i64(mcplink_writer_t *writer, int64_t number);
 
 /**
  * Writes an unsigned integer.
  *
- * writer: the writer.
- * number: the integer.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @param number the integer.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_u64(mcplink_writer_t *writer, uint64_t number);
 
@@ -1833,1581 +1044,87 @@ MCPLINK_API mcplink_status_t mcplink_writer_u64(mcplink_writer_t *writer, uint64
  * Writes a double with enough digits that reading the text gives the identical double. The decimal
  * separator is always a point, regardless of the locale.
  *
- * writer: the writer.
- * number: the number; NaN and infinities are errors, because JSON can't represent them.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @param number the number; NaN and infinities are errors, because JSON can't represent them.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_f64(mcplink_writer_t *writer, double number);
 
 /**
  * Writes true or false.
  *
- * writer: the writer.
- * boolean: the value.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @param boolean the value.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_boolean(mcplink_writer_t *writer, bool boolean);
 
 /**
  * Writes null.
  *
- * writer: the writer.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_null(mcplink_writer_t *writer);
 
 /**
  * Writes a value that is already JSON text.
  *
- * writer: the writer.
- * json, len: one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
+ * @param writer the writer.
+ * @param json,len one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
  * error.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const char *json, size_t len);
 
 /**
  * Writes bytes as a string in base64 (RFC 4648, section 4).
  *
- * writer: the writer.
- * data, len: the bytes.
- * Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+ * @param writer the writer.
+ * @param data,len the bytes.
+ * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, const uint8_t *data, size_t len);
 
 /**
  * Finishes the value and returns its text.
  *
- * writer: the writer.
- * out: receives the text, which ends in NUL. The text is valid until the writer is used again or
+ * @param writer the writer.
+ * @param out receives the text, which ends in NUL. The text is valid until the writer is used again or
  * freed. Empty on failure.
- * err: receives the first error, with the byte offset where it occurred; the caller frees it. May
+ * @param err receives the first error, with the byte offset where it occurred; the caller frees it. May
  * be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
- * value, NaN, or text that is not UTF-8. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
+ * value, NaN, or text that is not UTF-8.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_writer_finish(mcplink_writer_t *writer, mcplink_str_t *out, mcplink_error_t **err);
 
-/**
- * Makes a pump.
- *
- * out: receives the pump, NULL on failure. The caller owns it and frees it with mcplink_pump_free,
- * after the handles that use it.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor. Threads: any.
- * Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t **out, mcplink_error_t **err);
-
-/**
- * Frees a pump. Free the clients and servers that use the pump first: when a handle is freed, its
- * callbacks that wait in the pump are run. If this function is called inside a callback that the
- * pump runs, it returns at once, and mcplink_pump_dispatch continues to its end.
- *
- * pump: the pump; may be NULL. Threads: any; not while another thread uses it. Since 0.1.
- */
-MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
-
-/**
- * Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
- * pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
- *
- * pump: the pump.
- * Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
- * never read or close it. The descriptor stays readable until the pump is empty, so a program may
- * dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
- * empty. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
-
-/**
- * Runs the waiting callbacks, in order, on this thread.
- *
- * pump: the pump.
- * max_events: the maximum number of callbacks to run; values below 1 count as 1.
- * Returns: the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
- * is being dispatched already, by another thread or by one of its own callbacks. Threads: any, one
- * at a time; best always the same thread. Blocks: while the callbacks run. Since 0.1.
- */
-MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_events);
-
-/**
- * Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
- * programs without an event loop. If the pump was never dispatched, this thread becomes the thread
- * of the pump: see mcplink_pump_t.
- *
- * pump: the pump.
- * timeout_ms: the maximum time to wait, in milliseconds.
- * Returns: the number of callbacks that wait; 0 after the timeout, and after mcplink_pump_wakeup;
- * or a negative status. Threads: any. Blocks: yes, until a callback waits or the timeout is over.
- * Since 0.1.
- */
-MCPLINK_API int32_t mcplink_pump_wait(mcplink_pump_t *pump, uint32_t timeout_ms);
-
-/**
- * Wakes the host's event loop although no callback waits: makes the descriptor readable, and makes
- * mcplink_pump_wait return.
- *
- * pump: the pump.
- * Returns: MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where the function does nothing.
- * Threads: any, also in signal handlers. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
-
-/**
- * Sets a function that is called when the pump has to be dispatched. This setting is for event
- * loops that receive messages and can't poll descriptors.
- *
- * pump: the pump.
- * callback: called when the pump becomes non-empty, and at the end of each dispatch that leaves
- * callbacks in the pump. The callback must be quick, and make the event loop call
- * mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
- * function that queues a callback, such as this function, mcplink_pump_dispatch or
- * mcplink_http_serve. NULL removes the function.
- * user, destroy: passed to callback; destroy runs when another function is set or the pump is
- * freed.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
-                                         void (*callback)(void *user),
-                                         void *user,
-                                         mcplink_destroy_fn destroy);
-
-/**
- * Makes a cancel token that is not triggered.
- *
- * Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
- * while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
-
-/**
- * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
- * servers are notified. Later calls with this token fail, and are not sent.
- *
- * cancel: the token.
- * Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
- * handler.
- * Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
-
-/**
- * Checks whether a token was triggered.
- *
- * cancel: the token; for NULL the function returns false.
- * Returns: true if the token was triggered. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
-
-/**
- * Frees a token. Calls that use the token continue. If the token was not triggered, these calls
- * can no longer be cancelled through the token.
- *
- * cancel: the token; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
-
-/**
- * Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
- *
- * result: the result; for NULL the function returns empty text.
- * Returns: the id, valid as long as the result; empty when the result is no task. Threads: any.
- * Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_result_task_id(const mcplink_result_t *result);
-
-/**
- * Frees a result. All text and nodes that belong to the result are invalid afterwards.
- *
- * result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
- * 0.1.
- */
-MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
-
-/**
- * Returns the result as a JSON value.
- *
- * result: the result; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the result. NULL if the result comes from
- * mcplink_client_request and contains text or a number without a C representation, such as a lone
- * surrogate. Calls other than mcplink_client_request fail with MCPLINK_E_PROTOCOL when the server
- * sends such a result. Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
-
-/**
- * Returns the result as the JSON text that was received. For a list, the text contains all pages
- * of the list.
- *
- * result: the result; for NULL the function returns empty text.
- * Returns: text that is valid as long as the result. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
-
-/**
- * Returns the text of all text blocks, joined with newlines.
- *
- * result: the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
- * function returns empty text.
- * Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
- * Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
-
-/**
- * Checks whether a result belongs to a tool that ran and failed. The content of the result then
- * contains the reason, for the model to read.
- *
- * result: the result; for NULL the function returns false.
- * Returns: true if the tool failed. Threads: any. Since 0.1.
- */
-MCPLINK_API bool mcplink_result_is_tool_error(const mcplink_result_t *result);
-
-/**
- * Returns the structured content of a tool result: the member "structuredContent".
- *
- * result: the result; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
- * any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result_t *result);
-
-/**
- * Returns the metadata of the result: the member "_meta".
- *
- * result: the result; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
- * any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
-
-/**
- * Returns the parts of a result that violate the specification: list entries that were left out,
- * and invalid parts of other results. The other parts of the result can be used.
- *
- * Invalid entries are removed from lists. Other results are shown as they were received, so an
- * invalid content block may lack a member.
- *
- * result: the result; for NULL the function returns NULL.
- * Returns: an array, valid as long as the result; empty when all parts are valid; NULL if result
- * is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
- * 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
- * part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
-
-/**
- * Returns the number of content blocks of a tool or resource result, or the number of messages of
- * a prompt.
- *
- * result: the result; for NULL the function returns 0.
- * Returns: the number. Threads: any. Since 0.1.
- */
-MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
-
-/**
- * Returns one content block; for a prompt, the content of one message. The role of a message is at
- * "/messages/INDEX/role" of mcplink_result_json.
- *
- * result: the result; for NULL the function returns NULL.
- * index: from 0.
- * Returns: a node that is valid as long as the result; NULL when index is out of range. Threads:
- * any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t *result, size_t index);
-
-/**
- * Returns the kind of a content block.
- *
- * result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
- * index: from 0.
- * Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_content_kind mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
-
-/**
- * Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
- * base64 on first use.
- *
- * result: the result; for NULL the function returns NULL.
- * index: the index of the content block, from 0.
- * len: receives the number of bytes, or 0 when NULL is returned; may be NULL.
- * Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
- * bytes or they can't be decoded. Threads: any. Since 0.1.
- */
-MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);
-
-/**
- * Makes a transport. The transport needs a send function: see mcplink_transport_set_send.
- *
- * user, destroy: passed to the functions of the transport; destroy runs when the transport is
- * freed.
- * Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
- * any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
-
-/**
- * Makes two transports, each of which is the peer of the other, for a client and a server in one
- * process: for tests, or without another process. Messages are passed in memory.
- *
- * Pass one to mcplink_client_options_set_transport, and the other to mcplink_server_attach. The
- * connection ends when either side closes it. Freeing a transport that is in use does not end the
- * connection; freeing one that is not in use ends it for the other side.
- *
- * first, second: receive the transports, NULL on failure. The caller owns both and frees each with
- * mcplink_transport_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
-                                        mcplink_transport_t **second,
-                                        mcplink_error_t **err);
-
-/**
- * Sets the function that sends bytes to the peer.
- *
- * transport: the transport.
- * callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
- * reached any more.
- * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
-
-/**
- * Sets a function that is called when the library has ended the connection: nothing more is sent
- * or read. The connection ends when the client or session that uses it is closed, after
- * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
- *
- * transport: the transport.
- * callback: called once, by the thread that ends the connection, or by mcplink_transport_free. If
- * mcplink_send_fn still runs on another thread, that function should return soon. The callback may
- * free the session or client, the server and the transport. Release the shared user data in
- * destroy, not in the callback. NULL for no callback.
- * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
-
-/**
- * Sets a function that is called when the transport accepts bytes again, after
- * mcplink_transport_feed returned MCPLINK_E_LIMIT.
- *
- * transport: the transport.
- * callback: called once after one or more refusals, when at most 8 MiB are still queued. The
- * callback runs on the reader thread, and may feed bytes. NULL for no callback.
- * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
-
-/**
- * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
- * them.
- *
- * transport: the transport.
- * bytes, len: the bytes, which are copied.
- * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
- * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
- * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
- * connection has ended. Threads: any, before and after the connection is made; the caller must
- * feed the bytes in order. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
-
-/**
- * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
- * When all bytes have been read, a client fails its pending calls, and a session ends.
- *
- * transport: the transport.
- * reason: the cause of a failure, for the error of pending calls; NULL when the peer closed the
- * connection normally.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
-
-/**
- * Frees a transport and ends its connection. No function of the transport runs afterwards. If the
- * function is called inside a function of the transport, it returns at once: no other function of
- * the transport starts, and the transport is freed when the running function returns.
- *
- * transport: the transport; may be NULL. Threads: any. Blocks: until running functions of the
- * transport have returned. Since 0.1.
- */
-MCPLINK_API void mcplink_transport_free(mcplink_transport_t *transport);
-
-/**
- * Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
- * call. For a resource, they are the variables of the URI template; for a completion, the known
- * values of the other arguments; for a custom method, the params.
- *
- * request: the request; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the request; NULL when the request has no arguments.
- * Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
-
-/**
- * Returns all params of the request, as received.
- *
- * request: the request; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the request; NULL when the params have no C
- * representation. Only the handler of a resource can get NULL for this reason: other requests with
- * such params are refused before the handler runs. Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
-
-/**
- * Returns the metadata of the request: the member "_meta" of its params.
- *
- * request: the request; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the request; NULL when the member is missing. Threads:
- * any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
-
-/**
- * Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
- * the name of the completed argument.
- *
- * request: the request; for NULL the function returns "".
- * Returns: text that is valid as long as the request; empty for requests of other methods.
- * Threads: any.
- * Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request);
-
-/**
- * Returns the text that was typed so far for the argument to complete.
- *
- * request: the request; for NULL the function returns "".
- * Returns: text that is valid as long as the request; empty for other requests. Threads: any.
- * Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request);
-
-/**
- * Returns the method, for example "tools/call".
- *
- * request: the request; for NULL the function returns "".
- * Returns: text that is valid as long as the request. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *request);
-
-/**
- * Returns a number that identifies the server's connection on which the request came; see
- * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
- *
- * request: the request; for NULL the function returns 0.
- * Returns: a number from 1 on a server; 0 on a client. Threads: any. Since 0.1.
- */
-MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
-
-/**
- * Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
- * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
- * made.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: text that is valid as long as the request; empty when the principal is unknown.
- * Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *request);
-
-/**
- * Returns the scopes that were granted to the principal, including implied scopes. A space
- * separates two names.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: text that is valid as long as the request; empty when no scope was granted, or the
- * scopes are unknown. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *request);
-
-/**
- * Checks whether a scope was granted to the principal. A handler can then do more for a principal
- * with this scope. To refuse the request, see mcplink_responder_need_scopes.
- *
- * request: the request; for NULL the function returns false.
- * scope: the name of the scope.
- * Returns: true if the scope was granted; false also when the scopes are unknown. Threads: any.
- * Since 0.1.
- */
-MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, const char *scope);
-
-/**
- * Returns the time at which the authentication of the principal expires, for example the expiry of
- * its access token.
- *
- * request: the request; for NULL the function returns 0.
- * Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known. Threads: any. Since 0.1.
- */
-MCPLINK_API int64_t mcplink_request_expiry(const mcplink_request_t *request);
-
-/**
- * Returns the protocol revision of the request, for example "2026-07-28".
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: text that is valid as long as the request; empty for custom methods, and on a client.
- * Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
-
-/**
- * Returns the "name" and "version" that the client reports about itself. They are for display and
- * logging only, because they are not authenticated.
- *
- * request: the request; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the request; NULL when the client did not send them.
- * Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
-
-/**
- * Returns the capabilities that the client declared, for example "elicitation".
- *
- * request: the request; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the request; NULL for custom methods, and on a client.
- * Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
-
-/**
- * Adds a reference to a responder, so that the request can be answered after its handler has
- * returned. So no thread of the host has to wait for the answer.
- *
- * responder: the responder; for NULL the function returns NULL.
- * Returns: the same responder. The caller now owns a reference, and frees it with
- * mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
- * server or client. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
-
-/**
- * Releases a reference to a responder. If the request is unanswered, releasing the last reference
- * sends an answer: the input requests if the handler has requested input, and otherwise an
- * internal error. In a forked process the function does nothing; see MCPLINK_E_FORKED.
- *
- * responder: a responder that mcplink_responder_keep returned; may be NULL. Threads: any. Since
- * 0.1.
- */
-MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
-
-/**
- * Returns the request that a responder answers.
- *
- * responder: the responder; for NULL the function returns NULL.
- * Returns: a request that is valid as long as the responder. Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
-
-/**
- * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
- * handler that works for long can poll it.
- *
- * responder: the responder; for NULL the function returns false.
- * Returns: true if the request was cancelled or the peer has disconnected; the handler should
- * return then. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
-
-/**
- * Sets a function that is called once when the peer cancels the request or disconnects.
- *
- * responder: the responder.
- * callback: called at once, on this thread, if the request is cancelled already. Otherwise the
- * callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
- * thread of the library, and should be quick. The callback may run while the request is being
- * answered. NULL removes the function.
- * user, destroy: passed to callback; destroy runs after the callback, when another function is
- * set, or when the responder is freed.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
-                                             mcplink_cancelled_fn callback,
-                                             void *user,
-                                             mcplink_destroy_fn destroy);
-
-/**
- * Sends the client a progress notification, if the client requested progress.
- *
- * responder: the responder.
- * done: the progress so far; it must increase from call to call. If calls come too fast, some
- * notifications are skipped, but never the last notification.
- * total: the value of done when the work is complete; 0 when the total is unknown.
- * message: a text for users; NULL for no text.
- * Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
- * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
- * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
- * while a client does not read. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
-
-/**
- * Refuses the request unless these scopes were granted to the principal. This function is for a
- * handler that learns only at run time which scopes the request requires. Scopes that are known
- * beforehand are set with mcplink_server_require_scopes.
- *
- * If the scopes of the principal are unknown, the request is not refused. Over HTTP, unknown
- * scopes count as no scopes, and the request is refused. Call this function before sending any
- * message: over HTTP the refusal is status 403, which is not possible once the response has begun.
- *
- * responder: the responder.
- * scopes: all required scopes, separated by spaces.
- * Returns: MCPLINK_OK when all scopes were granted. MCPLINK_E_AUTH when a scope is missing: the
- * request was answered with the refusal, so return. MCPLINK_E_INVALID when scopes contains no
- * name, and MCPLINK_E_UNSUPPORTED for custom methods and on a client: the request was answered
- * with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
- * client does not read. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
-
-/**
- * Sends the client a log message that belongs to the request. The message is sent if logging is
- * enabled on the server and the client requested messages of this level.
- *
- * responder: the responder.
- * level: one of enum mcplink_log_level.
- * text, len: the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
- * secrets that the client must not know.
- * Returns: MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
- * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
- * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
- * while a client does not read. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
-
-/**
- * Requests input from the client: an answer of its user (elicitation/create), output of its model
- * (sampling/createMessage), or its roots (roots/list).
- *
- * When the client's answers arrive, the handler is run again from its start, and this function
- * returns the answers. So the code before an input request runs again each time. To request
- * several inputs at once, call this function for each input before the handler returns.
- *
- * responder: the responder, of a call of a tool, resource or prompt.
- * key: identifies this input request within the call.
- * method: the method, for example "elicitation/create".
- * params, len: the params of the method as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no params.
- * answer: receives the client's result, valid as long as the responder; NULL while the answer is
- * pending. May be NULL.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
- * without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
- * invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
- * Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
-                                       const char *key,
-                                       const char *method,
-                                       const char *params,
-                                       size_t len,
-                                       const mcplink_json_t **answer,
-                                       mcplink_error_t **err);
-
-/**
- * Stores a value for later runs of the handler, so that a side effect happens only once: for
- * example a payment, or the generation of an id.
- *
- * responder: the responder, of a call of a tool, resource or prompt.
- * key: names the value.
- * json, len: the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
- * through the client, encrypted and authenticated.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
- * answer.
- * Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
-                                            const char *key,
-                                            const char *json,
-                                            size_t len);
-
-/**
- * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
- * earlier run.
- *
- * responder: the responder.
- * key: names the value.
- * Returns: a node that is valid as long as the responder; NULL when no value is stored under this
- * key, and after the answer. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
-
-/**
- * Turns a tool call into a task, if the client supports tasks. The client receives the task at
- * once. Then the handler is run again from its start, as after an answer to an input request. If
- * the task needs input from the client before it begins, request the input before calling this
- * function.
- *
- * Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
- * Otherwise, and in a call that is a task already, the function does nothing.
- *
- * responder: the responder of a tool call.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
- * answering. MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *responder, mcplink_error_t **err);
-
-/**
- * Closes the SSE stream on which the call is answered, and makes the client reconnect for the
- * answer. So a long call needs no open connection. Messages that are sent before the client
- * reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
- *
- * The function does nothing if a client can't reconnect: on other transports, and in revisions
- * other than 2025-11-25.
- *
- * responder: the responder.
- * retry_ms: the delay after which the client should reconnect, in milliseconds.
- * Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
- * the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
- * client. Threads: any. Blocks: only while a client does not read. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
-
-/**
- * Refuses the request unless the client declared an extension. If possible, work without the
- * extension instead: see mcplink_request_capabilities.
- *
- * responder: the responder.
- * id: the id of the extension, for example "com.example/reports".
- * Returns: MCPLINK_OK when the client declared the extension. MCPLINK_E_UNSUPPORTED when it did
- * not: the request was answered with the refusal, so return. The same status for custom methods
- * and on a client, where the request stays unanswered. MCPLINK_E_INVALID; MCPLINK_E_STATE after
- * the answer. Threads: any. Blocks: only while a client does not read. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(mcplink_responder_t *responder, const char *id);
-
-/**
- * Sends the client a notification of the host's own method, which belongs to the request: before
- * the answer, and over HTTP on the stream of the answer. For notifications that belong to no
- * request see mcplink_session_notify.
- *
- * responder: the responder.
- * notification: the method, for example "notifications/com.example/moved".
- * params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
- * no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
- * client. Threads: any. Blocks: only while a client does not read. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
-                                          const char *notification,
-                                          const char *params,
-                                          size_t len);
-
-/**
- * Reads an argument that is a string. The four functions that read one argument behave alike:
- *
- * If the argument is missing although the tool requires it, or has another type, the function
- * answers the request with an error that names the argument, and returns MCPLINK_E_INVALID: the
- * handler then returns. If the call omits an optional argument, *out receives the default of the
- * tool's definition; without a default, *out stays unchanged, so initialize it. The argument of a
- * tool must be declared by its definition; otherwise the request is answered with an internal
- * error, and the mistake is logged.
- *
- * request, responder: those of the handler.
- * param: the name of the argument.
- * out: receives the text, which is valid as long as the request.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID: the request was answered; MCPLINK_E_STATE when it was
- * answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits. Threads:
- * any. Blocks: only while a client does not read. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_request_string(const mcplink_request_t *request,
-                                        mcplink_responder_t *responder,
-                                        const char *param,
-                                        mcplink_str_t *out);
-
-/**
- * Reads an argument that is an integer. See mcplink_request_string.
- *
- * request, responder: those of the handler.
- * param: the name of the argument.
- * out: receives an integer from -2^63 to 2^63-1; 1.0 counts as an integer.
- * Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_request_integer(const mcplink_request_t *request,
-                                         mcplink_responder_t *responder,
-                                         const char *param,
-                                         int64_t *out);
-
-/**
- * Reads an argument that is a number. See mcplink_request_string.
- *
- * request, responder: those of the handler.
- * param: the name of the argument.
- * out: receives the number, rounded to a double.
- * Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_request_number(const mcplink_request_t *request,
-                                        mcplink_responder_t *responder,
-                                        const char *param,
-                                        double *out);
-
-/**
- * Reads an argument that is true or false. See mcplink_request_string.
- *
- * request, responder: those of the handler.
- * param: the name of the argument.
- * out: receives the value.
- * Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
-                                         mcplink_responder_t *responder,
-                                         const char *param,
-                                         bool *out);
-
-/**
- * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
- * message. The contents of a resource get the MIME type with which the resource was added.
- *
- * All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
- * sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
- * MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
- *
- * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
- * request of this kind. In both cases the request can still be answered, and the reason is logged.
- * If the handler has requested input from the client, the answer is not sent. The handler is run
- * again when the input has arrived.
- *
- * responder: the responder.
- * text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: one of the codes above. Threads: any. Blocks: only while a client does not read. Since
- * 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_text(mcplink_responder_t *responder, const char *text, size_t len);
-
-/**
- * Answers with the contents of a resource, as text of the given MIME type.
- *
- * responder: the responder.
- * text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
- * mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
- * added.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
-                                              const char *text,
-                                              size_t len,
-                                              const char *mime_type);
-
-/**
- * Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
- *
- * responder: the responder.
- * data, len: the bytes.
- * mime_type: the MIME type of the bytes; NULL for the type with which the resource was added. For
- * a tool the type is image/... or audio/...
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
-                                         const uint8_t *data,
-                                         size_t len,
-                                         const char *mime_type);
-
-/**
- * Answers with a complete result in the format of the protocol. A tool result is
- * {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
- * {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
- * result may be any JSON.
- *
- * responder: the responder.
- * result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
-
-/**
- * Answers a tool call with structured content. The JSON text of the value is sent too, for clients
- * that only read text.
- *
- * responder: the responder.
- * json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
- * text that ends in NUL.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
-
-/**
- * Answers that the tool ran and failed. The text explains the failure to the model, for example a
- * wrong argument or a missing file.
- *
- * responder: the responder.
- * text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
-
-/**
- * Answers a completion with values, the best value first. Only the first 100 values are sent.
- *
- * responder: the responder.
- * values, count: the values, texts that end in NUL.
- * fitting: true to remove values that do not match the typed text, and to sort the remaining
- * values. Values that begin with the typed text come first. Then come values with a word that
- * begins with the text, and values that contain the text. Values that contain the letters of the
- * text in order come last.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
-                                          const char *const *values,
-                                          size_t count,
-                                          bool fitting);
-
-/**
- * Answers that the resource does not exist, with the error code of the client's revision.
- *
- * responder: the responder.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
-
-/**
- * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
- * because models read tool errors.
- *
- * responder: the responder.
- * code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
- * message: one sentence.
- * data: details as JSON; NULL for no details.
- * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
- * Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
-
-/**
- * Adds text to the answer of a tool call. An answer of several content blocks is made of
- * mcplink_responder_add_text, mcplink_responder_add_bytes and mcplink_responder_add_json, in the
- * order of the blocks, and sent by mcplink_responder_send.
- *
- * responder: the responder of a tool call.
- * text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED
- * for requests of other kinds. mcplink_responder_send fails after a block that was refused, so the
- * status may be ignored. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_add_text(mcplink_responder_t *responder, const char *text, size_t len);
-
-/**
- * Adds an image or audio to the answer of a tool call: see mcplink_responder_add_text.
- *
- * responder: the responder of a tool call.
- * data, len: the bytes.
- * mime_type: image/... or audio/...
- * Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
-                                             const uint8_t *data,
-                                             size_t len,
-                                             const char *mime_type);
-
-/**
- * Adds a content block of any type to the answer of a tool call, in the format of the protocol.
- * See mcplink_responder_add_text.
- *
- * responder: the responder of a tool call.
- * block, len: the block as JSON, for example
- * {"type":"resource_link","uri":"file:///a","name":"a"}; len may be MCPLINK_NUL for text that ends
- * in NUL.
- * Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_add_json(mcplink_responder_t *responder, const char *block, size_t len);
-
-/**
- * Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
- * Other functions that answer ignore these blocks.
- *
- * responder: the responder of a tool call.
- * Returns: see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
- * request can still be answered. Threads: any. Blocks: only while a client does not read. Since
- * 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_send(mcplink_responder_t *responder);
-
-/**
- * Writes a debug dump: all servers of the process with their connections, their requests in
- * flight, and the threads that run handlers or wait. For clients see mcplink_client_activity.
- *
- * fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
- * Blocks: while fd accepts no data. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
-
-/**
- * Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
- *
- * Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
- * any; one thread at a time may use the settings. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
-
-/**
- * Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
- * last reference blocks until host callbacks of an abandoned login have returned: see
- * mcplink_login_is_over.
- *
- * oauth: the settings; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
-
-/**
- * Adds an OAuth client that was registered with an authorization server beforehand. The client is
- * used with that authorization server only. Once a client is added, no other authorization server
- * is used, and there is no dynamic registration. The first client is also used by
- * mcplink_oauth_set_client_credentials.
- *
- * oauth: the settings.
- * client: the client. The settings copy the client, which remains the caller's. If a setter of the
- * client was refused, the client is refused too.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
-
-/**
- * Sets the client name for dynamic client registration, which the user sees during the login.
- *
- * oauth: the settings.
- * client_name: the name; NULL for the default, "mcplink".
- * page: the URL of a page about the client; NULL for no page.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *client_name, const char *page);
-
-/**
- * Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
- * servers that support such documents use the URL as the client id.
- *
- * oauth: the settings.
- * url: an https URL with a path; NULL for no document. An invalid URL is reported when a client is
- * opened.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth, const char *url);
-
-/**
- * Sets the scopes to request. Default: the scopes that the server supports. Scopes that the server
- * requires for the current request, and scopes that were requested before, are always included.
- *
- * oauth: the settings.
- * scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
- * mcplink_oauth_use_default_scopes.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
-
-/**
- * Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
- *
- * oauth: the settings.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *oauth);
-
-/**
- * Sets whether to request offline access (offline_access), if the authorization server supports
- * it. With offline access, fewer logins are needed. Default: true.
- *
- * oauth: the settings.
- * asks: true to request offline access.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool asks);
-
-/**
- * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with
- * the tokens.
- *
- * oauth: the settings.
- * dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
-
-/**
- * Sets how long one request to an authorization server may take. Default: 10 s.
- *
- * oauth: the settings.
- * milliseconds: the timeout; more than an hour counts as an hour.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
-
-/**
- * Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
- * of waiting calls is paused. The total timeout of these calls is not paused: see
- * mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
- *
- * oauth: the settings.
- * milliseconds: the timeout; more than a day counts as a day.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
-
-/**
- * Sets whether metadata and tokens may be requested from loopback and private addresses when the
- * server itself has a public address. Default: false, to prevent server-side request forgery
- * (SSRF). Otherwise a server could make its clients send requests into their private networks.
- *
- * oauth: the settings.
- * allowed: true to allow these addresses.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
-
-/**
- * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of the
- * environment.
- *
- * oauth: the settings.
- * url: the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
- * refused: see mcplink_oauth_clear_proxy.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
-
-/**
- * Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
- *
- * oauth: the settings.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
-
-/**
- * Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
- * company. No other authorities are trusted. Default: Mozilla's list.
- *
- * The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
- * including the metadata of the MCP server. If the authorization server and the MCP server have
- * certificates from different authorities, pem must contain both authorities. The certificate
- * bundle of a system usually contains all needed authorities.
- * mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
- *
- * oauth: the settings.
- * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
- * and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
- * certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
- * OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
-
-/**
- * Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
- * trusted.
- *
- * oauth: the settings.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
-
-/**
- * Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
- * hook that was set with mcplink_set_log. Log records contain no secrets.
- *
- * oauth: the settings.
- * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: the function; NULL for no function. It runs on any thread, and must be quick.
- * user, destroy: passed to callback; destroy runs when another function is set, or when all
- * settings, options and clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
-                                       mcplink_log_level level,
-                                       mcplink_log_fn callback,
-                                       void *user,
-                                       mcplink_destroy_fn destroy);
-
-/**
- * Removes the tokens for a server from memory and from the token store. The next request to the
- * server must be authorized again. The tokens are not revoked at the authorization server.
- *
- * oauth: the settings, which clients may be using.
- * url: the URL of the server, as passed to mcplink_client_options_set_url.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
- * invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
- * Threads: any, while no thread changes the settings. Blocks: while the token store removes the
- * tokens. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
-
-/**
- * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for the
- * redirect while calls wait. This grant type is the default, with 0 for the port and NULL for the
- * other parameters.
- *
- * oauth: the settings.
- * port: the port to listen at, for clients that were registered with a fixed port; 0 for a free
- * port.
- * program: the program that opens URLs. The URL is its only argument, and no shell is involved.
- * NULL for the program of the system (xdg-open, open). With "" no program is run, and only
- * callback shows the login.
- * page: the HTML page, without scripts, that the person sees after the login. NULL for a page with
- * one sentence.
- * callback: called before the browser is opened, to show the person the login and its URL. If
- * callback is set, a failure to open the browser is not an error. The callback must not answer the
- * login. NULL for no callback.
- * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
- * Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
-                                           uint16_t port,
-                                           const char *program,
-                                           const char *page,
-                                           mcplink_visit_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy);
-
-/**
- * Sets the host name and the path of the redirect URI for logins with a browser. The authorization
- * server sends the browser to the redirect URI at the end of the login. Some authorization servers
- * accept only one spelling of the redirect URI. The port is a parameter of
- * mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
- *
- * oauth: the settings.
- * host: "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
- * library listens at 127.0.0.1, and also at ::1 if the system has that address.
- * path: the path, without a query; it is empty or begins with '/'. NULL for the default,
- * "/callback". An invalid host name or path is reported when a client is opened, with
- * MCPLINK_E_INVALID.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
-
-/**
- * Sets the grant type: a person logs in through a function of the host. This grant type is for
- * hosts that can show a web page and observe the redirects.
- *
- * oauth: the settings.
- * redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
- * callback: see mcplink_visit_fn.
- * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
-                                           const char *redirect_uri,
-                                           mcplink_visit_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy);
-
-/**
- * Sets the client credentials grant: a machine acts on its own behalf, as the first client that
- * was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
- *
- * oauth: the settings.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
- * Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
-
-/**
- * Sets workload identity as the grant type: the platform on which the workload runs vouches for
- * the workload.
- *
- * oauth: the settings.
- * client_id: the client id, if the authorization server requires one; NULL for no client id.
- * callback: see mcplink_statement_fn.
- * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
-                                            const char *client_id,
-                                            mcplink_statement_fn callback,
-                                            void *user,
-                                            mcplink_destroy_fn destroy);
-
-/**
- * Sets enterprise-managed authorization as the grant type: the identity provider of an
- * organization vouches for the user. The client is registered twice: with the identity provider,
- * and with the authorization server of the MCP server. Pass the registration with the identity
- * provider in client. Add the registration with the authorization server with
- * mcplink_oauth_add_client, as the first client.
- *
- * oauth: the settings.
- * token_endpoint: the URL of the identity provider's token endpoint.
- * client: the registration of this client with the identity provider. The settings copy the
- * registration, which remains the caller's.
- * subject: the kind of credential that callback provides, one of enum mcplink_subject.
- * callback: provides the credential of the user with mcplink_token_set, like mcplink_bearer_fn.
- * The callback runs on a thread of the library, each time the credential is needed. The host is
- * responsible for the sign-on, including its state, nonce and PKCE.
- * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
-                                              const char *token_endpoint,
-                                              const mcplink_oauth_client_t *client,
-                                              mcplink_subject subject,
-                                              mcplink_bearer_fn callback,
-                                              void *user,
-                                              mcplink_destroy_fn destroy);
-
-/**
- * Makes a registered OAuth client.
- *
- * issuer: the issuer identifier of the authorization server, for example "https://login.example".
- * NULL and blank text are refused: see mcplink_oauth_client_new_for_any.
- * client_id: the client id.
- * Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
- * invalid argument. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer, const char *client_id);
-
-/**
- * Makes a registered OAuth client for the authorization server that the MCP server names first.
- * The MCP server then decides which authorization server receives the credentials, so use
- * mcplink_oauth_client_new if the issuer is known.
- *
- * client_id: the client id.
- * Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
- * invalid argument. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
-
-/**
- * Sets a client secret, with which the client authenticates. The secret does not appear in errors
- * or logs, and is sent to the token endpoint only.
- *
- * client: the client.
- * secret: the secret. NULL and blank text are refused; for a public client, do not call this
- * function. The secret replaces a key that was set before.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
-
-/**
- * Sets a private key, with which the client authenticates (private_key_jwt). The key is never
- * sent, so it is safer than a secret.
- *
- * client: the client.
- * pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
- * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in no
- * error and no log.
- * key_id: the key id by which the authorization server knows the key (kid); NULL for no key id.
- * pss: true if an RSA key signs with PS256 instead of RS256.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
-                                              const char *pem,
-                                              size_t len,
-                                              const char *key_id,
-                                              bool pss);
-
-/**
- * Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
- * authenticates. Default: the issuer. Some authorization servers require the URL of their token
- * endpoint.
- *
- * client: the client.
- * audience: the audience. NULL and blank text are refused.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_client_t *client, const char *audience);
-
-/**
- * Frees an OAuth client. Settings to which the client was added keep a copy.
- *
- * client: the client; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
-
-/**
- * Sets the folder in which tokens and registrations are saved, in files that only their owner may
- * read. Processes that share a folder renew tokens one after the other. Default: tokens are stored
- * in memory only.
- *
- * oauth: the settings.
- * folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
- * client is opened. Opening fails if the folder belongs to another user, or if other users may
- * write to it. NULL to store tokens in memory.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
-
-/**
- * Sets the functions of the host that save and load tokens and registrations, for example in the
- * key chain of the system. Default: tokens are stored in memory only.
- *
- * oauth: the settings.
- * load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
- * user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
- * settings, options and clients that use the store are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
- * Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
-                                         mcplink_store_load_fn load,
-                                         mcplink_store_save_fn save,
-                                         mcplink_store_remove_fn remove,
-                                         void *user,
-                                         mcplink_destroy_fn destroy);
-
-/**
- * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
- * to the browser unchanged, never through a shell.
- *
- * login: the login; for NULL the function returns "".
- * Returns: text that is valid as long as the login. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
-
-/**
- * Returns the URL, without the query, of the server that requires the login.
- *
- * login: the login; for NULL the function returns "".
- * Returns: text that is valid as long as the login. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
-
-/**
- * Returns the scheme, host and port of the authorization server. Show them to the person before a
- * browser is opened.
- *
- * login: the login; for NULL the function returns "".
- * Returns: text that is valid as long as the login. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login_t *login);
-
-/**
- * Returns the scopes that the person is asked to grant, separated by spaces.
- *
- * login: the login; for NULL the function returns "".
- * Returns: text that is valid as long as the login. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
-
-/**
- * Checks whether the login is over. A login is over when it was answered, when it timed out, or
- * when all calls that need the login were cancelled or closed. The host can then close its dialog.
- * The check is cheap, so a callback that waits for the person can call this function repeatedly.
- *
- * login: the login; for NULL the function returns false.
- * Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
-
-/**
- * Sets a function that is called once when the login is over: see mcplink_login_is_over.
- *
- * login: the login.
- * callback: called at once, on this thread, if the login is over already. Otherwise the callback
- * runs later, on a thread of the library or on a thread that ends a call. The callback must be
- * quick. NULL for no callback.
- * user, destroy: passed to callback; destroy runs after the callback, when another function is
- * set, or when the login is freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
-                                       mcplink_cancelled_fn callback,
-                                       void *user,
-                                       mcplink_destroy_fn destroy);
-
-/**
- * Answers a login with the complete URL, including the query, to which the authorization server
- * redirected the browser. Other URLs that the browser visits may be passed too: the function
- * recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
- *
- * login: the login.
- * url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
- * then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
- * itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
-
-/**
- * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
- * with MCPLINK_E_AUTH.
- *
- * login: the login.
- * why: a reason for the error message of these calls; NULL for no reason.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
- * or when the library itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
-
-/**
- * Adds a reference to a login, so that the login can be answered after the callback that received
- * the login has returned. So no thread of the host has to wait for the answer.
- *
- * login: the login; for NULL the function returns NULL.
- * Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
- * once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
- * no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
-
-/**
- * Releases a reference to a login. If the login is unanswered, releasing the last reference
- * refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
- *
- * login: a login that mcplink_login_keep returned; may be NULL. Threads: any. Since 0.1.
- */
-MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
+/* ==== Client: options ==== */
 
 /**
  * Makes client options with the default values. An endpoint must be set: a command, a URL, two
  * descriptors or a transport.
  *
- * Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
- * Threads: any; one thread at a time may use them. Since 0.1.
+ * @return the options. The caller owns them and frees them with mcplink_client_options_free.
+ * @note Threads: any; one thread at a time may use them.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_client_options_t *mcplink_client_options_new(void);
 
 /**
  * Frees client options. Clients that were opened with them continue.
  *
- * options: the options; may be NULL. Since 0.1.
+ * @param options the options; may be NULL.
  */
 MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
 
 /**
  * Sets the name and version of the client. Default: the name and version of this library.
  *
- * options: the options.
- * client_name: the name, for programs.
- * version: the version, any text.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param client_name the name, for programs.
+ * @param version the version, any text.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options,
@@ -3418,10 +1135,10 @@ mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *optio
  * Sets the complete description of the client: {"name":"...", "version":"...", "title":"...",
  * "description":"...", "websiteUrl":"...", "icons":[...]}.
  *
- * options: the options.
- * json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
- * 0.1.
+ * @param options the options.
+ * @param json,len the description; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client_options_t *options, const char *json, size_t len);
 
@@ -3429,21 +1146,41 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client
  * Sets the protocol revisions that may be used. Default: all revisions that the library supports.
  * The client uses the newest revision that the server supports too.
  *
- * options: the options.
- * revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
- * that this library does not know. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param revisions the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
+ * that this library does not know.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client_options_t *options, const char *revisions);
+
+/**
+ * The era of a server: the era of the protocol revision that the client and the server use.
+ */
+typedef enum mcplink_era {
+    /**
+     * The era is unknown, or has to be detected.
+     */
+    MCPLINK_ERA_UNKNOWN = 0,
+    /**
+     * The legacy era: revisions up to 2025-11-25.
+     */
+    MCPLINK_ERA_LEGACY = 501,
+    /**
+     * The modern era: revision 2026-07-28 and later revisions.
+     */
+    MCPLINK_ERA_MODERN = 502,
+} mcplink_era;
 
 /**
  * Sets the expected era of the server, so that the detection is skipped. Use the value of
  * mcplink_client_era from an earlier connection. If the server proves to be of the other era, the
  * client uses that era.
  *
- * options: the options.
- * era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, mcplink_era era);
 
@@ -3451,9 +1188,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_optio
  * Sets the pump of the client. The callbacks of the client then run on the thread that dispatches
  * the pump. Without a pump they run on a thread of the client.
  *
- * options: the options.
- * pump: the pump. The pump must not be freed before the client. NULL for no pump.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param pump the pump. The pump must not be freed before the client. NULL for no pump.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_options_t *options, mcplink_pump_t *pump);
 
@@ -3461,9 +1199,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_opti
  * Sets a token that can cancel connecting from another thread. When connecting is cancelled,
  * opening fails with MCPLINK_E_CANCELLED.
  *
- * options: the options.
- * cancel: the token. The token may be freed before the options. NULL for no token.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param cancel the token. The token may be freed before the options. NULL for no token.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
 
@@ -3471,21 +1210,22 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_op
  * Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
  * extension to servers, and follows each task until its result arrives. Default: false.
  *
- * options: the options.
- * takes: true to accept tasks.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param takes true to accept tasks.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options, bool takes);
 
 /**
  * Adds an extension of the protocol, which the client declares to servers.
  *
- * options: the options.
- * id: the id of the extension, for example "com.example/thing".
- * settings, len: a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
+ * @param options the options.
+ * @param id the id of the extension, for example "com.example/thing".
+ * @param settings,len a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
  * in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
- * Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *options,
@@ -3494,16 +1234,102 @@ mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *
                                                       size_t len);
 
 /**
+ * The kind of an event. Ignore unknown kinds: later versions may add more.
+ */
+typedef enum mcplink_event {
+    /**
+     * A client that was started with mcplink_client_start is connected. The event has no params.
+     */
+    MCPLINK_EVENT_CONNECTED = 601,
+    /**
+     * A client that was started with mcplink_client_start could not be connected. The params are
+     * {"status":-9,"message":"..."}. Free the client.
+     */
+    MCPLINK_EVENT_FAILED = 602,
+    /**
+     * The connection to the server was lost, and the server will be restarted. The params are
+     * {"status":-3,"message":"...","attempt":1,"delayMs":250}.
+     */
+    MCPLINK_EVENT_LOST = 603,
+    /**
+     * The client has connected to the server again, after the connection was lost. The new
+     * connection has none of the state of the lost connection. The params are {"attempt":1}.
+     */
+    MCPLINK_EVENT_RESTORED = 604,
+    /**
+     * The connection has ended for good. The params are {"status":-3,"message":"..."} when the
+     * connection was lost. There are no params when the client was closed.
+     */
+    MCPLINK_EVENT_CLOSED = 605,
+    /**
+     * The list of tools has changed; see mcplink_client_listen. The event has no params.
+     */
+    MCPLINK_EVENT_TOOLS_CHANGED = 606,
+    /**
+     * The list of prompts has changed; see mcplink_client_listen. The event has no params.
+     */
+    MCPLINK_EVENT_PROMPTS_CHANGED = 607,
+    /**
+     * The list of resources has changed; see mcplink_client_listen. The event has no params.
+     */
+    MCPLINK_EVENT_RESOURCES_CHANGED = 608,
+    /**
+     * The contents of a resource have changed; see mcplink_client_subscribe. The params are
+     * {"uri":"..."}.
+     */
+    MCPLINK_EVENT_RESOURCE_UPDATED = 609,
+    /**
+     * The server was unreachable, so change notifications may have been missed: assume that
+     * everything has changed. The event has no params.
+     */
+    MCPLINK_EVENT_EVERYTHING_CHANGED = 610,
+    /**
+     * Change notifications have ended, though the connection is open. The params are
+     * {"clean":true} when the server ended the subscription regularly, and otherwise
+     * {"clean":false}.
+     */
+    MCPLINK_EVENT_CHANGES_ENDED = 611,
+    /**
+     * The server has sent a log message. The params are
+     * {"level":"info","logger":"...","data":...}.
+     */
+    MCPLINK_EVENT_LOG_MESSAGE = 612,
+    /**
+     * The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
+     * revision 2025-11-25 has this event.
+     */
+    MCPLINK_EVENT_ELICITATION_COMPLETE = 613,
+    /**
+     * The server has sent a notification for which the host has set a function. The params are the
+     * params of the notification.
+     */
+    MCPLINK_EVENT_NOTIFICATION = 614,
+    /**
+     * The state of a task has changed; see mcplink_client_listen. The params are the complete
+     * task, as returned by tasks/get, for example
+     * {"taskId":"...","status":"completed","result":{...},...}.
+     */
+    MCPLINK_EVENT_TASK_CHANGED = 615,
+} mcplink_event;
+
+/**
+ * Receives an event: one of enum mcplink_event, with details in params. params is valid until the
+ * callback returns, and is NULL for an event without details. Ignore unknown events.
+ */
+typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
+
+/**
  * Sets the function that receives the events of the client: connection state, changes on the
  * server, and log messages of the server.
  *
- * options: the options.
- * callback: the function; NULL for no function. The function runs on the thread that runs the
+ * @param options the options.
+ * @param callback the function; NULL for no function. The function runs on the thread that runs the
  * client's callbacks, one event at a time and in order. At most 1024 changes and log messages
  * wait. Further changes and log messages are dropped.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *options,
@@ -3514,13 +1340,14 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
 /**
  * Sets the function that receives the notifications of one method, for extensions of the protocol.
  *
- * options: the options.
- * notification: the method, for example "notifications/com.example/thing".
- * callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
+ * @param options the options.
+ * @param notification the method, for example "notifications/com.example/thing".
+ * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
  * runs on the same thread as the function of mcplink_client_options_on_event.
- * user, destroy: passed to callback; destroy runs when another function is set for the method, or
+ * @param user,destroy passed to callback; destroy runs when another function is set for the method, or
  * when the options and all clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t *options,
@@ -3533,13 +1360,14 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
  * Sets the log hook of the client. For this client, the log hook replaces the process-wide hook
  * that was set with mcplink_set_log.
  *
- * options: the options.
- * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
+ * @param options the options.
+ * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param callback the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
  * quick.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
@@ -3552,10 +1380,11 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
  * Sets the token or other secret that a function of the host provides: see for example
  * mcplink_client_options_set_bearer_hook.
  *
- * token: the parameter token of the function of the host; valid until that function returns.
- * text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
- * no. Since 0.1.
+ * @param token the parameter token of the function of the host; valid until that function returns.
+ * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: the thread that runs the function. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
@@ -3563,9 +1392,10 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t
  * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
  * with MCPLINK_E_TIMEOUT.
  *
- * options: the options.
- * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -3573,10 +1403,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
  * Sets how long a server may take to answer the first request. A server that takes longer is
  * treated as a legacy server. Default: 5 s.
  *
- * options: the options.
- * milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does not
+ * @param options the options.
+ * @param milliseconds the timeout. The timeout is not used over HTTP, where a missing answer does not
  * indicate the era.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -3584,9 +1415,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink
  * Sets the default timeout of calls: how long a call waits for its result. Progress restarts the
  * timeout. Default: 60 s.
  *
- * options: the options.
- * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -3594,9 +1426,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_clien
  * Sets the default total timeout of calls. Progress does not restart the total timeout. Default:
  * 10 minutes.
  *
- * options: the options.
- * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -3604,19 +1437,111 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_c
  * Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES. Default:
  * 16 MiB. A longer message is dropped.
  *
- * options: the options.
- * bytes: the maximum length, in bytes.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param bytes the maximum length, in bytes.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
 
 /**
+ * A limit of each connection of a client or server. The comment of each limit names its default,
+ * and what happens when the limit is reached.
+ */
+typedef enum mcplink_limit {
+    /**
+     * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
+     * request is answered with an error, and a response fails its call.
+     */
+    MCPLINK_LIMIT_MESSAGE_BYTES = 901,
+    /**
+     * The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
+     * is nested deeper is answered with an error.
+     */
+    MCPLINK_LIMIT_DEPTH = 902,
+    /**
+     * The maximum number of bytes that wait to be sent while a peer does not read. Default: 16
+     * MiB. A caller whose message would exceed the limit blocks until its deadline.
+     */
+    MCPLINK_LIMIT_QUEUED_BYTES = 903,
+    /**
+     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
+     * MCPLINK_E_BUSY.
+     */
+    MCPLINK_LIMIT_CALLS = 904,
+    /**
+     * The maximum number of requests from the peer in flight. Default: 1024. The next request is
+     * answered with a "busy" error. While the peer does not read the answers, further requests are
+     * deferred instead.
+     */
+    MCPLINK_LIMIT_REQUESTS = 905,
+    /**
+     * The maximum number of calls that wait for input from a client of a revision before
+     * 2026-07-28. Default: 1024. The next call that needs input fails.
+     */
+    MCPLINK_LIMIT_QUESTIONS = 906,
+    /**
+     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
+     * thread, and further requests wait for a free thread. The client with the fewest running
+     * handlers gets the next free thread. One client may use all threads; other clients then use
+     * reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
+     * without a session share these threads for their tasks.
+     */
+    MCPLINK_LIMIT_WORKERS = 907,
+    /**
+     * The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
+     * The next notification is dropped.
+     */
+    MCPLINK_LIMIT_NOTIFICATIONS = 908,
+    /**
+     * The maximum number of subscriptions of one client. Default: 1024. The next subscription is
+     * refused.
+     */
+    MCPLINK_LIMIT_SUBSCRIPTIONS = 909,
+    /**
+     * The maximum number of log messages outside of calls that wait for one client of a revision
+     * before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
+     * notifications need no limit, because waiting change notifications are merged.
+     */
+    MCPLINK_LIMIT_BACKLOG = 910,
+    /**
+     * The maximum number of progress and log messages of one call that wait for its callback.
+     * Default: 1024. Above the limit, progress messages are merged.
+     */
+    MCPLINK_LIMIT_CALL_EVENTS = 911,
+    /**
+     * The maximum number of responses in the cache of a client. Only responses that the server
+     * allows to be cached are stored. Default: 1024. The least recently used responses are
+     * evicted.
+     */
+    MCPLINK_LIMIT_CACHED_RESPONSES = 912,
+    /**
+     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
+     * used responses are evicted.
+     */
+    MCPLINK_LIMIT_CACHED_BYTES = 913,
+    /**
+     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
+     * of a server may use while other clients need them too. Default: 50. A client that is alone
+     * may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
+     * connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     */
+    MCPLINK_LIMIT_PART_PERCENT = 914,
+    /**
+     * The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
+     * that use little of them. Default: 12. With 0, nothing is reserved.
+     */
+    MCPLINK_LIMIT_RESERVE_PERCENT = 915,
+} mcplink_limit;
+
+/**
  * Sets a limit of the connection.
  *
- * options: the options.
- * number: one of enum mcplink_limit.
- * limit_value: the new value of the limit.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param number one of enum mcplink_limit.
+ * @param limit_value the new value of the limit.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
 
@@ -3625,9 +1550,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_opt
  * At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in order (see
  * mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
  *
- * options: the options.
- * count: the maximum number, at least 1.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param count the maximum number, at least 1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for 0.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
 
@@ -3638,12 +1564,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_clie
  * When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
  * sent yet wait for the new connection until their deadline.
  *
- * options: the options.
- * max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
- * first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay, in
+ * @param options the options.
+ * @param max_attempts the number of attempts in a row, for example 10; 0 for no restart.
+ * @param first_delay_ms,max_delay_ms the delay before the first attempt, and the longest delay, in
  * milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
  * 30000.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
@@ -3657,9 +1584,10 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
  * tools that declare themselves idempotent or read-only. Default: false. The setting has no effect
  * without mcplink_client_options_set_restart.
  *
- * options: the options.
- * resends: true to retry idempotent calls.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param resends true to retry idempotent calls.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options, bool resends);
 
@@ -3667,12 +1595,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_
  * Sets that the client pings the server after a silence, and ends the connection when the server
  * does not answer. Default: no pings.
  *
- * options: the options.
- * interval_ms: the length of the silence, in milliseconds.
- * timeout_ms: how long an answer may take, in milliseconds, for example 30000.
- * max_failures: the number of unanswered pings in a row after which the connection ends, for
+ * @param options the options.
+ * @param interval_ms the length of the silence, in milliseconds.
+ * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
+ * @param max_failures the number of unanswered pings in a row after which the connection ends, for
  * example 3.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
@@ -3684,9 +1613,10 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
  * Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
  * items. Reading a longer list fails with MCPLINK_E_LIMIT.
  *
- * options: the options.
- * pages, items: the maximum number of pages and the maximum number of items.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param pages,items the maximum number of pages and the maximum number of items.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
 
@@ -3699,10 +1629,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * the request is refused, or the call to which the request belongs fails. docs/compatibility.md
  * lists the violations that are accepted.
  *
- * options: the options.
- * strict: true to refuse invalid answers: a call with an invalid answer fails with
+ * @param options the options.
+ * @param strict true to refuse invalid answers: a call with an invalid answer fails with
  * MCPLINK_E_PROTOCOL.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
 
@@ -3710,9 +1641,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_op
  * Sets whether the client names itself to servers of revisions since 2026-07-28, with each
  * request. Earlier revisions require the name. Default: true.
  *
- * options: the options.
- * names_itself: false to send no name, for privacy.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param names_itself false to send no name, for privacy.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_client_options_t *options, bool names_itself);
 
@@ -3721,18 +1653,20 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_cli
  * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
  * for a server that has tools, for example, but does not declare the capability.
  *
- * options: the options.
- * assume: true to send the call.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param assume true to send the call.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool assume);
 
 /**
  * Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
  *
- * options: the options.
- * milliseconds: the time; MCPLINK_FOREVER to log no handler as slow.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param milliseconds the time; MCPLINK_FOREVER to log no handler as slow.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -3740,8 +1674,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
  * Disables the validation of structured tool results against the listed output schemas. A build
  * without the feature "validation" never validates these results.
  *
- * options: the options.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
@@ -3750,10 +1685,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_cli
  * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
  * that were written to.
  *
- * options: the options.
- * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+ * @param options the options.
+ * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
  * the system lacks the memory, starting a thread fails.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options, size_t bytes);
 
@@ -3762,11 +1698,22 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplin
  * prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the first 15
  * bytes of a name.
  *
- * options: the options.
- * prefix: 1 to 15 bytes, without control characters.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param prefix 1 to 15 bytes, without control characters.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_client_options_t *options, const char *prefix);
+
+/**
+ * A hook that runs on each thread of the library. A start hook runs before any other code of the
+ * host on that thread. A stop hook runs after all other code of the host on that thread.
+ *
+ * @param name the thread's name, such as "mcplink-call"; valid until the callback returns. The callback
+ * should be quick. It may set up the thread, but must not wait for the client or server that owns
+ * the thread.
+ */
+typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 
 /**
  * Sets hooks that run at the start and at the end of each thread that the library starts for the
@@ -3782,13 +1729,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
  * mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
  * itself, such as a thread that dispatches a pump.
  *
- * options: the options.
- * start: called before any other callback on the thread; NULL for no hook.
- * stop: called after all other callbacks on the thread; NULL for no hook.
- * user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
+ * @param options the options.
+ * @param start called before any other callback on the thread; NULL for no hook.
+ * @param stop called after all other callbacks on the thread; NULL for no hook.
+ * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
  * runs when the options, their clients and the responders that were kept are freed, and all
  * threads have ended.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *options,
@@ -3801,11 +1749,12 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
  * Sets the command that starts the server as a child process. Messages use the standard input and
  * output of the child. The child is ended when the client is closed.
  *
- * options: the options.
- * argv: the program and its arguments, terminated by NULL. They are copied. No shell is involved.
+ * @param options the options.
+ * @param argv the program and its arguments, terminated by NULL. They are copied. No shell is involved.
  * A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
  * other systems.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
 
@@ -3813,11 +1762,12 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  * Sets an environment variable of the child, in addition to the variables that the child inherits:
  * see mcplink_client_options_inherit_env.
  *
- * options: the options.
- * variable: the name of the variable, in UTF-8 on Windows.
- * variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+ * @param options the options.
+ * @param variable the name of the variable, in UTF-8 on Windows.
+ * @param variable_value the value of the variable, in UTF-8 on Windows. With NULL the child does not
  * inherit the variable.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options,
@@ -3829,9 +1779,10 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
  * the variable has when the child is started. If the variable is not set at that time, the child
  * does not get the variable.
  *
- * options: the options.
- * variable: the name of the variable.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param variable the name of the variable.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_options_t *options, const char *variable);
 
@@ -3841,8 +1792,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_opti
  * variables may contain secrets of this process, such as keys. This setting replaces
  * mcplink_client_options_clear_env.
  *
- * options: the options.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_options_t *options);
 
@@ -3856,9 +1808,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
  * until the child has ended. Linux only: on other systems opening the client fails with
  * MCPLINK_E_UNSUPPORTED.
  *
- * options: the options.
- * dies: true to kill the child.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param dies true to kill the child.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
 
@@ -3867,17 +1820,19 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_
  * set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This setting
  * replaces mcplink_client_options_inherit_env.
  *
- * options: the options.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_options_t *options);
 
 /**
  * Sets the working directory of the child. Default: the working directory of this process.
  *
- * options: the options.
- * directory: a path, in UTF-8 on Windows; NULL for the default.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param directory a path, in UTF-8 on Windows; NULL for the default.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
 
@@ -3885,24 +1840,50 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
  * Sets whether the child's standard input and output are pipes. Default: false, which means
  * sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
  *
- * options: the options.
- * pipes: true for pipes.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param pipes true for pipes.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
 
 /**
+ * The destination of the standard error of a child process.
+ */
+typedef enum mcplink_stderr {
+    /**
+     * The standard error is captured, and its last 64 KiB are stored: see
+     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
+     */
+    MCPLINK_STDERR_CAPTURE = 1500,
+    /**
+     * The standard error of the child is written to the standard error of this process.
+     */
+    MCPLINK_STDERR_INHERIT = 1501,
+    /**
+     * The standard error is discarded.
+     */
+    MCPLINK_STDERR_DISCARD = 1502,
+} mcplink_stderr;
+
+/**
+ * Receives a line that a child process wrote to its standard error, without the newline. The line
+ * is valid until the callback returns.
+ */
+typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
+
+/**
  * Sets what happens to the child's standard error.
  *
- * options: the options.
- * mode: one of enum mcplink_stderr.
- * callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
+ * @param options the options.
+ * @param mode one of enum mcplink_stderr.
+ * @param callback with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
  * runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
  * Further lines are only available from mcplink_client_stderr_tail.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
- * Blocks: no. Since 0.1.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
@@ -3917,19 +1898,21 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
  * killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
  * ending the session may take this time, and the default is 1 s.
  *
- * options: the options.
- * milliseconds: the time; more than an hour counts as an hour.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param milliseconds the time; more than an hour counts as an hour.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets the URL of the server to connect to over HTTP.
  *
- * options: the options.
- * url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
+ * @param options the options.
+ * @param url http://host:port/path or https://host:port/path. An invalid URL is reported when the client
  * is opened.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
@@ -3937,11 +1920,12 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_optio
  * Adds a header field that is sent with every request over HTTP. The value of the field does not
  * appear in errors or logs.
  *
- * options: the options.
- * field: the name of the header field. A field that the library writes itself is refused when the
+ * @param options the options.
+ * @param field the name of the header field. A field that the library writes itself is refused when the
  * client is opened.
- * field_value: the value of the field.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param field_value the value of the field.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options,
@@ -3953,23 +1937,33 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
  * errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
  * mcplink_client_options_set_oauth.
  *
- * options: the options.
- * token: the token. NULL and blank text are refused: see
+ * @param options the options.
+ * @param token the token. NULL and blank text are refused: see
  * mcplink_client_options_clear_authorization.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
+
+/**
+ * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
+ * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
+ * thread that sends the request, possibly on several threads at once. The function should not wait
+ * for the server, because the request waits for the function.
+ */
+typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
 
 /**
  * Sets a function that provides the token for each request over HTTP. This setting replaces
  * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
  *
- * options: the options.
- * callback: see mcplink_bearer_fn. NULL is refused: see
+ * @param options the options.
+ * @param callback see mcplink_bearer_fn. NULL is refused: see
  * mcplink_client_options_clear_authorization.
- * user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when the options and all clients that use callback are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
@@ -3988,14 +1982,15 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  * fails with MCPLINK_E_AUTH: the error message contains the step, the server and the reason.
  * mcplink_error_oauth_code returns the error code of the authorization server.
  *
- * options: the options.
- * oauth: the settings, which remain the caller's. They may be passed to several options: clients
+ * @param options the options.
+ * @param oauth the settings, which remain the caller's. They may be passed to several options: clients
  * with the same settings object share tokens. NULL is refused: see
  * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
  * settings are refused too. Other faults are reported when the client is opened. In a build
  * without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
- * no. Since 0.1.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
+ * @note Blocks:
+ * no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
 
@@ -4003,8 +1998,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_opt
  * Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
  * mcplink_client_options_set_oauth: the client sends no tokens.
  *
- * options: the options.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_options_t *options);
 
@@ -4012,23 +2008,25 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
  * Sets the proxy through which the client connects to the server. Default: no proxy, regardless of
  * the environment.
  *
- * options: the options.
- * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
+ * @param options the options.
+ * @param url http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
  * "environment" for the proxy that the environment names. NULL is refused: see
  * mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
  * name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is for
  * http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains and
  * networks to which the client connects directly. Lower-case names take precedence. An invalid
  * proxy is reported when the client is opened, with MCPLINK_E_INVALID.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
  * Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
  *
- * options: the options.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_options_t *options);
 
@@ -4037,13 +2035,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
  * company. No other authorities are trusted. Default: Mozilla's list. For requests to
  * authorization servers see mcplink_oauth_set_root_certificates.
  *
- * options: the options.
- * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
+ * @param options the options.
+ * @param pem,len PEM text with one or more certificates, which is copied; other contents are skipped.
  * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
  * and blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
  * certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
  * HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
@@ -4051,8 +2050,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplin
  * Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
  * is trusted.
  *
- * options: the options.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
@@ -4061,9 +2061,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
  * follows at most five redirects in a row, and only to the same origin. Default: true. A redirect
  * to another origin is always an error, and the error message names the origin.
  *
- * options: the options.
- * follows: true to follow redirects.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param follows true to follow redirects.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
 
@@ -4071,50 +2072,54 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink
  * Sets the two file descriptors over which the client connects: pipes, sockets or terminals. Each
  * message is a line.
  *
- * options: the options.
- * input, output: the descriptors to read from and to write to; for a socket they may be equal. The
+ * @param options the options.
+ * @param input,output the descriptors to read from and to write to; for a socket they may be equal. The
  * descriptors must stay open until the client is opened. Opening duplicates the descriptors, and
  * the originals remain the caller's. The server sees the end of the connection only when the
  * caller has closed the originals too.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
- * 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_options_t *options, ptrdiff_t input, ptrdiff_t output);
 
 /**
  * Sets the transport of the host over which the client connects: see mcplink_transport_new.
  *
- * options: the options.
- * transport: the transport, which serves one client. The transport remains the caller's; free the
+ * @param options the options.
+ * @param transport the transport, which serves one client. The transport remains the caller's; free the
  * transport after the client. NULL for no transport.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
 
 /**
  * Makes an empty cache of responses. Above its limits the least recently used response is removed.
  *
- * max_responses: the maximum number of responses; 0 for the default of
+ * @param max_responses the maximum number of responses; 0 for the default of
  * MCPLINK_LIMIT_CACHED_RESPONSES.
- * max_bytes: the maximum size of all responses, in bytes; 0 for the default of
+ * @param max_bytes the maximum size of all responses, in bytes; 0 for the default of
  * MCPLINK_LIMIT_CACHED_BYTES.
- * Returns: the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
- * internal error. Threads: any. Blocks: no. Since 0.1.
+ * @return the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
+ * internal error.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_cache_t *mcplink_cache_new(size_t max_responses, size_t max_bytes);
 
 /**
  * Removes all responses from a cache, those of all servers and principals.
  *
- * cache: the cache.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ * @param cache the cache.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_cache_clear(mcplink_cache_t *cache);
 
 /**
  * Frees a cache. Clients that share the cache keep it until they are freed.
  *
- * cache: the cache; may be NULL. Threads: any. Blocks: no. Since 0.1.
+ * @param cache the cache; may be NULL.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
 
@@ -4127,11 +2132,12 @@ MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
  * server if their command lines and working directories are equal. If environment variables make
  * them different servers, give each its own cache.
  *
- * options: the options.
- * cache: the cache, which may be freed before the options. NULL for a cache of its own.
- * principal: a name for the user of the client, for example a digest of the token. NULL if private
+ * @param options the options.
+ * @param cache the cache, which may be freed before the options. NULL for a cache of its own.
+ * @param principal a name for the user of the client, for example a digest of the token. NULL if private
  * responses are not shared.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_cache(mcplink_client_options_t *options,
@@ -4141,39 +2147,43 @@ mcplink_status_t mcplink_client_options_set_cache(mcplink_client_options_t *opti
 /**
  * Makes an empty memory of the eras of servers.
  *
- * Returns: the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
- * internal error. Threads: any. Blocks: no. Since 0.1.
+ * @return the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
+ * internal error.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_era_memory_t *mcplink_era_memory_new(void);
 
 /**
  * Returns the remembered era of a server.
  *
- * memory: the memory; for NULL the function returns MCPLINK_ERA_UNKNOWN.
- * address: the address, as a key of mcplink_era_memory_entries.
- * Returns: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered. Threads: any.
- * Blocks: no. Since 0.1.
+ * @param memory the memory; for NULL the function returns MCPLINK_ERA_UNKNOWN.
+ * @param address the address, as a key of mcplink_era_memory_entries.
+ * @return one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered.
+ * @note Threads: any.
+ * Blocks: no.
  */
 MCPLINK_API mcplink_era mcplink_era_memory_recall(const mcplink_era_memory_t *memory, const char *address);
 
 /**
  * Remembers the era of a server, for example one that the host has stored.
  *
- * memory: the memory.
- * address: the address, as a key of mcplink_era_memory_entries.
- * era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ * @param memory the memory.
+ * @param address the address, as a key of mcplink_era_memory_entries.
+ * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_era_memory_remember(mcplink_era_memory_t *memory, const char *address, mcplink_era era);
 
 /**
  * Returns all remembered eras, so that the host can store them.
  *
- * memory: the memory.
- * out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
+ * @param memory the memory.
+ * @param out receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
  * failure. The caller owns the object and frees it with mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_era_memory_entries(const mcplink_era_memory_t *memory,
@@ -4183,7 +2193,8 @@ mcplink_status_t mcplink_era_memory_entries(const mcplink_era_memory_t *memory,
 /**
  * Frees a memory of eras. Clients that use the memory keep it until they are freed.
  *
- * memory: the memory; may be NULL. Threads: any. Blocks: no. Since 0.1.
+ * @param memory the memory; may be NULL.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
 
@@ -4191,22 +2202,52 @@ MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
  * Sets the memory in which the client remembers the era of its server. The next connection to this
  * server then skips the detection. Default: no memory.
  *
- * options: the options.
- * memory: the memory, which several clients may share, and which may be freed before the options.
+ * @param options the options.
+ * @param memory the memory, which several clients may share, and which may be freed before the options.
  * NULL changes nothing.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era_memory(mcplink_client_options_t *options, mcplink_era_memory_t *memory);
+
+/**
+ * The direction of a message, as seen from this process.
+ */
+typedef enum mcplink_direction {
+    /**
+     * The message comes from the peer.
+     */
+    MCPLINK_DIRECTION_INCOMING = 2001,
+    /**
+     * The message goes to the peer.
+     */
+    MCPLINK_DIRECTION_OUTGOING = 2002,
+} mcplink_direction;
+
+/**
+ * Receives each message of a connection, unchanged: for logs and traces. direction is one of enum
+ * mcplink_direction. text is the message, which is valid until the function returns and does not
+ * end in NUL. len is 0 for a message that was dropped because it was too long.
+ *
+ * Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
+ * request is shown before its answer. The function runs on the threads that send and receive, also
+ * with a pump: for one incoming and one outgoing message at once, and never for two messages of
+ * one direction and connection. Meanwhile no other message of that direction is sent or read. So
+ * the function must return quickly, must not block, and must not use the same client or server.
+ * Messages may contain secrets of users.
+ */
+typedef void (*mcplink_message_fn)(void *user, int32_t direction, const char *text, size_t len);
 
 /**
  * Sets the function that sees each message of the client, unchanged: for logs and traces. It works
  * with every kind of endpoint, also after a restart of the server.
  *
- * options: the options.
- * callback: see mcplink_message_fn. NULL for no function.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * @param options the options.
+ * @param callback see mcplink_message_fn. NULL for no function.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients opened with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_message(mcplink_client_options_t *options,
@@ -4224,15 +2265,16 @@ mcplink_status_t mcplink_client_options_on_message(mcplink_client_options_t *opt
  * ${workspaceFolder}. They are replaced when a client is opened, so a server without a value does
  * not affect the others. Reading a file starts no program. No error shows a value of the file.
  *
- * path: the path of the file. On Windows the path is UTF-8.
- * workspace: the folder that ${workspaceFolder} stands for. NULL for the folder of the file, or
+ * @param path the path of the file. On Windows the path is UTF-8.
+ * @param workspace the folder that ${workspaceFolder} stands for. NULL for the folder of the file, or
  * the folder above it if the file is in a folder whose name begins with a dot.
- * out: receives the configuration, or NULL on failure. The caller owns it and frees it with
+ * @param out receives the configuration, or NULL on failure. The caller owns it and frees it with
  * mcplink_config_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
- * than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers. Threads: any. Blocks:
- * for the file system. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
+ * than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers.
+ * @note Threads: any. Blocks:
+ * for the file system.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_config_read(const char *path,
@@ -4244,15 +2286,16 @@ mcplink_status_t mcplink_config_read(const char *path,
  * Describes the content of a configuration file: its servers, the values that the user has to
  * enter, and warnings about members that are not applied.
  *
- * config: the configuration.
- * out: receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
+ * @param config the configuration.
+ * @param out receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
  * "inputs":["ID"]},{"name":"...","disabled":false,"url":"...","inputs":[]}],
  * "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
  * "warnings":["..."]}; NULL on failure. The servers are sorted by name. The arguments of commands
  * and URLs are as written in the file, and may contain secrets. The caller owns the document and
  * frees it with mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
@@ -4262,17 +2305,18 @@ mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
 /**
  * Sets the value of an input, which the user has entered.
  *
- * config: the configuration.
- * id: the id of the input: see mcplink_config_describe.
- * input_value: the value.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+ * @param config the configuration.
+ * @param id the id of the input: see mcplink_config_describe.
+ * @param input_value the value.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *input_value);
 
 /**
  * Frees a configuration. Options that were set from it keep a copy.
  *
- * config: the configuration; may be NULL. Since 0.1.
+ * @param config the configuration; may be NULL.
  */
 MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
 
@@ -4280,33 +2324,36 @@ MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
  * Sets the server to which the client connects: one of a configuration file. Other options, for
  * example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
  *
- * options: the options.
- * config: the configuration, whose server is copied with the inputs that are set so far.
- * server_name: the name of the server. The client can also connect to a disabled server.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
- * a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param config the configuration, whose server is copied with the inputs that are set so far.
+ * @param server_name the name of the server. The client can also connect to a disabled server.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
+ * a value is an error of mcplink_client_open.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
                                                        mcplink_config_t *config,
                                                        const char *server_name);
 
+/* ==== Client: open, close, events ==== */
+
 /**
  * Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
  *
- * options: the options, which are copied and remain the caller's. Exactly one of command, url, fds
+ * @param options the options, which are copied and remain the caller's. Exactly one of command, url, fds
  * and transport must be set.
- * out: receives the client, NULL on failure. The caller owns it and frees it with
+ * @param out receives the client, NULL on failure. The caller owns it and frees it with
  * mcplink_client_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
  * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
  * (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
  * MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
  * MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
  * the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
- * Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
- * was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+ * @note Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
+ * was set with mcplink_client_options_set_connect_timeout_ms.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
@@ -4318,13 +2365,14 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
  * reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
  * connected, calls fail with MCPLINK_E_STATE.
  *
- * options: the options, which are copied and remain the caller's. For the event function see
+ * @param options the options, which are copied and remain the caller's. For the event function see
  * mcplink_client_options_on_event.
- * out: receives the client, NULL on failure. The caller owns it and may free it with
+ * @param out receives the client, NULL on failure. The caller owns it and may free it with
  * mcplink_client_free at any time, which cancels connecting.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
- * contradict each other. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
+ * contradict each other.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
@@ -4336,31 +2384,46 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  * with MCPLINK_E_CLOSED. Information about the server remains readable. mcplink_client_free also
  * closes the connection.
  *
- * client: the client.
- * timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
+ * @param client the client.
+ * @param timeout_ms the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
  * until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
  * takes longer and continues in the background. If the close function of the client's transport
- * calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once. Threads: any, also in
- * callbacks. Blocks: until the client is closed, for at most timeout_ms. Since 0.1.
+ * calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once.
+ * @note Threads: any, also in
+ * callbacks. Blocks: until the client is closed, for at most timeout_ms.
  */
 MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
 
 /**
+ * Receives the outcome of a started call, exactly once. The outcome is a result if status is
+ * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
+ *
+ * @param call the handle of the call; NULL when the handle was freed or not requested.
+ * @param result,err valid until the callback returns; one of them is NULL.
+ */
+typedef void (*mcplink_done_fn)(void *user,
+                                mcplink_call_t *call,
+                                mcplink_status_t status,
+                                const mcplink_result_t *result,
+                                const mcplink_error_t *err);
+
+/**
  * Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
  *
- * client: the client.
- * callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
+ * @param client the client.
+ * @param callback called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
  * the last callback of the client: started calls have had their outcome. mcplink_client_free then
  * takes no time, in this callback too. The callback runs on the thread that runs the client's
  * callbacks, or in mcplink_client_free if that comes first. May be NULL.
- * user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
+ * @param user,destroy passed to callback; destroy runs after callback, or at once when closing can't be
  * started.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
  * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
- * a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+ * a thread.
+ * @note Threads: any, also in callbacks. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
@@ -4377,26 +2440,60 @@ mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
  * In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
  * remain until the process exits or executes another program. See MCPLINK_E_FORKED.
  *
- * client: the client; may be NULL. Other threads may be inside functions of the client: these
- * functions return MCPLINK_E_CLOSED. No thread may use the client afterwards. Threads: any.
+ * @param client the client; may be NULL. Other threads may be inside functions of the client: these
+ * functions return MCPLINK_E_CLOSED. No thread may use the client afterwards.
+ * @note Threads: any.
  * Blocks: until the connection is closed, see mcplink_client_options_set_close_ms, and running
- * callbacks have returned. Since 0.1.
+ * callbacks have returned.
  */
 MCPLINK_API void mcplink_client_free(mcplink_client_t *client);
 
 /**
+ * The state of a client.
+ */
+typedef enum mcplink_connection_state {
+    /**
+     * No client: the pointer is NULL.
+     */
+    MCPLINK_CLIENT_NONE = 0,
+    /**
+     * The client is being connected: see mcplink_client_start.
+     */
+    MCPLINK_CLIENT_CONNECTING = 201,
+    /**
+     * The client is connected.
+     */
+    MCPLINK_CLIENT_READY = 202,
+    /**
+     * The connection to the server was lost, and the server will be restarted: see
+     * mcplink_client_options_set_restart.
+     */
+    MCPLINK_CLIENT_LOST = 203,
+    /**
+     * The client was closed, or its connection has ended for good.
+     */
+    MCPLINK_CLIENT_CLOSED = 204,
+    /**
+     * The connection could not be made.
+     */
+    MCPLINK_CLIENT_FAILED = 205,
+} mcplink_connection_state;
+
+/**
  * Returns the state of a client.
  *
- * client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
- * Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
+ * @param client the client; for NULL the function returns MCPLINK_CLIENT_NONE.
+ * @return one of enum mcplink_connection_state.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_connection_state mcplink_client_state(const mcplink_client_t *client);
 
 /**
  * Returns the negotiated protocol revision, for example "2025-11-25".
  *
- * client: the client; for NULL the function returns empty text.
- * Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ * @param client the client; for NULL the function returns empty text.
+ * @return static text; empty before the client is connected.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client);
 
@@ -4404,31 +2501,33 @@ MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client
  * Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
  * client, to skip the detection.
  *
- * client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
- * Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
+ * @param client the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
+ * @return one of enum mcplink_era.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_era mcplink_client_era(const mcplink_client_t *client);
 
 /**
  * Checks whether the server declared a capability.
  *
- * client: the client; for NULL the function returns false.
- * capability: a path into the declared capabilities: "tools", "tools.listChanged",
+ * @param client the client; for NULL the function returns false.
+ * @param capability a path into the declared capabilities: "tools", "tools.listChanged",
  * "extensions.com.example/thing".
- * Returns: true if the server declared the capability. Threads: any. Blocks: no. Since 0.1.
+ * @return true if the server declared the capability.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *capability);
 
 /**
  * Returns the identity and the capabilities that the server reported in the handshake.
  *
- * client: the client.
- * out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
+ * @param client the client.
+ * @param out receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
  * "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
  * instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
- * Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
@@ -4438,12 +2537,13 @@ mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
 /**
  * Returns the last 64 KiB that a child process wrote to its standard error.
  *
- * client: the client.
- * out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
+ * @param client the client.
+ * @param out receives a JSON string: see mcplink_json_str. The string is empty if there is no child
  * process or no output. NULL on failure. The caller owns the string and frees it with
  * mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
@@ -4453,14 +2553,14 @@ mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
 /**
  * Returns statistics of the connection. After a restart the numbers start again from 0.
  *
- * client: the client.
- * out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
+ * @param client the client.
+ * @param out receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
  * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
  * mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
  * caller owns the object and frees it with mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
- * Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
@@ -4471,188 +2571,19 @@ mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
  * Returns a text about the current activity, to find the cause of a hang: pending calls, requests
  * of the server in flight, and threads that write.
  *
- * client: the client.
- * out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
+ * @param client the client.
+ * @param out receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
  * it with mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
- * Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
                                          mcplink_json_t **out,
                                          mcplink_error_t **err);
 
-/**
- * Makes call options with the default values.
- *
- * Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
- * may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
-
-/**
- * Frees call options. Calls that were made with them continue.
- *
- * options: the options; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
-
-/**
- * Sets how long a call waits for its result. Progress restarts the timeout. The timeout does not
- * run while a person answers an input request of the server. Default: the timeout of the client.
- *
- * options: the options.
- * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
-
-/**
- * Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
- * run while a person answers an input request of the server. Default: the total timeout of the
- * client.
- *
- * options: the options.
- * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
-
-/**
- * Sets a token that can cancel the call.
- *
- * options: the options.
- * cancel: the token. The token may be freed before the options. NULL for no token.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
-
-/**
- * Sets the function that receives the progress of the call.
- *
- * options: the options.
- * callback: the function; NULL for no function. For a blocking call the function runs on the
- * calling thread, in order, before the call returns. For a started call the function runs on the
- * thread that runs the client's callbacks, and progress that still waits is replaced by newer
- * progress.
- * user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
- * when the options are freed and all calls that use them have ended.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
-                                                  mcplink_progress_fn callback,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
- * Adds a member of "_meta" to the request, for example a trace context.
- *
- * options: the options.
- * key: the name of the member.
- * json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
-
-/**
- * Sets the least severe level of the log messages that the call requests from a modern server. The
- * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
- * mcplink_client_set_log_level.
- *
- * options: the options.
- * level: the least severe level to receive, one of enum mcplink_log_level.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options, mcplink_log_level level);
-
-/**
- * Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
- * cached. Default: false.
- *
- * options: the options.
- * bypasses: true to bypass the cache.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
-
-/**
- * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
- * is notified.
- *
- * call: the call.
- * reason: one sentence for the server; NULL for no reason.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const char *reason);
-
-/**
- * Waits for the outcome of a call. The call's done function may run before or after this function
- * returns. The function may be called again, also by several threads.
- *
- * call: the call.
- * timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait until the call
- * ends.
- * out: receives the result, or NULL without a result; the caller frees it with
- * mcplink_result_free. May be NULL.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
- * the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
- * Threads: any; on the thread that runs the client's callbacks, this function handles requests
- * from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
- * 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
-                                   uint32_t timeout_ms,
-                                   mcplink_result_t **out,
-                                   mcplink_error_t **err);
-
-/**
- * Waits until one of several started calls has ended. The calls may be of several clients. Get the
- * outcome of the call with mcplink_call_wait, and leave the call out of the next wait.
- *
- * calls, count: the calls, at least one.
- * timeout_ms: the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
- * index: receives the index of a call that has ended; count without one.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
- * MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
- * itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
- * a call has ended or the time is over. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
-                                       size_t count,
-                                       uint32_t timeout_ms,
-                                       size_t *index,
-                                       mcplink_error_t **err);
-
-/**
- * Checks whether a call has ended.
- *
- * call: the call; for NULL the function returns false.
- * Returns: true if the call has ended; its done function may still have to run. Threads: any.
- * Blocks: no. Since 0.1.
- */
-MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
-
-/**
- * Returns a number that identifies the call in this process.
- *
- * call: the call; for NULL the function returns 0.
- * Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API uint64_t mcplink_call_id(const mcplink_call_t *call);
-
-/**
- * Frees the handle of a call. The call continues, and its done function will still run. To stop
- * the call, cancel the call before freeing its handle.
- *
- * call: the call; may be NULL. Threads: any, also in callbacks. Blocks: no. Since 0.1.
- */
-MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
+/* ==== Calls and results ==== */
 
 /**
  * Calls a tool, and waits for its result.
@@ -4660,19 +2591,20 @@ MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
  * A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR, and
  * the result contains the reason.
  *
- * client: the client.
- * tool_name: the name of the tool.
- * arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+ * @param client the client.
+ * @param tool_name the name of the tool.
+ * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
- * options: timeouts and other options of the call; NULL for the defaults.
- * out: receives the result, or NULL without a result. The caller owns it and frees it with
+ * @param options timeouts and other options of the call; NULL for the defaults.
+ * @param out receives the result, or NULL without a result. The caller owns it and frees it with
  * mcplink_result_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
  * of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
  * server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
  * MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
- * is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
+ * is invalid.
+ * @note Threads: any; also in callbacks. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
@@ -4688,16 +2620,17 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  *
  * All functions whose names end in _start have these parameters in common:
  *
- * callback: receives the outcome, exactly once, after the progress of the call. The callback runs
+ * @param callback receives the outcome, exactly once, after the progress of the call. The callback runs
  * on the thread that runs the client's callbacks. May be NULL.
- * user, destroy: passed to callback; destroy runs after callback, or at once when the call can't
+ * @param user,destroy passed to callback; destroy runs after callback, or at once when the call can't
  * be started.
- * out: receives a handle to wait for the call or to cancel it; the caller frees it with
+ * @param out receives a handle to wait for the call or to cancel it; the caller frees it with
  * mcplink_call_free. May be NULL.
- * Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
+ * @return MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
  * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of started
  * calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
- * call. Threads: any. Blocks: no. Since 0.1.
+ * call.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
@@ -4714,12 +2647,12 @@ mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
 /**
  * Reads a resource.
  *
- * client: the client.
- * uri: the URI of the resource.
- * options, out, err: see mcplink_client_call_tool. The result is {"contents":[...]}: see
+ * @param client the client.
+ * @param uri the URI of the resource.
+ * @param options,out,err see mcplink_client_call_tool. The result is {"contents":[...]}: see
  * mcplink_result_text and mcplink_result_content_bytes.
- * Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
- * Threads: any. Blocks: until the call has ended. Since 0.1.
+ * @return see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
@@ -4732,8 +2665,9 @@ mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
  * Starts to read a resource without waiting: the non-blocking form of
  * mcplink_client_read_resource.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
@@ -4748,13 +2682,13 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
 /**
  * Gets a prompt, with the given arguments.
  *
- * client: the client.
- * prompt_name: the name of the prompt.
- * arguments, len: a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
+ * @param client the client.
+ * @param prompt_name the name of the prompt.
+ * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
  * ends in NUL. NULL for no arguments.
- * options, out, err: see mcplink_client_call_tool. The result is {"messages":[...]}.
- * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
- * 0.1.
+ * @param options,out,err see mcplink_client_call_tool. The result is {"messages":[...]}.
+ * @return see mcplink_client_call_tool.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
@@ -4768,8 +2702,9 @@ mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
 /**
  * Starts to get a prompt without waiting: the non-blocking form of mcplink_client_get_prompt.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
@@ -4784,18 +2719,33 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
                                                  mcplink_error_t **err);
 
 /**
+ * The kind of an entry with an argument that can be completed: a prompt or a resource template.
+ */
+typedef enum mcplink_completion_of {
+    /**
+     * A prompt, identified by its name.
+     */
+    MCPLINK_COMPLETION_OF_PROMPT = 101,
+    /**
+     * A resource template, identified by its URI template as written. Its arguments are the
+     * variables of the template.
+     */
+    MCPLINK_COMPLETION_OF_TEMPLATE = 102,
+} mcplink_completion_of;
+
+/**
  * Requests completions for an argument of a prompt or of a resource template.
  *
- * client: the client.
- * of: one of enum mcplink_completion_of.
- * target: the name of the prompt, or the URI template.
- * argument: the name of the argument.
- * typed: the text typed so far; "" for no text.
- * known, len: the known values of other arguments, a JSON object of strings; NULL for no values.
+ * @param client the client.
+ * @param of one of enum mcplink_completion_of.
+ * @param target the name of the prompt, or the URI template.
+ * @param argument the name of the argument.
+ * @param typed the text typed so far; "" for no text.
+ * @param known,len the known values of other arguments, a JSON object of strings; NULL for no values.
  * len may be MCPLINK_NUL for text that ends in NUL.
- * options, out, err: see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
- * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
- * 0.1.
+ * @param options,out,err see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+ * @return see mcplink_client_call_tool.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
@@ -4812,8 +2762,9 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
 /**
  * Starts to request completions without waiting: the non-blocking form of mcplink_client_complete.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
@@ -4833,10 +2784,11 @@ mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
 /**
  * Pings the server.
  *
- * client: the client.
- * options, err: see mcplink_client_call_tool.
- * Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads: any.
- * Blocks: until the call has ended. Since 0.1.
+ * @param client the client.
+ * @param options,err see mcplink_client_call_tool.
+ * @return MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool.
+ * @note Threads: any.
+ * Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
@@ -4847,8 +2799,9 @@ mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
  * Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
  * result is {}.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
@@ -4863,13 +2816,13 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
  * Sends a request of any method, for extensions of the protocol. Input requests of a modern server
  * are not handled: they are returned as the result.
  *
- * client: the client.
- * request: the method.
- * params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * @param client the client.
+ * @param request the method.
+ * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
  * NULL for no params.
- * options, out, err: see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
- * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
- * 0.1.
+ * @param options,out,err see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
+ * @return see mcplink_client_call_tool.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request(mcplink_client_t *client,
@@ -4883,8 +2836,9 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
 /**
  * Starts a request of any method without waiting: the non-blocking form of mcplink_client_request.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
@@ -4899,133 +2853,6 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
                                               mcplink_error_t **err);
 
 /**
- * Lists all tools of the server. The function reads all pages of the list.
- *
- * If the cache contains a fresh result, the cached result is returned without a request: see
- * mcplink_call_options_set_bypass_cache.
- *
- * client: the client.
- * options: the options for the request of each page; NULL for the defaults.
- * out, err: see mcplink_client_call_tool. The result is {"tools":[...]}.
- * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
- * items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has ended.
- * Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
-                                           const mcplink_call_options_t *options,
-                                           mcplink_result_t **out,
-                                           mcplink_error_t **err);
-
-/**
- * Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
- *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
-                                                 const mcplink_call_options_t *options,
-                                                 mcplink_done_fn callback,
-                                                 void *user,
-                                                 mcplink_destroy_fn destroy,
-                                                 mcplink_call_t **out,
-                                                 mcplink_error_t **err);
-
-/**
- * Lists all resources of the server. The function reads all pages of the list.
- *
- * client: the client.
- * options: the options for the request of each page; NULL for the defaults.
- * out, err: see mcplink_client_call_tool. The result is {"resources":[...]}.
- * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
- * items. Threads: any. Blocks: until the call has ended. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
-                                               const mcplink_call_options_t *options,
-                                               mcplink_result_t **out,
-                                               mcplink_error_t **err);
-
-/**
- * Starts to list the resources without waiting: the non-blocking form of
- * mcplink_client_list_resources.
- *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
-                                                     const mcplink_call_options_t *options,
-                                                     mcplink_done_fn callback,
-                                                     void *user,
-                                                     mcplink_destroy_fn destroy,
-                                                     mcplink_call_t **out,
-                                                     mcplink_error_t **err);
-
-/**
- * Lists all resource templates of the server. The function reads all pages of the list.
- *
- * client: the client.
- * options: the options for the request of each page; NULL for the defaults.
- * out, err: see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
- * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
- * items. Threads: any. Blocks: until the call has ended. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
-                                               const mcplink_call_options_t *options,
-                                               mcplink_result_t **out,
-                                               mcplink_error_t **err);
-
-/**
- * Starts to list the resource templates without waiting: the non-blocking form of
- * mcplink_client_list_templates.
- *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
-                                                     const mcplink_call_options_t *options,
-                                                     mcplink_done_fn callback,
-                                                     void *user,
-                                                     mcplink_destroy_fn destroy,
-                                                     mcplink_call_t **out,
-                                                     mcplink_error_t **err);
-
-/**
- * Lists all prompts of the server. The function reads all pages of the list.
- *
- * client: the client.
- * options: the options for the request of each page; NULL for the defaults.
- * out, err: see mcplink_client_call_tool. The result is {"prompts":[...]}.
- * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
- * items. Threads: any. Blocks: until the call has ended. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
-                                             const mcplink_call_options_t *options,
-                                             mcplink_result_t **out,
-                                             mcplink_error_t **err);
-
-/**
- * Starts to list the prompts without waiting: the non-blocking form of
- * mcplink_client_list_prompts.
- *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
-                                                   const mcplink_call_options_t *options,
-                                                   mcplink_done_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy,
-                                                   mcplink_call_t **out,
-                                                   mcplink_error_t **err);
-
-/**
  * Calls a tool as a task, so that the result can be fetched later, also by another client or
  * another process that has stored the id. A task may end with the connection that created it: for
  * servers made with this library this is so over streams, and not over HTTP.
@@ -5034,21 +2861,22 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
  * decides whether the call becomes a task. It makes tasks only for clients with
  * mcplink_client_options_set_tasks: for others, the call is a plain one.
  *
- * client: the client.
- * tool_name: the name of the tool.
- * arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+ * @param client the client.
+ * @param tool_name the name of the tool.
+ * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
- * ttl_ms: how long a server of revision 2025-11-25 should store the task, in milliseconds; 0 or
+ * @param ttl_ms how long a server of revision 2025-11-25 should store the task, in milliseconds; 0 or
  * MCPLINK_FOREVER if the server decides. Since 2026-07-28 the server always decides.
- * options: timeouts and other options of the call; NULL for the defaults. A timeout or a cancel
+ * @param options timeouts and other options of the call; NULL for the defaults. A timeout or a cancel
  * token ends the call, but not a task that the server has created.
- * out: receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
+ * @param out receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
  * empty, otherwise the result of the tool. The caller owns it and frees it with
  * mcplink_result_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool does
- * not support tasks: then the tool is not called. Threads: any. Blocks: until the call has become
- * a task or has ended. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool does
+ * not support tasks: then the tool is not called.
+ * @note Threads: any. Blocks: until the call has become
+ * a task or has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
@@ -5064,8 +2892,9 @@ mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
  * Starts to call a tool as a task without waiting: the non-blocking form of
  * mcplink_client_call_tool_as_task.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client,
@@ -5084,13 +2913,14 @@ mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client
  * Requests the state of a task. Any client of the server that may see the task can do so: also one
  * that has only stored the id.
  *
- * client: the client.
- * task_id: the id of the task: see mcplink_result_task_id.
- * options, out, err: see mcplink_client_call_tool. The result is {"taskId":"...",
+ * @param client the client.
+ * @param task_id the id of the task: see mcplink_result_task_id.
+ * @param options,out,err see mcplink_client_call_tool. The result is {"taskId":"...",
  * "status":"working", ...}. Other statuses are "input_required", "completed", "failed" and
  * "cancelled".
- * Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task or
- * has removed it. Threads: any. Blocks: until the call has ended. Since 0.1.
+ * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task or
+ * has removed it.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_status(mcplink_client_t *client,
@@ -5103,8 +2933,9 @@ mcplink_status_t mcplink_client_task_status(mcplink_client_t *client,
  * Starts to request the state of a task without waiting: the non-blocking form of
  * mcplink_client_task_status.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
@@ -5123,15 +2954,16 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
  * The timeout of the options applies to each request, and the maximum timeout to the whole wait.
  * If a timeout or a cancel token ends the wait, the task continues: wait again, or cancel it.
  *
- * client: the client.
- * task_id: the id of the task.
- * tool_name: the name of the tool, so that the result is checked against the output schema of the
+ * @param client the client.
+ * @param task_id the id of the task.
+ * @param tool_name the name of the tool, so that the result is checked against the output schema of the
  * tool. NULL for no check.
- * options, out, err: see mcplink_client_call_tool. The result is that of the tool.
- * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed or
+ * @param options,out,err see mcplink_client_call_tool. The result is that of the tool.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed or
  * the server does not know it, MCPLINK_E_CANCELLED when the task or the token was cancelled,
- * MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool. Threads: any; also in callbacks.
- * Blocks: until the task has ended. Since 0.1.
+ * MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
+ * @note Threads: any; also in callbacks.
+ * Blocks: until the task has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
@@ -5144,9 +2976,10 @@ mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
 /**
  * Starts to wait for the result of a task: the non-blocking form of mcplink_client_task_wait.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start. Cancelling the call ends the
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start. Cancelling the call ends the
  * wait; the task continues.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
@@ -5162,13 +2995,14 @@ mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
 /**
  * Cancels a task: the server stops the task as soon as it can.
  *
- * client: the client.
- * task_id: the id of the task.
- * options: see mcplink_client_call_tool.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task.
+ * @param client the client.
+ * @param task_id the id of the task.
+ * @param options see mcplink_client_call_tool.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task.
  * When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25, and
- * MCPLINK_OK later. Threads: any. Blocks: until the call has ended. Since 0.1.
+ * MCPLINK_OK later.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
@@ -5179,8 +3013,9 @@ mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
 /**
  * Starts to cancel a task without waiting: the non-blocking form of mcplink_client_task_cancel.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
@@ -5196,12 +3031,12 @@ mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
  * Checks that the server declared an extension. No message is sent. To ask without an error see
  * mcplink_client_server_info.
  *
- * client: the client.
- * id: the id of the extension, for example "com.example/reports".
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
- * MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
- * Since 0.1.
+ * @param client the client.
+ * @param id the id of the extension, for example "com.example/reports".
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
+ * MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_need_extension(mcplink_client_t *client,
@@ -5209,17 +3044,152 @@ mcplink_status_t mcplink_client_need_extension(mcplink_client_t *client,
                                                mcplink_error_t **err);
 
 /**
+ * Lists all tools of the server. The function reads all pages of the list.
+ *
+ * If the cache contains a fresh result, the cached result is returned without a request: see
+ * mcplink_call_options_set_bypass_cache.
+ *
+ * @param client the client.
+ * @param options the options for the request of each page; NULL for the defaults.
+ * @param out,err see mcplink_client_call_tool. The result is {"tools":[...]}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items: see mcplink_client_options_set_max_list.
+ * @note Threads: any. Blocks: until the call has ended.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_result_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
+ *
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
+                                                 const mcplink_call_options_t *options,
+                                                 mcplink_done_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy,
+                                                 mcplink_call_t **out,
+                                                 mcplink_error_t **err);
+
+/**
+ * Lists all resources of the server. The function reads all pages of the list.
+ *
+ * @param client the client.
+ * @param options the options for the request of each page; NULL for the defaults.
+ * @param out,err see mcplink_client_call_tool. The result is {"resources":[...]}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items.
+ * @note Threads: any. Blocks: until the call has ended.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list the resources without waiting: the non-blocking form of
+ * mcplink_client_list_resources.
+ *
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
+
+/**
+ * Lists all resource templates of the server. The function reads all pages of the list.
+ *
+ * @param client the client.
+ * @param options the options for the request of each page; NULL for the defaults.
+ * @param out,err see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items.
+ * @note Threads: any. Blocks: until the call has ended.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list the resource templates without waiting: the non-blocking form of
+ * mcplink_client_list_templates.
+ *
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
+
+/**
+ * Lists all prompts of the server. The function reads all pages of the list.
+ *
+ * @param client the client.
+ * @param options the options for the request of each page; NULL for the defaults.
+ * @param out,err see mcplink_client_call_tool. The result is {"prompts":[...]}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items.
+ * @note Threads: any. Blocks: until the call has ended.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
+                                             const mcplink_call_options_t *options,
+                                             mcplink_result_t **out,
+                                             mcplink_error_t **err);
+
+/**
+ * Starts to list the prompts without waiting: the non-blocking form of
+ * mcplink_client_list_prompts.
+ *
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
+                                                   const mcplink_call_options_t *options,
+                                                   mcplink_done_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy,
+                                                   mcplink_call_t **out,
+                                                   mcplink_error_t **err);
+
+/**
  * Sends a notification of any method.
  *
- * client: the client.
- * notification: the method.
- * params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * @param client the client.
+ * @param notification the method.
+ * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
  * params.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK when the notification was accepted for sending; MCPLINK_E_CLOSED when the
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when the notification was accepted for sending; MCPLINK_E_CLOSED when the
  * server has disconnected, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only
- * requests. Threads: any.
- * Blocks: only while the server does not read. Since 0.1.
+ * requests.
+ * @note Threads: any.
+ * Blocks: only while the server does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
@@ -5232,10 +3202,11 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
  * Notifies the server that the roots have changed, so that the server requests them again. A
  * modern server requests the roots with each call that needs them, so it receives no notification.
  *
- * client: a client with a roots function: see mcplink_client_options_on_roots.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
- * mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
+ * @param client a client with a roots function: see mcplink_client_options_on_roots.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
+ * mcplink_client_notify.
+ * @note Threads: any. Blocks: only while the server does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
 
@@ -5243,9 +3214,10 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcpl
  * Notifies the server that the roots have changed, without waiting: the non-blocking form of
  * mcplink_client_roots_changed. For the order of started calls see mcplink_client_listen_start.
  *
- * client: see mcplink_client_roots_changed.
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param client see mcplink_client_roots_changed.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
@@ -5260,12 +3232,12 @@ mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
  * arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
  * mcplink_call_options_set_log_level.
  *
- * client: the client.
- * level: one of enum mcplink_log_level.
- * options, err: see mcplink_client_call_tool.
- * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
- * logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
- * Since 0.1.
+ * @param client the client.
+ * @param level one of enum mcplink_log_level.
+ * @param options,err see mcplink_client_call_tool.
+ * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
+ * logging; otherwise see mcplink_client_call_tool.
+ * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
@@ -5278,8 +3250,9 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
  * mcplink_client_set_log_level.
  * For the order of started calls see mcplink_client_listen_start.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
@@ -5297,19 +3270,20 @@ mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
  * Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
  * renewed on each new connection.
  *
- * client: the client.
- * filter, len: a JSON object with the wanted changes:
+ * @param client the client.
+ * @param filter,len a JSON object with the wanted changes:
  * {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
  * "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
  * MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
  * revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
- * options, err: see mcplink_client_call_tool.
- * out: receives the filter that the server accepted, an object like the parameter filter; NULL on
+ * @param options,err see mcplink_client_call_tool.
+ * @param out receives the filter that the server accepted, an object like the parameter filter; NULL on
  * failure. The caller frees it with mcplink_result_free.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
- * mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
- * Blocks: until the server has answered. Since 0.1.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
+ * mcplink_client_call_tool. After a failure the earlier subscription remains.
+ * @note Threads: any.
+ * Blocks: until the server has answered.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
@@ -5327,8 +3301,9 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * changed roots run one after the other, in the order in which they were started. Each begins when
  * the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
@@ -5345,12 +3320,13 @@ mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
  * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
  * MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
  *
- * client: the client.
- * uri: the URI of the resource.
- * options, err: see mcplink_client_call_tool.
- * Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
- * the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
- * Blocks: until the server has answered. Since 0.1.
+ * @param client the client.
+ * @param uri the URI of the resource.
+ * @param options,err see mcplink_client_call_tool.
+ * @return MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
+ * the server refuses the subscription; otherwise see mcplink_client_call_tool.
+ * @note Threads: any.
+ * Blocks: until the server has answered.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
@@ -5363,8 +3339,9 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
  * mcplink_client_subscribe.
  * For the order of started calls see mcplink_client_listen_start.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe_start(mcplink_client_t *client,
@@ -5379,11 +3356,12 @@ mcplink_status_t mcplink_client_subscribe_start(mcplink_client_t *client,
 /**
  * Ends a subscription that was made with mcplink_client_subscribe.
  *
- * client: the client.
- * uri: the URI of the resource.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
- * the server does not read. Since 0.1.
+ * @param client the client.
+ * @param uri the URI of the resource.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, also when the resource was not subscribed.
+ * @note Threads: any. Blocks: only while
+ * the server does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
 
@@ -5392,8 +3370,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplin
  * mcplink_client_unsubscribe.
  * For the order of started calls see mcplink_client_listen_start.
  *
- * callback, user, destroy, out: see mcplink_client_call_tool_start.
- * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start.
+ * @return see mcplink_client_call_tool_start.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_unsubscribe_start(mcplink_client_t *client,
@@ -5408,11 +3387,428 @@ mcplink_status_t mcplink_client_unsubscribe_start(mcplink_client_t *client,
  * Clears the client's cache of results, so that later calls request the results from the server
  * again.
  *
- * client: the client.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ * @param client the client.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
+
+/**
+ * Makes call options with the default values.
+ *
+ * @return the options. The caller owns them and frees them with mcplink_call_options_free. They
+ * may be used for many calls.
+ * @note Threads: any; one thread at a time may change them.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
+
+/**
+ * Frees call options. Calls that were made with them continue.
+ *
+ * @param options the options; may be NULL.
+ */
+MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
+
+/**
+ * Sets how long a call waits for its result. Progress restarts the timeout. The timeout does not
+ * run while a person answers an input request of the server. Default: the timeout of the client.
+ *
+ * @param options the options.
+ * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
+
+/**
+ * Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
+ * run while a person answers an input request of the server. Default: the total timeout of the
+ * client.
+ *
+ * @param options the options.
+ * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
+
+/**
+ * Sets a token that can cancel the call.
+ *
+ * @param options the options.
+ * @param cancel the token. The token may be freed before the options. NULL for no token.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
+
+/**
+ * Receives the progress of a call.
+ *
+ * @param progress,total the progress so far, and its value when the call is complete; total is 0 when
+ * unknown.
+ * @param message a text for users; may be empty; valid until the callback returns.
+ */
+typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
+
+/**
+ * Sets the function that receives the progress of the call.
+ *
+ * @param options the options.
+ * @param callback the function; NULL for no function. For a blocking call the function runs on the
+ * calling thread, in order, before the call returns. For a started call the function runs on the
+ * thread that runs the client's callbacks, and progress that still waits is replaced by newer
+ * progress.
+ * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it runs
+ * when the options are freed and all calls that use them have ended.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
+                                                  mcplink_progress_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Adds a member of "_meta" to the request, for example a trace context.
+ *
+ * @param options the options.
+ * @param key the name of the member.
+ * @param json,len the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
+
+/**
+ * Sets the least severe level of the log messages that the call requests from a modern server. The
+ * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
+ * mcplink_client_set_log_level.
+ *
+ * @param options the options.
+ * @param level the least severe level to receive, one of enum mcplink_log_level.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options, mcplink_log_level level);
+
+/**
+ * Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
+ * cached. Default: false.
+ *
+ * @param options the options.
+ * @param bypasses true to bypass the cache.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
+
+/**
+ * Makes a cancel token that is not triggered.
+ *
+ * @return the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
+ * while calls use the token. NULL after an internal error.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
+
+/**
+ * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
+ * servers are notified. Later calls with this token fail, and are not sent.
+ *
+ * @param cancel the token.
+ * @return MCPLINK_OK, also when the token was triggered before.
+ * @note Threads: any, but no signal
+ * handler.
+ * Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
+
+/**
+ * Checks whether a token was triggered.
+ *
+ * @param cancel the token; for NULL the function returns false.
+ * @return true if the token was triggered.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
+
+/**
+ * Frees a token. Calls that use the token continue. If the token was not triggered, these calls
+ * can no longer be cancelled through the token.
+ *
+ * @param cancel the token; may be NULL.
+ */
+MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
+
+/**
+ * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
+ * is notified.
+ *
+ * @param call the call.
+ * @param reason one sentence for the server; NULL for no reason.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const char *reason);
+
+/**
+ * Waits for the outcome of a call. The call's done function may run before or after this function
+ * returns. The function may be called again, also by several threads.
+ *
+ * @param call the call.
+ * @param timeout_ms the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait until the call
+ * ends.
+ * @param out receives the result, or NULL without a result; the caller frees it with
+ * mcplink_result_free. May be NULL.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
+ * the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
+ * @note Threads: any; on the thread that runs the client's callbacks, this function handles requests
+ * from the server while it waits. Blocks: until the outcome is known or the timeout is over.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
+                                   uint32_t timeout_ms,
+                                   mcplink_result_t **out,
+                                   mcplink_error_t **err);
+
+/**
+ * Waits until one of several started calls has ended. The calls may be of several clients. Get the
+ * outcome of the call with mcplink_call_wait, and leave the call out of the next wait.
+ *
+ * @param calls,count the calls, at least one.
+ * @param timeout_ms the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
+ * @param index receives the index of a call that has ended; count without one.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
+ * MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
+ * itself; MCPLINK_E_CLOSED when another thread frees one of the calls.
+ * @note Threads: any. Blocks: until
+ * a call has ended or the time is over.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
+                                       size_t count,
+                                       uint32_t timeout_ms,
+                                       size_t *index,
+                                       mcplink_error_t **err);
+
+/**
+ * Checks whether a call has ended.
+ *
+ * @param call the call; for NULL the function returns false.
+ * @return true if the call has ended; its done function may still have to run.
+ * @note Threads: any.
+ * Blocks: no.
+ */
+MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
+
+/**
+ * Returns a number that identifies the call in this process.
+ *
+ * @param call the call; for NULL the function returns 0.
+ * @return a number that the library assigned, from 1.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API uint64_t mcplink_call_id(const mcplink_call_t *call);
+
+/**
+ * Frees the handle of a call. The call continues, and its done function will still run. To stop
+ * the call, cancel the call before freeing its handle.
+ *
+ * @param call the call; may be NULL.
+ * @note Threads: any, also in callbacks. Blocks: no.
+ */
+MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
+
+/**
+ * Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
+ *
+ * @param result the result; for NULL the function returns empty text.
+ * @return the id, valid as long as the result; empty when the result is no task.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_result_task_id(const mcplink_result_t *result);
+
+/**
+ * Frees a result. All text and nodes that belong to the result are invalid afterwards.
+ *
+ * @param result the result; may be NULL. A result that was passed to a callback must not be freed.
+ */
+MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
+
+/**
+ * Returns the result as a JSON value.
+ *
+ * @param result the result; for NULL the function returns NULL.
+ * @return a node that is valid as long as the result. NULL if the result comes from
+ * mcplink_client_request and contains text or a number without a C representation, such as a lone
+ * surrogate. Calls other than mcplink_client_request fail with MCPLINK_E_PROTOCOL when the server
+ * sends such a result.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
+
+/**
+ * Returns the result as the JSON text that was received. For a list, the text contains all pages
+ * of the list.
+ *
+ * @param result the result; for NULL the function returns empty text.
+ * @return text that is valid as long as the result.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
+
+/**
+ * Returns the text of all text blocks, joined with newlines.
+ *
+ * @param result the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
+ * function returns empty text.
+ * @return text that is valid as long as the result; empty when there is no text.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
+
+/**
+ * Checks whether a result belongs to a tool that ran and failed. The content of the result then
+ * contains the reason, for the model to read.
+ *
+ * @param result the result; for NULL the function returns false.
+ * @return true if the tool failed.
+ * @note Threads: any.
+ */
+MCPLINK_API bool mcplink_result_is_tool_error(const mcplink_result_t *result);
+
+/**
+ * Returns the structured content of a tool result: the member "structuredContent".
+ *
+ * @param result the result; for NULL the function returns NULL.
+ * @return a node that is valid as long as the result; NULL when the member is missing.
+ * @note Threads:
+ * any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result_t *result);
+
+/**
+ * Returns the metadata of the result: the member "_meta".
+ *
+ * @param result the result; for NULL the function returns NULL.
+ * @return a node that is valid as long as the result; NULL when the member is missing.
+ * @note Threads:
+ * any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
+
+/**
+ * Returns the parts of a result that violate the specification: list entries that were left out,
+ * and invalid parts of other results. The other parts of the result can be used.
+ *
+ * Invalid entries are removed from lists. Other results are shown as they were received, so an
+ * invalid content block may lack a member.
+ *
+ * @param result the result; for NULL the function returns NULL.
+ * @return an array, valid as long as the result; empty when all parts are valid; NULL if result
+ * is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
+ * 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
+ * part; "reason" the reason. At most 1000 entries.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
+
+/**
+ * Returns the number of content blocks of a tool or resource result, or the number of messages of
+ * a prompt.
+ *
+ * @param result the result; for NULL the function returns 0.
+ * @return the number.
+ * @note Threads: any.
+ */
+MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
+
+/**
+ * Returns one content block; for a prompt, the content of one message. The role of a message is at
+ * "/messages/INDEX/role" of mcplink_result_json.
+ *
+ * @param result the result; for NULL the function returns NULL.
+ * @param index from 0.
+ * @return a node that is valid as long as the result; NULL when index is out of range.
+ * @note Threads:
+ * any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t *result, size_t index);
+
+/**
+ * The kind of a content block.
+ */
+typedef enum mcplink_content_kind {
+    /**
+     * No content block: the index is out of range.
+     */
+    MCPLINK_CONTENT_NONE = 0,
+    /**
+     * Text, in the member "text".
+     */
+    MCPLINK_CONTENT_TEXT = 301,
+    /**
+     * An image: see mcplink_result_content_bytes and the member "mimeType".
+     */
+    MCPLINK_CONTENT_IMAGE = 302,
+    /**
+     * Audio: see mcplink_result_content_bytes and the member "mimeType".
+     */
+    MCPLINK_CONTENT_AUDIO = 303,
+    /**
+     * A resource link, in the member "uri".
+     */
+    MCPLINK_CONTENT_RESOURCE_LINK = 304,
+    /**
+     * An embedded resource, in the member "resource".
+     */
+    MCPLINK_CONTENT_RESOURCE = 305,
+    /**
+     * The binary contents of a resource that was read.
+     */
+    MCPLINK_CONTENT_BLOB = 306,
+    /**
+     * A content block of a kind that this library does not know: see the member "type".
+     */
+    MCPLINK_CONTENT_OTHER = 307,
+} mcplink_content_kind;
+
+/**
+ * Returns the kind of a content block.
+ *
+ * @param result the result; for NULL the function returns MCPLINK_CONTENT_NONE.
+ * @param index from 0.
+ * @return one of enum mcplink_content_kind.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_content_kind mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
+
+/**
+ * Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
+ * base64 on first use.
+ *
+ * @param result the result; for NULL the function returns NULL.
+ * @param index the index of the content block, from 0.
+ * @param len receives the number of bytes, or 0 when NULL is returned; may be NULL.
+ * @return the bytes, followed by a 0, valid as long as the result. NULL when the block has no
+ * bytes or they can't be decoded.
+ * @note Threads: any.
+ */
+MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);
+
+/* ==== Requests from servers ==== */
+
+/**
+ * Handles a request from the peer: from the client on a server, or from the server on a client.
+ * The handler answers the request before it returns. A handler that keeps the responder may answer
+ * later, from any thread. request and responder are borrowed until the handler returns.
+ */
+typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
 /**
  * Sets the handler for form elicitation (elicitation/create): the server asks the user with a
@@ -5430,11 +3826,12 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplin
  * blocking call is handled on the calling thread. When the server cancels a request or the client
  * is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
  *
- * options: the options.
- * callback: the handler; NULL for no handler.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * @param options the options.
+ * @param callback the handler; NULL for no handler.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
@@ -5451,8 +3848,9 @@ mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *opti
  * browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
  * means that the user agreed to open the page.
  *
- * options, callback, user, destroy: see mcplink_client_options_on_elicit.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
@@ -5469,8 +3867,9 @@ mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *
  * {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
  * mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
  *
- * options, callback, user, destroy: see mcplink_client_options_on_elicit.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
@@ -5483,10 +3882,11 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
  * set with mcplink_client_options_on_sample must support these features. Default: no optional
  * features.
  *
- * options: the options.
- * tools: true if the model may use tools that the server names.
- * context: true if the handler adds the context that a server requests (includeContext).
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options the options.
+ * @param tools true if the model may use tools that the server names.
+ * @param context true if the handler adds the context that a server requests (includeContext).
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
 
@@ -5498,8 +3898,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_
  * {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
  * mcplink_client_roots_changed.
  *
- * options, callback, user, destroy: see mcplink_client_options_on_elicit.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
@@ -5511,11 +3912,12 @@ mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *optio
  * Sets the handler for requests of one custom method that a server of the legacy era sends, for
  * extensions of the protocol.
  *
- * options: the options.
- * request: the method.
- * callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
+ * @param options the options.
+ * @param request the method.
+ * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any JSON
  * value, or with an error.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
@@ -5524,1062 +3926,29 @@ mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *opt
                                                    void *user,
                                                    mcplink_destroy_fn destroy);
 
-/**
- * Makes the definition of a tool.
- *
- * name: the name of the tool, for programs: letters, digits, "_", "-" and ".".
- * description: the purpose of the tool, for models; NULL for no description.
- * Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
- * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *description);
-
-/**
- * Adds an argument to the tool. The input schema of the tool is made of all added arguments.
- *
- * A call with invalid arguments is refused before the callback runs: a required argument is
- * missing, or an argument has another type. The model gets a result with isError, whose text names
- * the argument and the expected value. mcplink_server_options_set_validation turns these checks
- * off.
- *
- * tool: the tool.
- * param: the name of the argument.
- * kind: one of enum mcplink_param_type.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * description: the meaning of the argument, for models; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
- * a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
-                                        const char *param,
-                                        mcplink_param_type kind,
-                                        uint32_t flags,
-                                        const char *description);
-
-/**
- * Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
- *
- * Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
- * const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
- * maxItems, required, properties with additionalProperties, and items. A build with "validation"
- * (mcplink_has_feature) checks the complete schema. The functions that read one argument, such as
- * mcplink_request_string, return the default for a call without the argument. mcplink_request_args
- * contains the arguments of the call only.
- *
- * tool: the tool.
- * param: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
- * MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
- * default does not fit the schema. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
-                                               const char *param,
-                                               uint32_t flags,
-                                               const char *schema,
-                                               size_t len);
-
-/**
- * Sets the complete input schema of the tool. The schema replaces all arguments that were added
- * before. An argument that is added later replaces the schema. Clients receive the schema
- * unchanged, with one exception: if "properties" is missing, an empty "properties" object is
- * added, which some models need.
- *
- * tool: the tool.
- * schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool, const char *schema, size_t len);
-
-/**
- * Sets the output schema of the tool. Values that handlers pass to mcplink_responder_structured
- * must match the schema.
- *
- * tool: the tool.
- * schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
- * that ends in NUL. NULL for no schema.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
-
-/**
- * Sets a hint about the effects of the tool.
- *
- * tool: the tool.
- * hint: one of enum mcplink_tool_hint.
- * is_so: true if the hint applies to the tool.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, mcplink_tool_hint hint, bool is_so);
-
-/**
- * Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
- * mcplink_server_options_set_tasks.
- *
- * tool: the tool.
- * support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, mcplink_task_support support);
-
-/**
- * Sets the display name of the tool.
- *
- * tool: the tool.
- * title: the title; NULL for no title.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
-
-/**
- * Sets the icons of the tool: an array of objects with "src".
- *
- * tool: the tool.
- * icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
-
-/**
- * Sets the metadata ("_meta") of the tool: an object.
- *
- * tool: the tool.
- * meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
-
-/**
- * Frees the definition of a tool. Servers to which it was added keep a copy.
- *
- * tool: the tool; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
-
-/**
- * Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
- *
- * tool: the tool.
- * param: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * min, max: the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
- * description: the meaning of the argument, for models; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
- * greater than max. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
-                                          const char *param,
-                                          uint32_t flags,
-                                          int64_t min,
-                                          int64_t max,
-                                          const char *description);
-
-/**
- * Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
- *
- * tool: the tool.
- * param: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * min, max: the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
- * description: the meaning of the argument, for models; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is greater
- * than max, or a bound is NaN. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
-                                         const char *param,
-                                         uint32_t flags,
-                                         double min,
-                                         double max,
-                                         const char *description);
-
-/**
- * Adds a string argument that must be one of several values. Calls are checked as for
- * mcplink_tool_add_param.
- *
- * tool: the tool.
- * param: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * values, count: the valid values, texts that end in NUL; at least one.
- * description: the meaning of the argument, for models; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
- * a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
-                                       const char *param,
-                                       uint32_t flags,
-                                       const char *const *values,
-                                       size_t count,
-                                       const char *description);
-
-/**
- * Adds an array argument whose items have one type. Calls are checked as for
- * mcplink_tool_add_param.
- *
- * tool: the tool.
- * param: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * items: the type of the items, one of enum mcplink_param_type.
- * min_items, max_items: the smallest and the largest valid number of items; SIZE_MAX as max_items
- * for no bound.
- * description: the meaning of the argument, for models; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min_items is
- * greater than max_items. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
-                                        const char *param,
-                                        uint32_t flags,
-                                        mcplink_param_type items,
-                                        size_t min_items,
-                                        size_t max_items,
-                                        const char *description);
-
-/**
- * Sets the default of an argument that was added before. The model sees the default, and the
- * functions that read one argument, such as mcplink_request_string, return it for a call without
- * the argument. mcplink_request_args contains the arguments of the call only.
- *
- * tool: the tool.
- * param: the name of an argument that was added to the tool, and that is optional.
- * value, len: the default as JSON, for example 10 or "name" with its quotes; len may be
- * MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument is
- * required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_default(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
-
-/**
- * Makes the definition of a resource.
- *
- * uri: the URI of the resource (RFC 3986). The scheme names the kind of resource; use a custom
- * scheme if no standard scheme fits.
- * name: the name of the resource, for programs.
- * Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
- * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_resource_t *mcplink_resource_new(const char *uri, const char *name);
-
-/**
- * Sets the display name of the resource.
- *
- * resource: the resource.
- * title: the title; NULL for no title.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *resource, const char *title);
-
-/**
- * Sets the description of the resource, for models.
- *
- * resource: the resource.
- * description: the description; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
-
-/**
- * Sets the MIME type of the resource. It is also the default MIME type of the handler's answers.
- *
- * resource: the resource.
- * mime_type: the MIME type; NULL for no MIME type.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *resource, const char *mime_type);
-
-/**
- * Sets the size of the resource.
- *
- * resource: the resource.
- * size: the size in bytes, before any encoding.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
-
-/**
- * Sets the annotations of the resource: an object with "audience", "priority" and "lastModified".
- *
- * resource: the resource.
- * annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no annotations.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
-
-/**
- * Sets the icons of the resource: an array of objects with "src".
- *
- * resource: the resource.
- * icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
-
-/**
- * Sets the metadata ("_meta") of the resource: an object.
- *
- * resource: the resource.
- * meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
-
-/**
- * Frees the definition of a resource. Servers to which it was added keep a copy.
- *
- * resource: the resource; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
-
-/**
- * Makes the definition of a resource template.
- *
- * uri_template: the URI template, for example "users://{id}".
- * name: the name of the template, for programs.
- * Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
- * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_template_t *mcplink_template_new(const char *uri_template, const char *name);
-
-/**
- * Sets the display name of the template.
- *
- * template: the resource template.
- * title: the title; NULL for no title.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_title(mcplink_template_t *template_, const char *title);
-
-/**
- * Sets the description of the template, for models.
- *
- * template: the resource template.
- * description: the description; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t *template_, const char *description);
-
-/**
- * Sets the MIME type of the template's resources. It is also the default MIME type of the
- * handler's answers.
- *
- * template: the resource template.
- * mime_type: the MIME type; NULL for no MIME type.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
-
-/**
- * Sets the annotations of the template: an object with "audience", "priority" and "lastModified".
- *
- * template: the resource template.
- * annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no annotations.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
-
-/**
- * Sets the icons of the template: an array of objects with "src".
- *
- * template: the resource template.
- * icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
-
-/**
- * Sets the metadata ("_meta") of the template: an object.
- *
- * template: the resource template.
- * meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
-
-/**
- * Frees the definition of a resource template. Servers to which it was added keep a copy.
- *
- * template: the resource template; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
-
-/**
- * Makes the definition of a prompt.
- *
- * name: the name of the prompt, for programs.
- * description: the purpose of the prompt; NULL for no description.
- * Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
- * invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *name, const char *description);
-
-/**
- * Adds an argument to the prompt. The value of an argument is always text. A prompt without
- * declared arguments accepts any arguments.
- *
- * prompt: the prompt.
- * argument: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * description: the meaning of the argument; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
-                                             const char *argument,
-                                             uint32_t flags,
-                                             const char *description);
-
-/**
- * Sets the display name of the prompt.
- *
- * prompt: the prompt.
- * title: the title; NULL for no title.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, const char *title);
-
-/**
- * Sets the icons of the prompt: an array of objects with "src".
- *
- * prompt: the prompt.
- * icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
-
-/**
- * Sets the metadata ("_meta") of the prompt: an object.
- *
- * prompt: the prompt.
- * meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
-
-/**
- * Frees the definition of a prompt. Servers to which it was added keep a copy.
- *
- * prompt: the prompt; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
-
-/**
- * Makes server options with the name and the version of the server. All other options have
- * defaults that suit most servers.
- *
- * name: the name of the server, for programs.
- * version: the version of the server.
- * Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
- * for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_server_options_t *mcplink_server_options_new(const char *name, const char *version);
-
-/**
- * Frees server options. Servers that were made with them keep a copy.
- *
- * options: the options; may be NULL. Since 0.1.
- */
-MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
-
-/**
- * Sets instructions that tell models how to use the server.
- *
- * options: the options.
- * instructions: the instructions; NULL for no instructions.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
-
-/**
- * Sets the display name of the server.
- *
- * options: the options.
- * title: the title; NULL for no title.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_title(mcplink_server_options_t *options, const char *title);
-
-/**
- * Sets the description of the server.
- *
- * options: the options.
- * description: the description; NULL for no description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_description(mcplink_server_options_t *options, const char *description);
-
-/**
- * Sets the URL of the server's website.
- *
- * options: the options.
- * website: the URL; NULL for no URL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_options_t *options, const char *website);
-
-/**
- * Sets the icons of the server.
- *
- * options: the options.
- * icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
- * NUL. NULL for no icons.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
-
-/**
- * Sets the protocol revisions that the server supports. Default: all revisions that the library
- * supports.
- *
- * options: the options.
- * revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
- * library does not know. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
-
-/**
- * Sets the name of this process, for servers that several processes serve. The ids of HTTP
- * sessions and of tasks then begin with the name and a dot, for example "r1.", by which a proxy
- * finds the process. Default: no name. docs/scale.md has configurations of proxies.
- *
- * options: the options.
- * name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_options_t *options, const char *name);
-
-/**
- * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
- * server, except log hooks and thread hooks.
- *
- * options: the options.
- * pump: the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
- * the library.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
-
-/**
- * Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
- * was set with mcplink_set_log.
- *
- * options: the options.
- * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
- * the default, for the process-wide hook.
- * user, destroy: passed to callback; destroy runs when another hook is set, or when the options
- * and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
-                                                mcplink_log_level level,
-                                                mcplink_log_fn callback,
-                                                void *user,
-                                                mcplink_destroy_fn destroy);
-
-/**
- * Sets the handler for a custom method. The library itself handles the methods that the protocol
- * defines.
- *
- * The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
- * clients of revisions since 2026-07-28 the text must contain the member "resultType".
- *
- * options: the options.
- * method: the method, for example "com.example/reindex". An earlier handler is replaced.
- * callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
- * user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
- * options and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *options,
-                                                  const char *method,
-                                                  mcplink_handler_fn callback,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
- * Sets the function that is called when sessions begin and end. A session begins when a client
- * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
- * clients with their first request. The session ends when its connection or HTTP session ends.
- * Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
- * have no session over HTTP.
- *
- * options: the options.
- * callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
- * function. Events are delivered one at a time and in order, on a thread of the server or on the
- * thread that dispatches its pump. The first requests of a session may be handled before its first
- * event is delivered. Session events are never dropped; mcplink_server_free delivers the last
- * events.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
-                                                   mcplink_event_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
-
-/**
- * Sets the function that is called for incidents with clients. The function can count incidents,
- * raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
- * or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
- * for most incidents.
- *
- * options: the options.
- * callback: receives all events of enum mcplink_server_event except those about sessions. NULL for
- * no function. Events are delivered one at a time and in order, on a thread of the server or on
- * the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
-                                                 mcplink_event_fn callback,
-                                                 void *user,
-                                                 mcplink_destroy_fn destroy);
-
-/**
- * Sets a limit that applies to each connection.
- *
- * options: the options.
- * which: one of enum mcplink_limit.
- * bound: the new value of the limit.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit which, size_t bound);
-
-/**
- * Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
- * Further requests wait. The function is a short form of mcplink_server_options_set_limit with
- * MCPLINK_LIMIT_WORKERS.
- *
- * options: the options.
- * workers: the maximum number; 0 acts as 1.
- * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
-
-/**
- * Sets the maximum number of items on a page of a list.
- *
- * options: the options.
- * items: the maximum number; 0, the default, for all items on one page.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
-
-/**
- * Sets the drain time: how long calls in flight may continue after a client has disconnected.
- * Default: 5 s.
- *
- * options: the options.
- * drain_ms: the drain time, in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t drain_ms);
-
-/**
- * Sets the time after which a running handler is logged as slow. Default: 30 s.
- *
- * options: the options.
- * slow_handler_ms: the time, in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
-
-/**
- * Sets the time after which a silent client is pinged. If a client sends nothing after three
- * successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
- * are pinged. Default: no pings.
- *
- * options: the options.
- * interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
- * timeout_ms: the maximum time until the answer to a ping, in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options_t *options,
-                                                          uint32_t interval_ms,
-                                                          uint32_t timeout_ms);
-
-/**
- * Adds a key for request states. A request state is the state of a call while the client answers
- * an input request. The client stores the request state, which is encrypted and authenticated. The
- * first key encrypts; all keys decrypt. Replicas that serve the same clients need the same keys.
- * Default: each server generates a random key.
- *
- * options: the options.
- * key, len: 32 secret random bytes.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options, const uint8_t *key, size_t len);
-
-/**
- * Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
- * later answer is refused. Default: 10 minutes.
- *
- * options: the options.
- * lifetime_ms: the time, in milliseconds, not 0.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
-
-/**
- * Sets whether each request state is accepted only once (replay protection). With true, a client
- * that sends a request state twice cannot repeat the side effects of the handler. Default: false.
- *
- * options: the options.
- * single_use: true to accept each request state only once. Used states are stored in the memory of
- * this process, so the protection does not work across replicas.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
-
-/**
- * Sets whether handlers may send log messages to clients. With true, the server declares the
- * capability "logging". Default: false.
- *
- * options: the options.
- * logging: true to enable log messages.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool logging);
-
-/**
- * Sets whether clients may subscribe to changes of single resources. Default: true.
- *
- * options: the options.
- * updates: true to allow these subscriptions.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
-
-/**
- * Sets whether clients are notified when a list of tools, prompts or resources changes
- * (listChanged). Default: true.
- *
- * options: the options.
- * changes: true to notify clients. With false, entries can still be added and removed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
-
-/**
- * Sets whether results for clients of revisions since 2026-07-28 contain the name and version of
- * the server. Default: true.
- *
- * options: the options.
- * names_itself: true to include the name and version.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
-
-/**
- * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
- * Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
- * keywords that mcplink_tool_add_param_schema names.
- *
- * options: the options.
- * validation: true to validate arguments and results.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options, bool validation);
-
-/**
- * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio runs.
- * Default: true.
- *
- * options: the options.
- * claim: true to reserve standard output. With false, other output of this process to standard
- * output corrupts the protocol.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
-
-/**
- * Sets that the server declares the capability for a list even if the list has no entries yet.
- * Clients that connect early then know that entries may be added later.
- *
- * options: the options.
- * list: one of enum mcplink_list.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options, mcplink_list list);
-
-/**
- * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
- * pages are not cached.
- *
- * options: the options.
- * list: one of enum mcplink_list.
- * ttl_ms: the time, in milliseconds.
- * is_public: true if shared caches may store the pages and return them to other clients.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
-                                                  mcplink_list list,
-                                                  uint64_t ttl_ms,
-                                                  bool is_public);
-
-/**
- * Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
- * becomes a task, the client receives the task at once, and fetches the result when the task has
- * ended.
- *
- * options: the options.
- * max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
- * finished task is removed to make space. If all tasks are running, the next call is refused as
- * busy, or runs without a task. Some tasks are reserved for clients with few tasks: see
- * MCPLINK_LIMIT_RESERVE_PERCENT.
- * lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It applies if
- * the client requests no other time.
- * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options, size_t max_tasks, uint64_t lifetime_ms);
-
-/**
- * Adds an extension of the protocol, which the server declares to clients. The methods of the
- * extension are handled with mcplink_server_options_on_method.
- *
- * options: the options.
- * id: the id of the extension, for example "com.example/maps".
- * settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * settings.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *options,
-                                                      const char *id,
-                                                      const char *settings,
-                                                      size_t len);
-
-/**
- * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
- * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
- * that were written to.
- *
- * options: the options.
- * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
- * the system lacks the memory, starting a thread fails.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
-
-/**
- * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
- * prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only the first
- * 15 bytes of a name.
- *
- * options: the options.
- * prefix: 1 to 15 bytes, without control characters.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
-
-/**
- * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * server. These hooks are needed by profilers, and by virtual machines that must attach each
- * thread.
- *
- * If start was called, stop is called before the thread ends. When mcplink_server_free has
- * returned, all threads have ended, except threads whose callback does not return. If
- * mcplink_server_free is called in a callback of the server, the threads end after that callback.
- *
- * Threads with these hooks have the stack size that is set with
- * mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
- * itself, such as a thread that dispatches a pump.
- *
- * options: the options.
- * start: called before any other callback on the thread; NULL for no hook.
- * stop: called after all other callbacks on the thread; NULL for no hook.
- * user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
- * runs when the options, all servers made with them and all responders of these servers are freed.
- * The threads of these servers have ended by then.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *options,
-                                                  mcplink_thread_fn start,
-                                                  mcplink_thread_fn stop,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
- * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
- * which they were added, and the first refusal counts. Default: no guard.
- *
- * options: the options.
- * callback: see mcplink_guard_fn.
- * user, destroy: passed to callback; destroy runs when the options and all servers made with them
- * are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a time.
- * Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *options,
-                                                  mcplink_guard_fn callback,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
- * Limits how many requests a caller may make in a period. A caller is a principal, on all its
- * connections together. Without a principal it is a connection, and over HTTP a session or a
- * network address. A request beyond the limit is refused, and the client is told when to try
- * again. Each call of this function adds a limit of its own. Default: no limit.
- *
- * options: the options.
- * requests: the number of requests, at least 1. A caller may make that many at once; later ones
- * are admitted evenly within the period.
- * period_ms: the period, in milliseconds, at least 1.
- * methods: the methods that count, separated by spaces, for example "tools/call". All of them
- * share the limit. NULL for all methods about tools, prompts, resources and tasks.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
-                                                       uint32_t requests,
-                                                       uint32_t period_ms,
-                                                       const char *methods);
-
-/**
- * Returns the method of a request.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: the method, valid until the guard returns. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_guarded_request_method(const mcplink_guarded_request_t *request);
-
-/**
- * Returns the params of a request, with the arguments.
- *
- * request: the request; for NULL the function returns NULL.
- * Returns: the params, valid until the guard returns; NULL when the request has none that can be
- * read. Threads: any. Since 0.1.
- */
-MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_guarded_request_t *request);
-
-/**
- * Returns the kind of the entry that a request is about.
- *
- * request: the request; for NULL the function returns 0.
- * Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
- * whole. Threads: any. Since 0.1.
- */
-MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *request);
-
-/**
- * Returns the entry that a request is about: the called tool, the prompt, the resource to read or
- * to subscribe to, the resource template of a completed variable, or an entry of a requested list.
- *
- * A resource that is read through a template has the URI that the client wrote, and one URI may be
- * written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: the name, URI or URI template, valid until the guard returns; empty if
- * mcplink_guarded_request_of returns 0. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_guarded_request_target(const mcplink_guarded_request_t *request);
-
-/**
- * Returns the principal on whose behalf the client acts.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
- * Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_guarded_request_principal(const mcplink_guarded_request_t *request);
-
-/**
- * Checks whether a scope was granted to the principal.
- *
- * request: the request; for NULL the function returns false.
- * scope: the name of the scope.
- * Returns: true if the scope was granted. Threads: any. Since 0.1.
- */
-MCPLINK_API bool mcplink_guarded_request_has_scope(const mcplink_guarded_request_t *request, const char *scope);
-
-/**
- * Returns the number of the session to which a request belongs: see mcplink_request_session.
- *
- * request: the request; for NULL the function returns 0.
- * Returns: the number, from 1. Threads: any. Since 0.1.
- */
-MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_request_t *request);
-
-/**
- * Refuses a request unless these scopes were granted to its principal, whatever the guard returns
- * afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
- * user to grant the scopes. If the scopes of the principal are unknown, the request is refused
- * over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
- *
- * request: the request.
- * scopes: all required scopes, separated by spaces. Repeated calls add scopes.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
- * then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_guarded_request_need_scopes(mcplink_guarded_request_t *request, const char *scopes);
-
-/**
- * Sets the error that the client gets if the guard returns MCPLINK_DECISION_REFUSE. Default:
- * MCPLINK_RPC_INVALID_REQUEST with the message "this is not allowed".
- *
- * request: the request.
- * code: the JSON-RPC error code: see enum mcplink_rpc_code.
- * message: the message, for the client.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned. Threads:
- * any. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_request_t *request, int32_t code, const char *message);
+/* ==== Server ==== */
 
 /**
  * Makes a server with default options.
  *
- * name: the name of the server, for programs.
- * version: the version of the server.
- * Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
- * invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
+ * @param name the name of the server, for programs.
+ * @param version the version of the server.
+ * @return the server. The caller owns it and frees it with mcplink_server_free. NULL for an
+ * invalid argument; functions that take a server refuse NULL.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *name, const char *version);
 
 /**
  * Makes a server with options.
  *
- * options: the options, which are copied.
- * out: receives the server, NULL on failure. The caller owns it and frees it with
+ * @param options the options, which are copied.
+ * @param out receives the server, NULL on failure. The caller owns it and frees it with
  * mcplink_server_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
- * failed setter of the options. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
+ * failed setter of the options.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
@@ -6595,9 +3964,10 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
  * In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
  * remain until the process exits or executes another program. See MCPLINK_E_FORKED.
  *
- * server: the server; may be NULL. Other threads may be inside functions of the server: these
- * functions return MCPLINK_E_CLOSED. No thread may use the server afterwards. Threads: any.
- * Blocks: until handlers have returned, a few seconds at most. Since 0.1.
+ * @param server the server; may be NULL. Other threads may be inside functions of the server: these
+ * functions return MCPLINK_E_CLOSED. No thread may use the server afterwards.
+ * @note Threads: any.
+ * Blocks: until handlers have returned, a few seconds at most.
  */
 MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
 
@@ -6606,28 +3976,29 @@ MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
  * and listeners close, and the server accepts no more clients. The tools and other entries of the
  * server remain until the server is freed.
  *
- * server: the server; may be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
- * function does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the
- * library does the work. Since 0.1.
+ * @param server the server; may be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
+ * function does nothing.
+ * @note Threads: any, also in signal handlers. Blocks: no: a thread of the
+ * library does the work.
  */
 MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
 
 /**
  * Adds a tool.
  *
- * server: the server.
- * tool: the definition, which is copied. If a setter of the definition failed, this function fails
+ * @param server the server.
+ * @param tool the definition, which is copied. If a setter of the definition failed, this function fails
  * with the error of that setter.
- * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
  * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
  * pump.
- * user, destroy: passed to callback; destroy runs when the tool is removed and its last request
+ * @param user,destroy passed to callback; destroy runs when the tool is removed and its last request
  * has ended, or when the server ends.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
- * schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
- * Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
+ * schema is invalid.
+ * @note Threads: any, also while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
@@ -6640,27 +4011,29 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
 /**
  * Removes a tool. Requests for the tool continue if they are in flight.
  *
- * server: the server.
- * tool: the name of the tool.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
- * the server serves: clients are notified. Blocks: no. Since 0.1.
+ * @param server the server.
+ * @param tool the name of the tool.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
+ * @note Threads: any, also while
+ * the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
 
 /**
  * Adds a resource.
  *
- * server: the server.
- * resource: the definition, which is copied. If a setter of the definition failed, this function
+ * @param server the server.
+ * @param resource the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
- * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
  * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
  * pump.
- * user, destroy: passed to callback; destroy runs when the resource is removed and its last
+ * @param user,destroy passed to callback; destroy runs when the resource is removed and its last
  * request has ended, or when the server ends.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
- * any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use.
+ * @note Threads:
+ * any, also while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
@@ -6673,10 +4046,11 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
 /**
  * Removes a resource. Requests for the resource continue if they are in flight.
  *
- * server: the server.
- * uri: the URI of the resource.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
- * while the server serves: clients are notified. Blocks: no. Since 0.1.
+ * @param server the server.
+ * @param uri the URI of the resource.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
+ * @note Threads: any, also
+ * while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
 
@@ -6684,17 +4058,17 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mc
  * Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
  * the variables with mcplink_request_args.
  *
- * server: the server.
- * template: the definition, which is copied. If a setter of the definition failed, this function
+ * @param server the server.
+ * @param template the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
- * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
  * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
  * pump.
- * user, destroy: passed to callback; destroy runs when the template is removed and its last
+ * @param user,destroy passed to callback; destroy runs when the template is removed and its last
  * request has ended, or when the server ends.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
- * Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
+ * @note Threads: any, also while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
@@ -6707,28 +4081,30 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
 /**
  * Removes a resource template. Requests for the template continue if they are in flight.
  *
- * server: the server.
- * uri_template: the URI template, as it was written in the definition.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
- * while the server serves: clients are notified. Blocks: no. Since 0.1.
+ * @param server the server.
+ * @param uri_template the URI template, as it was written in the definition.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
+ * @note Threads: any, also
+ * while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
 
 /**
  * Adds a prompt.
  *
- * server: the server.
- * prompt: the definition, which is copied. If a setter of the definition failed, this function
+ * @param server the server.
+ * @param prompt the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
- * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
  * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
  * pump.
- * user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
+ * @param user,destroy passed to callback; destroy runs when the prompt is removed and its last request
  * has ended, or when the server ends.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
- * arguments have equal names. Threads: any, also while the server serves: clients are notified.
- * Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
+ * arguments have equal names.
+ * @note Threads: any, also while the server serves: clients are notified.
+ * Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
@@ -6741,12 +4117,36 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
 /**
  * Removes a prompt. Requests for the prompt continue if they are in flight.
  *
- * server: the server.
- * prompt: the name of the prompt.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
- * the server serves: clients are notified. Blocks: no. Since 0.1.
+ * @param server the server.
+ * @param prompt the name of the prompt.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
+ * @note Threads: any, also while
+ * the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
+
+/**
+ * The kind of an entry of a server: a tool, prompt, resource or resource template.
+ */
+typedef enum mcplink_primitive {
+    /**
+     * A tool, identified by its name.
+     */
+    MCPLINK_PRIMITIVE_TOOL = 1301,
+    /**
+     * A prompt, identified by its name.
+     */
+    MCPLINK_PRIMITIVE_PROMPT = 1302,
+    /**
+     * A resource, identified by its URI.
+     */
+    MCPLINK_PRIMITIVE_RESOURCE = 1303,
+    /**
+     * A resource template, identified by its URI template as written. The scopes of the template
+     * apply to each resource that is read through the template.
+     */
+    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
+} mcplink_primitive;
 
 /**
  * Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
@@ -6757,17 +4157,18 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcpl
  * If the scopes of a principal are unknown, the request is refused over HTTP. On other transports
  * scopes are always unknown, and requests are not refused.
  *
- * server: the server.
- * of: one of enum mcplink_primitive.
- * target: the name, URI or URI template of the entry. The entry must exist, so that a typing error
+ * @param server the server.
+ * @param of one of enum mcplink_primitive.
+ * @param target the name, URI or URI template of the entry. The entry must exist, so that a typing error
  * leaves nothing unprotected. The restriction remains when the entry is removed, and applies to a
  * new entry with this name.
- * scopes: the names of the scopes, separated by spaces.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
+ * @param scopes the names of the scopes, separated by spaces.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
  * name. After a failure the server accepts no further clients: functions that serve clients fail
- * with the same error. Threads: any. Call the function before the first client is served, so that
- * no request is served without the restriction. Blocks: no. Since 0.1.
+ * with the same error.
+ * @note Threads: any. Call the function before the first client is served, so that
+ * no request is served without the restriction. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
@@ -6784,15 +4185,16 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
  * mcplink_request_typed. mcplink_request_args returns the known values of the other arguments. The
  * handler answers with mcplink_responder_values.
  *
- * server: the server.
- * of: one of enum mcplink_completion_of.
- * target: the name of the prompt, or the URI template.
- * argument: the name of the argument or variable.
- * callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
- * user, destroy: passed to callback; destroy runs when the server ends.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
- * any. Blocks: no. Since 0.1.
+ * @param server the server.
+ * @param of one of enum mcplink_completion_of.
+ * @param target the name of the prompt, or the URI template.
+ * @param argument the name of the argument or variable.
+ * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
+ * @param user,destroy passed to callback; destroy runs when the server ends.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
+ * @note Threads:
+ * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
@@ -6808,38 +4210,13 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * Notifies all subscribers of a resource that the resource has changed. Successive changes are
  * merged: clients are notified at most every 10 ms.
  *
- * server: the server.
- * uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+ * @param server the server.
+ * @param uri the URI of the resource, in any spelling. Each subscriber gets the spelling of its
  * subscription.
- * Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
- * 0.1.
+ * @return MCPLINK_OK, also when the resource has no subscribers.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
-
-/**
- * Adds the files of a folder as resources with "file:" URIs. The library reads the files itself,
- * on its own threads, also with a pump. The client gets text for files in UTF-8, and bytes for
- * others.
- *
- * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out of
- * the folder, are "not found". But a hard link to a file outside can't be told from a file of the
- * folder. So don't serve a folder in which untrusted users can create hard links.
- *
- * server: the server.
- * path: the path of the folder, which must exist. On Windows the path is UTF-8.
- * template_name: the name of the resource template that matches the files.
- * max_bytes: the maximum size of a file that can be read; 0 for the default of 8 MiB.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when path
- * is blank or no folder, or when the folder was added before. Threads: any, also while the server
- * serves: clients are notified. Blocks: for the file system. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
-                                           const char *path,
-                                           const char *template_name,
-                                           uint64_t max_bytes,
-                                           mcplink_error_t **err);
 
 /**
  * Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
@@ -6849,13 +4226,14 @@ mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
  * Only revision 2025-11-25 has this notification. In other revisions nothing is sent, and the
  * client repeats its call by itself.
  *
- * server: the server.
- * elicitation_id: the id of the elicitation.
- * sent: receives whether a notification was sent. May be NULL.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, also when nothing is sent; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the
- * client has gone, MCPLINK_E_TIMEOUT when it does not read. Threads: any, for example that of a
- * web server. Blocks: only while the client does not read. Since 0.1.
+ * @param server the server.
+ * @param elicitation_id the id of the elicitation.
+ * @param sent receives whether a notification was sent. May be NULL.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, also when nothing is sent; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the
+ * client has gone, MCPLINK_E_TIMEOUT when it does not read.
+ * @note Threads: any, for example that of a
+ * web server. Blocks: only while the client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
@@ -6867,8 +4245,9 @@ mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
  * Ends all subscriptions of clients of revisions since 2026-07-28 with their results, so that
  * clients know that the end is intended. Connections and calls continue.
  *
- * server: the server.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ * @param server the server.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *server);
 
@@ -6876,13 +4255,14 @@ MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *
  * Sends the client of a session a notification of the host's own method. Notifications that belong
  * to a request are sent with mcplink_responder_notify, which also works over HTTP.
  *
- * session: the session.
- * notification: the method, for example "notifications/com.example/moved".
- * params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
- * MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
- * does not read. Since 0.1.
+ * @param session the session.
+ * @param notification the method, for example "notifications/com.example/moved".
+ * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
+ * MCPLINK_E_TIMEOUT when the client does not read.
+ * @note Threads: any. Blocks: only while the client
+ * does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_session_notify(mcplink_session_t *session,
@@ -6896,67 +4276,18 @@ mcplink_status_t mcplink_session_notify(mcplink_session_t *session,
  * traces. Sessions are served over standard streams, descriptors and transports; messages over
  * HTTP are not shown.
  *
- * options: the options.
- * callback: see mcplink_message_fn. NULL for no function.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * @param options the options.
+ * @param callback see mcplink_message_fn. NULL for no function.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_message(mcplink_server_options_t *options,
                                                    mcplink_message_fn callback,
                                                    void *user,
                                                    mcplink_destroy_fn destroy);
-
-/**
- * Returns statistics of a server: an array with one object for each session, listener and
- * endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
- *
- * server: the server.
- * stats: receives a document, NULL on failure. The caller owns it and frees it with
- * mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
-                                      mcplink_json_t **stats,
-                                      mcplink_error_t **err);
-
-/**
- * Returns a text about the current activity of a server, to find the cause of a hang.
- *
- * server: the server.
- * activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL on
- * failure. The caller owns it and frees it with mcplink_json_free.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
-                                         mcplink_json_t **activity,
-                                         mcplink_error_t **err);
-
-/**
- * Sends a log message to all clients that requested messages of the given level. If logging is not
- * enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
- * revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
- * their own calls: see mcplink_responder_log.
- *
- * server: the server.
- * level: one of enum mcplink_log_level.
- * logger: the name of the part of the server that logs; NULL for no name.
- * json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
- * must not contain secrets.
- * Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
- * Blocks: no. Since 0.1.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_log(mcplink_server_t *server,
-                                    mcplink_log_level level,
-                                    const char *logger,
-                                    const char *json,
-                                    size_t len);
 
 /**
  * Serves the process that started this process, over the standard streams. Serving ends when that
@@ -6967,13 +4298,14 @@ mcplink_status_t mcplink_server_log(mcplink_server_t *server,
  * no data. Both streams are restored at the end. Call the function before anything reads standard
  * input.
  *
- * server: the server.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
+ * @param server the server.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
  * when the standard streams are served already, or this thread dispatches the pump of the server;
- * MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed. Threads: any. With
+ * MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed.
+ * @note Threads: any. With
  * a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
- * finish first, for a few seconds. Since 0.1.
+ * finish first, for a few seconds.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server, mcplink_error_t **err);
 
@@ -6981,12 +4313,13 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplin
  * Starts to serve over the standard streams without waiting: the non-blocking form of
  * mcplink_server_serve_stdio.
  *
- * server: the server.
- * session: receives the session, NULL on failure. The caller owns it and frees it with
+ * @param server the server.
+ * @param session receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
- * any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
+ * @note Threads:
+ * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
@@ -6997,15 +4330,16 @@ mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
  * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
  * client disconnects or mcplink_server_stop is called. Each message is a line.
  *
- * server: the server.
- * input, output: the descriptors to read from and to write to; for a socket they may be equal.
+ * @param server the server.
+ * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
  * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
  * time.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when the client has disconnected or the server was stopped;
  * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
- * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
- * Blocks: until serving ends. Since 0.1.
+ * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
+ * @note Threads: any.
+ * Blocks: until serving ends.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
@@ -7017,15 +4351,16 @@ mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
  * Starts to serve over file descriptors without waiting: the non-blocking form of
  * mcplink_server_serve_fds, with a principal.
  *
- * server: the server.
- * input, output: as for mcplink_server_serve_fds.
- * principal: the principal for which the client acts, as authenticated by the host: see
+ * @param server the server.
+ * @param input,output as for mcplink_server_serve_fds.
+ * @param principal the principal for which the client acts, as authenticated by the host: see
  * mcplink_request_principal. NULL when the principal is unknown.
- * session: receives the session, NULL on failure. The caller owns it and frees it with
+ * @param session receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
- * any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped.
+ * @note Threads:
+ * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
@@ -7044,16 +4379,17 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
  * has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
  * the session.
  *
- * server: the server.
- * transport: the transport, with a send function. A transport serves one session. The transport
+ * @param server the server.
+ * @param transport the transport, with a send function. A transport serves one session. The transport
  * remains the caller's; free it after the session.
- * principal: the principal for which the client acts, as authenticated by the host; NULL when the
+ * @param principal the principal for which the client acts, as authenticated by the host; NULL when the
  * principal is unknown.
- * session: receives the session, NULL on failure. The caller owns it and frees it with
+ * @param session receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
- * MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
+ * MCPLINK_E_CLOSED when the server was stopped.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
@@ -7065,11 +4401,12 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
 /**
  * Waits until the client has disconnected or the session is closed, and then closes the session.
  *
- * session: the session.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK when the client has disconnected or the session was closed; another status
- * when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
- * may finish first, for a few seconds. Since 0.1.
+ * @param session the session.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when the client has disconnected or the session was closed; another status
+ * when the transport failed.
+ * @note Threads: any. Blocks: until the session has ended; calls in flight
+ * may finish first, for a few seconds.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
@@ -7078,17 +4415,19 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_sess
  * the session's transport calls this function or mcplink_session_wait, the call returns at once.
  * The close in progress then continues.
  *
- * session: the session.
- * Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
- * seconds at most, for handlers that don't return. Since 0.1.
+ * @param session the session.
+ * @return MCPLINK_OK, also when the session is closed already.
+ * @note Threads: any. Blocks: a few
+ * seconds at most, for handlers that don't return.
  */
 MCPLINK_API mcplink_status_t mcplink_session_close(mcplink_session_t *session);
 
 /**
  * Checks whether the client has disconnected, or the session was closed.
  *
- * session: the session; for NULL the function returns true.
- * Returns: true if the session has ended. Threads: any. Blocks: no. Since 0.1.
+ * @param session the session; for NULL the function returns true.
+ * @return true if the session has ended.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
 
@@ -7096,39 +4435,2197 @@ MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
  * Returns a number that identifies the session in the server. mcplink_request_session returns the
  * same number for requests of the session, and events contain it as "session".
  *
- * session: the session; for NULL the function returns 0.
- * Returns: the number, from 1. Threads: any. Since 0.1.
+ * @param session the session; for NULL the function returns 0.
+ * @return the number, from 1.
+ * @note Threads: any.
  */
 MCPLINK_API uint64_t mcplink_session_number(const mcplink_session_t *session);
 
 /**
  * Returns the principal for which the client acts.
  *
- * session: the session; for NULL the function returns empty text.
- * Returns: the principal that was set when the session was made, valid as long as the session;
- * empty when the principal is unknown. Threads: any. Since 0.1.
+ * @param session the session; for NULL the function returns empty text.
+ * @return the principal that was set when the session was made, valid as long as the session;
+ * empty when the principal is unknown.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
 
 /**
  * Closes a session and frees it.
  *
- * session: the session; may be NULL. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+ * @param session the session; may be NULL.
+ * @note Threads: any. Blocks: as mcplink_session_close.
  */
 MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
 
 /**
+ * Returns statistics of a server: an array with one object for each session, listener and
+ * endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
+ *
+ * @param server the server.
+ * @param stats receives a document, NULL on failure. The caller owns it and frees it with
+ * mcplink_json_free.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
+                                      mcplink_json_t **stats,
+                                      mcplink_error_t **err);
+
+/**
+ * Returns a text about the current activity of a server, to find the cause of a hang.
+ *
+ * @param server the server.
+ * @param activity receives a JSON document that is one string; read it with mcplink_json_str. NULL on
+ * failure. The caller owns it and frees it with mcplink_json_free.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
+                                         mcplink_json_t **activity,
+                                         mcplink_error_t **err);
+
+/**
+ * Sends a log message to all clients that requested messages of the given level. If logging is not
+ * enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
+ * revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
+ * their own calls: see mcplink_responder_log.
+ *
+ * @param server the server.
+ * @param level one of enum mcplink_log_level.
+ * @param logger the name of the part of the server that logs; NULL for no name.
+ * @param json,len the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
+ * must not contain secrets.
+ * @return MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
+ * @note Threads: any.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_log(mcplink_server_t *server,
+                                    mcplink_log_level level,
+                                    const char *logger,
+                                    const char *json,
+                                    size_t len);
+
+/* ==== Server: options ==== */
+
+/**
+ * Makes server options with the name and the version of the server. All other options have
+ * defaults that suit most servers.
+ *
+ * @param name the name of the server, for programs.
+ * @param version the version of the server.
+ * @return the options. The caller owns them and frees them with mcplink_server_options_free. NULL
+ * for an invalid argument; functions that take options refuse NULL.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_server_options_t *mcplink_server_options_new(const char *name, const char *version);
+
+/**
+ * Frees server options. Servers that were made with them keep a copy.
+ *
+ * @param options the options; may be NULL.
+ */
+MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
+
+/**
+ * Sets instructions that tell models how to use the server.
+ *
+ * @param options the options.
+ * @param instructions the instructions; NULL for no instructions.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
+
+/**
+ * Sets the display name of the server.
+ *
+ * @param options the options.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_title(mcplink_server_options_t *options, const char *title);
+
+/**
+ * Sets the description of the server.
+ *
+ * @param options the options.
+ * @param description the description; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_description(mcplink_server_options_t *options, const char *description);
+
+/**
+ * Sets the URL of the server's website.
+ *
+ * @param options the options.
+ * @param website the URL; NULL for no URL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_options_t *options, const char *website);
+
+/**
+ * Sets the icons of the server.
+ *
+ * @param options the options.
+ * @param icons,len a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
+
+/**
+ * Sets the protocol revisions that the server supports. Default: all revisions that the library
+ * supports.
+ *
+ * @param options the options.
+ * @param revisions the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
+ * library does not know.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+
+/**
+ * Sets the name of this process, for servers that several processes serve. The ids of HTTP
+ * sessions and of tasks then begin with the name and a dot, for example "r1.", by which a proxy
+ * finds the process. Default: no name. docs/scale.md has configurations of proxies.
+ *
+ * @param options the options.
+ * @param name 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_options_t *options, const char *name);
+
+/**
+ * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
+ * server, except log hooks and thread hooks.
+ *
+ * @param options the options.
+ * @param pump the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
+ * the library.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
+
+/**
+ * Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
+ * was set with mcplink_set_log.
+ *
+ * @param options the options.
+ * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param callback the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
+ * the default, for the process-wide hook.
+ * @param user,destroy passed to callback; destroy runs when another hook is set, or when the options
+ * and all servers made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
+                                                mcplink_log_level level,
+                                                mcplink_log_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy);
+
+/**
+ * Sets the handler for a custom method. The library itself handles the methods that the protocol
+ * defines.
+ *
+ * The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
+ * clients of revisions since 2026-07-28 the text must contain the member "resultType".
+ *
+ * @param options the options.
+ * @param method the method, for example "com.example/reindex". An earlier handler is replaced.
+ * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
+ * @param user,destroy passed to callback; destroy runs when the handler is replaced, or when the
+ * options and all servers made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *options,
+                                                  const char *method,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets the function that is called when sessions begin and end. A session begins when a client
+ * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
+ * clients with their first request. The session ends when its connection or HTTP session ends.
+ * Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
+ * have no session over HTTP.
+ *
+ * @param options the options.
+ * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
+ * function. Events are delivered one at a time and in order, on a thread of the server or on the
+ * thread that dispatches its pump. The first requests of a session may be handled before its first
+ * event is delivered. Session events are never dropped; mcplink_server_free delivers the last
+ * events.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
+ * options and all servers made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
+                                                   mcplink_event_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * The kind of a server event. Ignore unknown kinds: later versions may add more.
+ */
+typedef enum mcplink_server_event {
+    /**
+     * A session began: a client has identified itself. The params are
+     * {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
+     * "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
+     * "http". The members client and principal are omitted if they are unknown. See
+     * mcplink_session_number.
+     */
+    MCPLINK_SERVER_SESSION_BEGAN = 1401,
+    /**
+     * A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN. They also contain
+     * "status":-3,"message":"...", unless the host closed the session.
+     */
+    MCPLINK_SERVER_SESSION_ENDED = 1402,
+    /**
+     * A malformed message was refused. The params are {"session":1,"peer":"...","message":"..."}.
+     * The member session is omitted for a malformed HTTP request.
+     */
+    MCPLINK_SERVER_MALFORMED = 1403,
+    /**
+     * A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or because the
+     * system had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. The event
+     * does not occur over HTTP.
+     */
+    MCPLINK_SERVER_TOO_LONG = 1404,
+    /**
+     * A request was refused because too many requests are in flight, or a session was refused
+     * because too many sessions are open. The params are those of MCPLINK_SERVER_MALFORMED. For a
+     * request they also contain its method, such as "method":"tools/call".
+     */
+    MCPLINK_SERVER_BUSY = 1405,
+    /**
+     * A handler gave no answer or an invalid answer, and the client received an internal error.
+     * The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
+     * "method".
+     */
+    MCPLINK_SERVER_HANDLER_FAILED = 1406,
+    /**
+     * A request over HTTP was denied because of its header field Host, its origin or its
+     * credentials. The params are those of MCPLINK_SERVER_MALFORMED.
+     */
+    MCPLINK_SERVER_DENIED = 1407,
+} mcplink_server_event;
+
+/**
+ * Sets the function that is called for incidents with clients. The function can count incidents,
+ * raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
+ * or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
+ * for most incidents.
+ *
+ * @param options the options.
+ * @param callback receives all events of enum mcplink_server_event except those about sessions. NULL for
+ * no function. Events are delivered one at a time and in order, on a thread of the server or on
+ * the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
+ * options and all servers made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets a limit that applies to each connection.
+ *
+ * @param options the options.
+ * @param which one of enum mcplink_limit.
+ * @param bound the new value of the limit.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit which, size_t bound);
+
+/**
+ * Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
+ * Further requests wait. The function is a short form of mcplink_server_options_set_limit with
+ * MCPLINK_LIMIT_WORKERS.
+ *
+ * @param options the options.
+ * @param workers the maximum number; 0 acts as 1.
+ * @return MCPLINK_OK.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
+
+/**
+ * Sets the maximum number of items on a page of a list.
+ *
+ * @param options the options.
+ * @param items the maximum number; 0, the default, for all items on one page.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
+
+/**
+ * Sets the drain time: how long calls in flight may continue after a client has disconnected.
+ * Default: 5 s.
+ *
+ * @param options the options.
+ * @param drain_ms the drain time, in milliseconds.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t drain_ms);
+
+/**
+ * Sets the time after which a running handler is logged as slow. Default: 30 s.
+ *
+ * @param options the options.
+ * @param slow_handler_ms the time, in milliseconds.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
+
+/**
+ * Sets the time after which a silent client is pinged. If a client sends nothing after three
+ * successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
+ * are pinged. Default: no pings.
+ *
+ * @param options the options.
+ * @param interval_ms the time without a message from the client, in milliseconds; 0 for no pings.
+ * @param timeout_ms the maximum time until the answer to a ping, in milliseconds.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options_t *options,
+                                                          uint32_t interval_ms,
+                                                          uint32_t timeout_ms);
+
+/**
+ * Adds a key for request states. A request state is the state of a call while the client answers
+ * an input request. The client stores the request state, which is encrypted and authenticated. The
+ * first key encrypts; all keys decrypt. Replicas that serve the same clients need the same keys.
+ * Default: each server generates a random key.
+ *
+ * @param options the options.
+ * @param key,len 32 secret random bytes.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options, const uint8_t *key, size_t len);
+
+/**
+ * Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
+ * later answer is refused. Default: 10 minutes.
+ *
+ * @param options the options.
+ * @param lifetime_ms the time, in milliseconds, not 0.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
+
+/**
+ * Sets whether each request state is accepted only once (replay protection). With true, a client
+ * that sends a request state twice cannot repeat the side effects of the handler. Default: false.
+ *
+ * @param options the options.
+ * @param single_use true to accept each request state only once. Used states are stored in the memory of
+ * this process, so the protection does not work across replicas.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
+
+/**
+ * Sets whether handlers may send log messages to clients. With true, the server declares the
+ * capability "logging". Default: false.
+ *
+ * @param options the options.
+ * @param logging true to enable log messages.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool logging);
+
+/**
+ * Sets whether clients may subscribe to changes of single resources. Default: true.
+ *
+ * @param options the options.
+ * @param updates true to allow these subscriptions.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
+
+/**
+ * Sets whether clients are notified when a list of tools, prompts or resources changes
+ * (listChanged). Default: true.
+ *
+ * @param options the options.
+ * @param changes true to notify clients. With false, entries can still be added and removed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
+
+/**
+ * Sets whether results for clients of revisions since 2026-07-28 contain the name and version of
+ * the server. Default: true.
+ *
+ * @param options the options.
+ * @param names_itself true to include the name and version.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
+
+/**
+ * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
+ * Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
+ * keywords that mcplink_tool_add_param_schema names.
+ *
+ * @param options the options.
+ * @param validation true to validate arguments and results.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options, bool validation);
+
+/**
+ * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio runs.
+ * Default: true.
+ *
+ * @param options the options.
+ * @param claim true to reserve standard output. With false, other output of this process to standard
+ * output corrupts the protocol.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
+
+/**
+ * A list that a server offers to clients.
+ */
+typedef enum mcplink_list {
+    /**
+     * The list of tools: tools/list.
+     */
+    MCPLINK_LIST_TOOLS = 1001,
+    /**
+     * The list of prompts: prompts/list.
+     */
+    MCPLINK_LIST_PROMPTS = 1002,
+    /**
+     * The list of resources: resources/list.
+     */
+    MCPLINK_LIST_RESOURCES = 1003,
+    /**
+     * The list of resource templates: resources/templates/list.
+     */
+    MCPLINK_LIST_TEMPLATES = 1004,
+} mcplink_list;
+
+/**
+ * Sets that the server declares the capability for a list even if the list has no entries yet.
+ * Clients that connect early then know that entries may be added later.
+ *
+ * @param options the options.
+ * @param list one of enum mcplink_list.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options, mcplink_list list);
+
+/**
+ * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
+ * pages are not cached.
+ *
+ * @param options the options.
+ * @param list one of enum mcplink_list.
+ * @param ttl_ms the time, in milliseconds.
+ * @param is_public true if shared caches may store the pages and return them to other clients.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
+                                                  mcplink_list list,
+                                                  uint64_t ttl_ms,
+                                                  bool is_public);
+
+/**
+ * Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
+ * becomes a task, the client receives the task at once, and fetches the result when the task has
+ * ended.
+ *
+ * @param options the options.
+ * @param max_tasks the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
+ * finished task is removed to make space. If all tasks are running, the next call is refused as
+ * busy, or runs without a task. Some tasks are reserved for clients with few tasks: see
+ * MCPLINK_LIMIT_RESERVE_PERCENT.
+ * @param lifetime_ms the time from the creation of a task to its removal, in milliseconds. It applies if
+ * the client requests no other time.
+ * @return MCPLINK_OK.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options, size_t max_tasks, uint64_t lifetime_ms);
+
+/**
+ * Adds an extension of the protocol, which the server declares to clients. The methods of the
+ * extension are handled with mcplink_server_options_on_method.
+ *
+ * @param options the options.
+ * @param id the id of the extension, for example "com.example/maps".
+ * @param settings,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *options,
+                                                      const char *id,
+                                                      const char *settings,
+                                                      size_t len);
+
+/**
+ * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
+ * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+ * that were written to.
+ *
+ * @param options the options.
+ * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+ * the system lacks the memory, starting a thread fails.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
+
+/**
+ * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
+ * prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only the first
+ * 15 bytes of a name.
+ *
+ * @param options the options.
+ * @param prefix 1 to 15 bytes, without control characters.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
+
+/**
+ * Sets hooks that run at the start and at the end of each thread that the library starts for the
+ * server. These hooks are needed by profilers, and by virtual machines that must attach each
+ * thread.
+ *
+ * If start was called, stop is called before the thread ends. When mcplink_server_free has
+ * returned, all threads have ended, except threads whose callback does not return. If
+ * mcplink_server_free is called in a callback of the server, the threads end after that callback.
+ *
+ * Threads with these hooks have the stack size that is set with
+ * mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
+ * itself, such as a thread that dispatches a pump.
+ *
+ * @param options the options.
+ * @param start called before any other callback on the thread; NULL for no hook.
+ * @param stop called after all other callbacks on the thread; NULL for no hook.
+ * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
+ * runs when the options, all servers made with them and all responders of these servers are freed.
+ * The threads of these servers have ended by then.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * The decision of a guard.
+ */
+typedef enum mcplink_decision {
+    /**
+     * The request may continue.
+     */
+    MCPLINK_DECISION_ADMIT = 1901,
+    /**
+     * The request is refused as if the entry did not exist. Lists do not contain the entry.
+     */
+    MCPLINK_DECISION_HIDE = 1902,
+    /**
+     * The request is refused: see mcplink_guarded_request_refuse. Lists still contain the entry.
+     * Every other number means the same.
+     */
+    MCPLINK_DECISION_REFUSE = 1903,
+} mcplink_decision;
+
+/**
+ * Decides about a request: a function of the host.
+ *
+ * The function runs for each request about a tool, prompt, resource, resource template or task,
+ * for each list request, and for each entry of the list. It runs before the entry is looked up and
+ * before any handler. It runs on the threads of the server, on several at once, also with a pump,
+ * because the request waits for the decision.
+ *
+ * @return one of enum mcplink_decision.
+ */
+typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request_t *request);
+
+/**
+ * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
+ * which they were added, and the first refusal counts. Default: no guard.
+ *
+ * @param options the options.
+ * @param callback see mcplink_guard_fn.
+ * @param user,destroy passed to callback; destroy runs when the options and all servers made with them
+ * are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *options,
+                                                  mcplink_guard_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Limits how many requests a caller may make in a period. A caller is a principal, on all its
+ * connections together. Without a principal it is a connection, and over HTTP a session or a
+ * network address. A request beyond the limit is refused, and the client is told when to try
+ * again. Each call of this function adds a limit of its own. Default: no limit.
+ *
+ * @param options the options.
+ * @param requests the number of requests, at least 1. A caller may make that many at once; later ones
+ * are admitted evenly within the period.
+ * @param period_ms the period, in milliseconds, at least 1.
+ * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
+ * share the limit. NULL for all methods about tools, prompts, resources and tasks.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
+                                                       uint32_t requests,
+                                                       uint32_t period_ms,
+                                                       const char *methods);
+
+/**
+ * Returns the method of a request.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return the method, valid until the guard returns.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_guarded_request_method(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the params of a request, with the arguments.
+ *
+ * @param request the request; for NULL the function returns NULL.
+ * @return the params, valid until the guard returns; NULL when the request has none that can be
+ * read.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the kind of the entry that a request is about.
+ *
+ * @param request the request; for NULL the function returns 0.
+ * @return one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
+ * whole.
+ * @note Threads: any.
+ */
+MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the entry that a request is about: the called tool, the prompt, the resource to read or
+ * to subscribe to, the resource template of a completed variable, or an entry of a requested list.
+ *
+ * A resource that is read through a template has the URI that the client wrote, and one URI may be
+ * written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return the name, URI or URI template, valid until the guard returns; empty if
+ * mcplink_guarded_request_of returns 0.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_guarded_request_target(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the principal on whose behalf the client acts.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return the name of the principal, valid until the guard returns; empty when it is unknown.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_guarded_request_principal(const mcplink_guarded_request_t *request);
+
+/**
+ * Checks whether a scope was granted to the principal.
+ *
+ * @param request the request; for NULL the function returns false.
+ * @param scope the name of the scope.
+ * @return true if the scope was granted.
+ * @note Threads: any.
+ */
+MCPLINK_API bool mcplink_guarded_request_has_scope(const mcplink_guarded_request_t *request, const char *scope);
+
+/**
+ * Returns the number of the session to which a request belongs: see mcplink_request_session.
+ *
+ * @param request the request; for NULL the function returns 0.
+ * @return the number, from 1.
+ * @note Threads: any.
+ */
+MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_request_t *request);
+
+/**
+ * Refuses a request unless these scopes were granted to its principal, whatever the guard returns
+ * afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
+ * user to grant the scopes. If the scopes of the principal are unknown, the request is refused
+ * over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
+ *
+ * @param request the request.
+ * @param scopes all required scopes, separated by spaces. Repeated calls add scopes.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
+ * then; MCPLINK_E_STATE when the guard has returned.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_status_t mcplink_guarded_request_need_scopes(mcplink_guarded_request_t *request, const char *scopes);
+
+/**
+ * A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
+ * -32768 to -32000.
+ */
+typedef enum mcplink_rpc_code {
+    /**
+     * The user rejected the request.
+     */
+    MCPLINK_RPC_USER_REJECTED = -1,
+    /**
+     * The request is invalid in the current state.
+     */
+    MCPLINK_RPC_INVALID_REQUEST = -32600,
+    /**
+     * The method does not exist.
+     */
+    MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
+    /**
+     * The params of the request, or a name in the params, are invalid.
+     */
+    MCPLINK_RPC_INVALID_PARAMS = -32602,
+    /**
+     * The peer that answers the request has an internal error.
+     */
+    MCPLINK_RPC_INTERNAL_ERROR = -32603,
+    /**
+     * A resource does not exist. Newer protocol revisions use another code, so answer with
+     * mcplink_responder_not_found.
+     */
+    MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
+    /**
+     * The user must visit web pages before the request can succeed. Only revision 2025-11-25 has
+     * this code.
+     */
+    MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
+} mcplink_rpc_code;
+
+/**
+ * Sets the error that the client gets if the guard returns MCPLINK_DECISION_REFUSE. Default:
+ * MCPLINK_RPC_INVALID_REQUEST with the message "this is not allowed".
+ *
+ * @param request the request.
+ * @param code the JSON-RPC error code: see enum mcplink_rpc_code.
+ * @param message the message, for the client.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
+ * @note Threads:
+ * any.
+ */
+MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_request_t *request, int32_t code, const char *message);
+
+/* ==== Tools ==== */
+
+/**
+ * Makes the definition of a tool.
+ *
+ * @param name the name of the tool, for programs: letters, digits, "_", "-" and ".".
+ * @param description the purpose of the tool, for models; NULL for no description.
+ * @return the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
+ * invalid argument; functions that take a definition refuse NULL.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *description);
+
+/**
+ * The type of an argument of a tool.
+ */
+typedef enum mcplink_param_type {
+    /**
+     * A string.
+     */
+    MCPLINK_PARAM_STRING = 1201,
+    /**
+     * An integer.
+     */
+    MCPLINK_PARAM_INTEGER = 1202,
+    /**
+     * Any number.
+     */
+    MCPLINK_PARAM_NUMBER = 1203,
+    /**
+     * A Boolean: true or false.
+     */
+    MCPLINK_PARAM_BOOLEAN = 1204,
+    /**
+     * An array of any values.
+     */
+    MCPLINK_PARAM_ARRAY = 1205,
+    /**
+     * An object with any members.
+     */
+    MCPLINK_PARAM_OBJECT = 1206,
+} mcplink_param_type;
+
+/**
+ * Whether an argument of a tool or prompt is required.
+ */
+typedef enum mcplink_param_flag {
+    /**
+     * An optional argument, which calls may omit.
+     */
+    MCPLINK_PARAM_OPTIONAL = 0,
+    /**
+     * A required argument.
+     */
+    MCPLINK_PARAM_REQUIRED = 32768,
+} mcplink_param_flag;
+
+/**
+ * Adds an argument to the tool. The input schema of the tool is made of all added arguments.
+ *
+ * A call with invalid arguments is refused before the callback runs: a required argument is
+ * missing, or an argument has another type. The model gets a result with isError, whose text names
+ * the argument and the expected value. mcplink_server_options_set_validation turns these checks
+ * off.
+ *
+ * @param tool the tool.
+ * @param param the name of the argument.
+ * @param kind one of enum mcplink_param_type.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param description the meaning of the argument, for models; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
+ * @note Threads: one at
+ * a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
+                                        const char *param,
+                                        mcplink_param_type kind,
+                                        uint32_t flags,
+                                        const char *description);
+
+/**
+ * Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
+ *
+ * Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
+ * const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
+ * maxItems, required, properties with additionalProperties, and items. A build with "validation"
+ * (mcplink_has_feature) checks the complete schema. The functions that read one argument, such as
+ * mcplink_request_string, return the default for a call without the argument. mcplink_request_args
+ * contains the arguments of the call only.
+ *
+ * @param tool the tool.
+ * @param param the name of the argument.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param schema,len the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
+ * MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
+ * default does not fit the schema.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
+                                               const char *param,
+                                               uint32_t flags,
+                                               const char *schema,
+                                               size_t len);
+
+/**
+ * Sets the complete input schema of the tool. The schema replaces all arguments that were added
+ * before. An argument that is added later replaces the schema. Clients receive the schema
+ * unchanged, with one exception: if "properties" is missing, an empty "properties" object is
+ * added, which some models need.
+ *
+ * @param tool the tool.
+ * @param schema,len a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool, const char *schema, size_t len);
+
+/**
+ * Sets the output schema of the tool. Values that handlers pass to mcplink_responder_structured
+ * must match the schema.
+ *
+ * @param tool the tool.
+ * @param schema,len a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
+ * that ends in NUL. NULL for no schema.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
+
+/**
+ * A hint for the user about the effects of a tool. A hint is not a guarantee.
+ */
+typedef enum mcplink_tool_hint {
+    /**
+     * The hint that the tool changes nothing. Default: false.
+     */
+    MCPLINK_HINT_READ_ONLY = 1801,
+    /**
+     * The hint that the tool may destroy something. Default: true.
+     */
+    MCPLINK_HINT_DESTRUCTIVE = 1802,
+    /**
+     * The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
+     */
+    MCPLINK_HINT_IDEMPOTENT = 1803,
+    /**
+     * The hint that the tool interacts with an open world, such as the web. Default: true.
+     */
+    MCPLINK_HINT_OPEN_WORLD = 1804,
+} mcplink_tool_hint;
+
+/**
+ * Sets a hint about the effects of the tool.
+ *
+ * @param tool the tool.
+ * @param hint one of enum mcplink_tool_hint.
+ * @param is_so true if the hint applies to the tool.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, mcplink_tool_hint hint, bool is_so);
+
+/**
+ * Whether calls of a tool may become tasks.
+ */
+typedef enum mcplink_task_support {
+    /**
+     * The tool does not support tasks: calls of the tool never become tasks.
+     */
+    MCPLINK_TASK_FORBIDDEN = 1700,
+    /**
+     * The tool supports tasks: calls of the tool can become tasks.
+     */
+    MCPLINK_TASK_OPTIONAL = 1701,
+    /**
+     * The tool requires tasks: calls of the tool must become tasks.
+     */
+    MCPLINK_TASK_REQUIRED = 1702,
+} mcplink_task_support;
+
+/**
+ * Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
+ * mcplink_server_options_set_tasks.
+ *
+ * @param tool the tool.
+ * @param support one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, mcplink_task_support support);
+
+/**
+ * Sets the display name of the tool.
+ *
+ * @param tool the tool.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
+
+/**
+ * Sets the icons of the tool: an array of objects with "src".
+ *
+ * @param tool the tool.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
+
+/**
+ * Sets the metadata ("_meta") of the tool: an object.
+ *
+ * @param tool the tool.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * metadata.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
+
+/**
+ * Frees the definition of a tool. Servers to which it was added keep a copy.
+ *
+ * @param tool the tool; may be NULL.
+ */
+MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
+
+/**
+ * Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
+ *
+ * @param tool the tool.
+ * @param param the name of the argument.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param min,max the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
+ * @param description the meaning of the argument, for models; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
+ * greater than max.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
+                                          const char *param,
+                                          uint32_t flags,
+                                          int64_t min,
+                                          int64_t max,
+                                          const char *description);
+
+/**
+ * Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
+ *
+ * @param tool the tool.
+ * @param param the name of the argument.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param min,max the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
+ * @param description the meaning of the argument, for models; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is greater
+ * than max, or a bound is NaN.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
+                                         const char *param,
+                                         uint32_t flags,
+                                         double min,
+                                         double max,
+                                         const char *description);
+
+/**
+ * Adds a string argument that must be one of several values. Calls are checked as for
+ * mcplink_tool_add_param.
+ *
+ * @param tool the tool.
+ * @param param the name of the argument.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param values,count the valid values, texts that end in NUL; at least one.
+ * @param description the meaning of the argument, for models; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
+ * @note Threads: one at
+ * a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
+                                       const char *param,
+                                       uint32_t flags,
+                                       const char *const *values,
+                                       size_t count,
+                                       const char *description);
+
+/**
+ * Adds an array argument whose items have one type. Calls are checked as for
+ * mcplink_tool_add_param.
+ *
+ * @param tool the tool.
+ * @param param the name of the argument.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param items the type of the items, one of enum mcplink_param_type.
+ * @param min_items,max_items the smallest and the largest valid number of items; SIZE_MAX as max_items
+ * for no bound.
+ * @param description the meaning of the argument, for models; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min_items is
+ * greater than max_items.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
+                                        const char *param,
+                                        uint32_t flags,
+                                        mcplink_param_type items,
+                                        size_t min_items,
+                                        size_t max_items,
+                                        const char *description);
+
+/**
+ * Sets the default of an argument that was added before. The model sees the default, and the
+ * functions that read one argument, such as mcplink_request_string, return it for a call without
+ * the argument. mcplink_request_args contains the arguments of the call only.
+ *
+ * @param tool the tool.
+ * @param param the name of an argument that was added to the tool, and that is optional.
+ * @param value,len the default as JSON, for example 10 or "name" with its quotes; len may be
+ * MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument is
+ * required, or the default does not fit its schema.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_default(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
+
+/* ==== Resources ==== */
+
+/**
+ * Makes the definition of a resource.
+ *
+ * @param uri the URI of the resource (RFC 3986). The scheme names the kind of resource; use a custom
+ * scheme if no standard scheme fits.
+ * @param name the name of the resource, for programs.
+ * @return the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
+ * invalid argument; functions that take a definition refuse NULL.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_resource_t *mcplink_resource_new(const char *uri, const char *name);
+
+/**
+ * Sets the display name of the resource.
+ *
+ * @param resource the resource.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *resource, const char *title);
+
+/**
+ * Sets the description of the resource, for models.
+ *
+ * @param resource the resource.
+ * @param description the description; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
+
+/**
+ * Sets the MIME type of the resource. It is also the default MIME type of the handler's answers.
+ *
+ * @param resource the resource.
+ * @param mime_type the MIME type; NULL for no MIME type.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *resource, const char *mime_type);
+
+/**
+ * Sets the size of the resource.
+ *
+ * @param resource the resource.
+ * @param size the size in bytes, before any encoding.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
+
+/**
+ * Sets the annotations of the resource: an object with "audience", "priority" and "lastModified".
+ *
+ * @param resource the resource.
+ * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+ * NULL for no annotations.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
+
+/**
+ * Sets the icons of the resource: an array of objects with "src".
+ *
+ * @param resource the resource.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
+
+/**
+ * Sets the metadata ("_meta") of the resource: an object.
+ *
+ * @param resource the resource.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * metadata.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
+
+/**
+ * Frees the definition of a resource. Servers to which it was added keep a copy.
+ *
+ * @param resource the resource; may be NULL.
+ */
+MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
+
+/**
+ * Makes the definition of a resource template.
+ *
+ * @param uri_template the URI template, for example "users://{id}".
+ * @param name the name of the template, for programs.
+ * @return the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
+ * invalid argument; functions that take a definition refuse NULL.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_template_t *mcplink_template_new(const char *uri_template, const char *name);
+
+/**
+ * Sets the display name of the template.
+ *
+ * @param template the resource template.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_title(mcplink_template_t *template_, const char *title);
+
+/**
+ * Sets the description of the template, for models.
+ *
+ * @param template the resource template.
+ * @param description the description; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t *template_, const char *description);
+
+/**
+ * Sets the MIME type of the template's resources. It is also the default MIME type of the
+ * handler's answers.
+ *
+ * @param template the resource template.
+ * @param mime_type the MIME type; NULL for no MIME type.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
+
+/**
+ * Sets the annotations of the template: an object with "audience", "priority" and "lastModified".
+ *
+ * @param template the resource template.
+ * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+ * NULL for no annotations.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
+
+/**
+ * Sets the icons of the template: an array of objects with "src".
+ *
+ * @param template the resource template.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
+
+/**
+ * Sets the metadata ("_meta") of the template: an object.
+ *
+ * @param template the resource template.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * metadata.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
+
+/**
+ * Frees the definition of a resource template. Servers to which it was added keep a copy.
+ *
+ * @param template the resource template; may be NULL.
+ */
+MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
+
+/**
+ * Adds the files of a folder as resources with "file:" URIs. The library reads the files itself,
+ * on its own threads, also with a pump. The client gets text for files in UTF-8, and bytes for
+ * others.
+ *
+ * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out of
+ * the folder, are "not found". But a hard link to a file outside can't be told from a file of the
+ * folder. So don't serve a folder in which untrusted users can create hard links.
+ *
+ * @param server the server.
+ * @param path the path of the folder, which must exist. On Windows the path is UTF-8.
+ * @param template_name the name of the resource template that matches the files.
+ * @param max_bytes the maximum size of a file that can be read; 0 for the default of 8 MiB.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when path
+ * is blank or no folder, or when the folder was added before.
+ * @note Threads: any, also while the server
+ * serves: clients are notified. Blocks: for the file system.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
+                                           const char *path,
+                                           const char *template_name,
+                                           uint64_t max_bytes,
+                                           mcplink_error_t **err);
+
+/* ==== Prompts ==== */
+
+/**
+ * Makes the definition of a prompt.
+ *
+ * @param name the name of the prompt, for programs.
+ * @param description the purpose of the prompt; NULL for no description.
+ * @return the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
+ * invalid argument; functions that take a definition refuse NULL.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *name, const char *description);
+
+/**
+ * Adds an argument to the prompt. The value of an argument is always text. A prompt without
+ * declared arguments accepts any arguments.
+ *
+ * @param prompt the prompt.
+ * @param argument the name of the argument.
+ * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param description the meaning of the argument; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
+                                             const char *argument,
+                                             uint32_t flags,
+                                             const char *description);
+
+/**
+ * Sets the display name of the prompt.
+ *
+ * @param prompt the prompt.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, const char *title);
+
+/**
+ * Sets the icons of the prompt: an array of objects with "src".
+ *
+ * @param prompt the prompt.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
+
+/**
+ * Sets the metadata ("_meta") of the prompt: an object.
+ *
+ * @param prompt the prompt.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * metadata.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
+
+/**
+ * Frees the definition of a prompt. Servers to which it was added keep a copy.
+ *
+ * @param prompt the prompt; may be NULL.
+ */
+MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
+
+/* ==== Handlers: read a request, answer it ==== */
+
+/**
+ * Reads an argument that is a string. The four functions that read one argument behave alike:
+ *
+ * If the argument is missing although the tool requires it, or has another type, the function
+ * answers the request with an error that names the argument, and returns MCPLINK_E_INVALID: the
+ * handler then returns. If the call omits an optional argument, *out receives the default of the
+ * tool's definition; without a default, *out stays unchanged, so initialize it. The argument of a
+ * tool must be declared by its definition; otherwise the request is answered with an internal
+ * error, and the mistake is logged.
+ *
+ * @param request,responder those of the handler.
+ * @param param the name of the argument.
+ * @param out receives the text, which is valid as long as the request.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID: the request was answered; MCPLINK_E_STATE when it was
+ * answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits.
+ * @note Threads:
+ * any. Blocks: only while a client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_string(const mcplink_request_t *request,
+                                        mcplink_responder_t *responder,
+                                        const char *param,
+                                        mcplink_str_t *out);
+
+/**
+ * Reads an argument that is an integer. See mcplink_request_string.
+ *
+ * @param request,responder those of the handler.
+ * @param param the name of the argument.
+ * @param out receives an integer from -2^63 to 2^63-1; 1.0 counts as an integer.
+ * @return see mcplink_request_string.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_integer(const mcplink_request_t *request,
+                                         mcplink_responder_t *responder,
+                                         const char *param,
+                                         int64_t *out);
+
+/**
+ * Reads an argument that is a number. See mcplink_request_string.
+ *
+ * @param request,responder those of the handler.
+ * @param param the name of the argument.
+ * @param out receives the number, rounded to a double.
+ * @return see mcplink_request_string.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_number(const mcplink_request_t *request,
+                                        mcplink_responder_t *responder,
+                                        const char *param,
+                                        double *out);
+
+/**
+ * Reads an argument that is true or false. See mcplink_request_string.
+ *
+ * @param request,responder those of the handler.
+ * @param param the name of the argument.
+ * @param out receives the value.
+ * @return see mcplink_request_string.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
+                                         mcplink_responder_t *responder,
+                                         const char *param,
+                                         bool *out);
+
+/**
+ * Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
+ * call. For a resource, they are the variables of the URI template; for a completion, the known
+ * values of the other arguments; for a custom method, the params.
+ *
+ * @param request the request; for NULL the function returns NULL.
+ * @return a node that is valid as long as the request; NULL when the request has no arguments.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
+
+/**
+ * Returns all params of the request, as received.
+ *
+ * @param request the request; for NULL the function returns NULL.
+ * @return a node that is valid as long as the request; NULL when the params have no C
+ * representation. Only the handler of a resource can get NULL for this reason: other requests with
+ * such params are refused before the handler runs.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
+
+/**
+ * Returns the metadata of the request: the member "_meta" of its params.
+ *
+ * @param request the request; for NULL the function returns NULL.
+ * @return a node that is valid as long as the request; NULL when the member is missing.
+ * @note Threads:
+ * any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
+
+/**
+ * Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
+ * the name of the completed argument.
+ *
+ * @param request the request; for NULL the function returns "".
+ * @return text that is valid as long as the request; empty for requests of other methods.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request);
+
+/**
+ * Returns the text that was typed so far for the argument to complete.
+ *
+ * @param request the request; for NULL the function returns "".
+ * @return text that is valid as long as the request; empty for other requests.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request);
+
+/**
+ * Returns the method, for example "tools/call".
+ *
+ * @param request the request; for NULL the function returns "".
+ * @return text that is valid as long as the request.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *request);
+
+/**
+ * Returns a number that identifies the server's connection on which the request came; see
+ * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
+ *
+ * @param request the request; for NULL the function returns 0.
+ * @return a number from 1 on a server; 0 on a client.
+ * @note Threads: any.
+ */
+MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
+
+/**
+ * Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
+ * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
+ * made.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return text that is valid as long as the request; empty when the principal is unknown.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *request);
+
+/**
+ * Returns the scopes that were granted to the principal, including implied scopes. A space
+ * separates two names.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return text that is valid as long as the request; empty when no scope was granted, or the
+ * scopes are unknown.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *request);
+
+/**
+ * Checks whether a scope was granted to the principal. A handler can then do more for a principal
+ * with this scope. To refuse the request, see mcplink_responder_need_scopes.
+ *
+ * @param request the request; for NULL the function returns false.
+ * @param scope the name of the scope.
+ * @return true if the scope was granted; false also when the scopes are unknown.
+ * @note Threads: any.
+ */
+MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, const char *scope);
+
+/**
+ * Returns the time at which the authentication of the principal expires, for example the expiry of
+ * its access token.
+ *
+ * @param request the request; for NULL the function returns 0.
+ * @return seconds since 1970-01-01 UTC; 0 when no expiry is known.
+ * @note Threads: any.
+ */
+MCPLINK_API int64_t mcplink_request_expiry(const mcplink_request_t *request);
+
+/**
+ * Returns the protocol revision of the request, for example "2026-07-28".
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return text that is valid as long as the request; empty for custom methods, and on a client.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
+
+/**
+ * Returns the "name" and "version" that the client reports about itself. They are for display and
+ * logging only, because they are not authenticated.
+ *
+ * @param request the request; for NULL the function returns NULL.
+ * @return a node that is valid as long as the request; NULL when the client did not send them.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
+
+/**
+ * Returns the capabilities that the client declared, for example "elicitation".
+ *
+ * @param request the request; for NULL the function returns NULL.
+ * @return a node that is valid as long as the request; NULL for custom methods, and on a client.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
+
+/**
+ * Adds a reference to a responder, so that the request can be answered after its handler has
+ * returned. So no thread of the host has to wait for the answer.
+ *
+ * @param responder the responder; for NULL the function returns NULL.
+ * @return the same responder. The caller now owns a reference, and frees it with
+ * mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
+ * server or client.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
+
+/**
+ * Releases a reference to a responder. If the request is unanswered, releasing the last reference
+ * sends an answer: the input requests if the handler has requested input, and otherwise an
+ * internal error. In a forked process the function does nothing; see MCPLINK_E_FORKED.
+ *
+ * @param responder a responder that mcplink_responder_keep returned; may be NULL.
+ * @note Threads: any.
+ */
+MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
+
+/**
+ * Returns the request that a responder answers.
+ *
+ * @param responder the responder; for NULL the function returns NULL.
+ * @return a request that is valid as long as the responder.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
+
+/**
+ * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
+ * handler that works for long can poll it.
+ *
+ * @param responder the responder; for NULL the function returns false.
+ * @return true if the request was cancelled or the peer has disconnected; the handler should
+ * return then.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
+
+/**
+ * Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
+ * is over.
+ */
+typedef void (*mcplink_cancelled_fn)(void *user);
+
+/**
+ * Sets a function that is called once when the peer cancels the request or disconnects.
+ *
+ * @param responder the responder.
+ * @param callback called at once, on this thread, if the request is cancelled already. Otherwise the
+ * callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
+ * thread of the library, and should be quick. The callback may run while the request is being
+ * answered. NULL removes the function.
+ * @param user,destroy passed to callback; destroy runs after the callback, when another function is
+ * set, or when the responder is freed.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
+                                             mcplink_cancelled_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy);
+
+/**
+ * Sends the client a progress notification, if the client requested progress.
+ *
+ * @param responder the responder.
+ * @param done the progress so far; it must increase from call to call. If calls come too fast, some
+ * notifications are skipped, but never the last notification.
+ * @param total the value of done when the work is complete; 0 when the total is unknown.
+ * @param message a text for users; NULL for no text.
+ * @return MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
+ * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
+ * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
+ * @note Threads: any. Blocks: only
+ * while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+
+/**
+ * Refuses the request unless these scopes were granted to the principal. This function is for a
+ * handler that learns only at run time which scopes the request requires. Scopes that are known
+ * beforehand are set with mcplink_server_require_scopes.
+ *
+ * If the scopes of the principal are unknown, the request is not refused. Over HTTP, unknown
+ * scopes count as no scopes, and the request is refused. Call this function before sending any
+ * message: over HTTP the refusal is status 403, which is not possible once the response has begun.
+ *
+ * @param responder the responder.
+ * @param scopes all required scopes, separated by spaces.
+ * @return MCPLINK_OK when all scopes were granted. MCPLINK_E_AUTH when a scope is missing: the
+ * request was answered with the refusal, so return. MCPLINK_E_INVALID when scopes contains no
+ * name, and MCPLINK_E_UNSUPPORTED for custom methods and on a client: the request was answered
+ * with an internal error. MCPLINK_E_STATE after the answer.
+ * @note Threads: any. Blocks: only while a
+ * client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
+
+/**
+ * Sends the client a log message that belongs to the request. The message is sent if logging is
+ * enabled on the server and the client requested messages of this level.
+ *
+ * @param responder the responder.
+ * @param level one of enum mcplink_log_level.
+ * @param text,len the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
+ * secrets that the client must not know.
+ * @return MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
+ * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
+ * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
+ * @note Threads: any. Blocks: only
+ * while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
+
+/**
+ * Requests input from the client: an answer of its user (elicitation/create), output of its model
+ * (sampling/createMessage), or its roots (roots/list).
+ *
+ * When the client's answers arrive, the handler is run again from its start, and this function
+ * returns the answers. So the code before an input request runs again each time. To request
+ * several inputs at once, call this function for each input before the handler returns.
+ *
+ * @param responder the responder, of a call of a tool, resource or prompt.
+ * @param key identifies this input request within the call.
+ * @param method the method, for example "elicitation/create".
+ * @param params,len the params of the method as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+ * NULL for no params.
+ * @param answer receives the client's result, valid as long as the responder; NULL while the answer is
+ * pending. May be NULL.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
+ * without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
+ * invalid input request, MCPLINK_E_STATE after the request was answered.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
+                                       const char *key,
+                                       const char *method,
+                                       const char *params,
+                                       size_t len,
+                                       const mcplink_json_t **answer,
+                                       mcplink_error_t **err);
+
+/**
+ * Stores a value for later runs of the handler, so that a side effect happens only once: for
+ * example a payment, or the generation of an id.
+ *
+ * @param responder the responder, of a call of a tool, resource or prompt.
+ * @param key names the value.
+ * @param json,len the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
+ * through the client, encrypted and authenticated.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
+ * answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
+                                            const char *key,
+                                            const char *json,
+                                            size_t len);
+
+/**
+ * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
+ * earlier run.
+ *
+ * @param responder the responder.
+ * @param key names the value.
+ * @return a node that is valid as long as the responder; NULL when no value is stored under this
+ * key, and after the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
+
+/**
+ * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
+ * message. The contents of a resource get the MIME type with which the resource was added.
+ *
+ * All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
+ * sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
+ * MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
+ *
+ * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
+ * request of this kind. In both cases the request can still be answered, and the reason is logged.
+ * If the handler has requested input from the client, the answer is not sent. The handler is run
+ * again when the input has arrived.
+ *
+ * @param responder the responder.
+ * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return one of the codes above.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_text(mcplink_responder_t *responder, const char *text, size_t len);
+
+/**
+ * Answers with the contents of a resource, as text of the given MIME type.
+ *
+ * @param responder the responder.
+ * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
+ * @param mime_type for example "text/markdown"; NULL for the MIME type with which the resource was
+ * added.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
+                                              const char *text,
+                                              size_t len,
+                                              const char *mime_type);
+
+/**
+ * Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
+ *
+ * @param responder the responder.
+ * @param data,len the bytes.
+ * @param mime_type the MIME type of the bytes; NULL for the type with which the resource was added. For
+ * a tool the type is image/... or audio/...
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
+                                         const uint8_t *data,
+                                         size_t len,
+                                         const char *mime_type);
+
+/**
+ * Answers with a complete result in the format of the protocol. A tool result is
+ * {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
+ * {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
+ * result may be any JSON.
+ *
+ * @param responder the responder.
+ * @param result,len the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
+
+/**
+ * Answers a tool call with structured content. The JSON text of the value is sent too, for clients
+ * that only read text.
+ *
+ * @param responder the responder.
+ * @param json,len the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
+ * text that ends in NUL.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
+
+/**
+ * Answers that the tool ran and failed. The text explains the failure to the model, for example a
+ * wrong argument or a missing file.
+ *
+ * @param responder the responder.
+ * @param text,len what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
+
+/**
+ * Answers a completion with values, the best value first. Only the first 100 values are sent.
+ *
+ * @param responder the responder.
+ * @param values,count the values, texts that end in NUL.
+ * @param fitting true to remove values that do not match the typed text, and to sort the remaining
+ * values. Values that begin with the typed text come first. Then come values with a word that
+ * begins with the text, and values that contain the text. Values that contain the letters of the
+ * text in order come last.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
+                                          const char *const *values,
+                                          size_t count,
+                                          bool fitting);
+
+/**
+ * Answers that the resource does not exist, with the error code of the client's revision.
+ *
+ * @param responder the responder.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
+
+/**
+ * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
+ * because models read tool errors.
+ *
+ * @param responder the responder.
+ * @param code one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
+ * @param message one sentence.
+ * @param data details as JSON; NULL for no details.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
+
+/**
+ * Adds text to the answer of a tool call. An answer of several content blocks is made of
+ * mcplink_responder_add_text, mcplink_responder_add_bytes and mcplink_responder_add_json, in the
+ * order of the blocks, and sent by mcplink_responder_send.
+ *
+ * @param responder the responder of a tool call.
+ * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED
+ * for requests of other kinds. mcplink_responder_send fails after a block that was refused, so the
+ * status may be ignored.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_add_text(mcplink_responder_t *responder, const char *text, size_t len);
+
+/**
+ * Adds an image or audio to the answer of a tool call: see mcplink_responder_add_text.
+ *
+ * @param responder the responder of a tool call.
+ * @param data,len the bytes.
+ * @param mime_type image/... or audio/...
+ * @return see mcplink_responder_add_text.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
+                                             const uint8_t *data,
+                                             size_t len,
+                                             const char *mime_type);
+
+/**
+ * Adds a content block of any type to the answer of a tool call, in the format of the protocol.
+ * See mcplink_responder_add_text.
+ *
+ * @param responder the responder of a tool call.
+ * @param block,len the block as JSON, for example
+ * {"type":"resource_link","uri":"file:///a","name":"a"}; len may be MCPLINK_NUL for text that ends
+ * in NUL.
+ * @return see mcplink_responder_add_text.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_add_json(mcplink_responder_t *responder, const char *block, size_t len);
+
+/**
+ * Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
+ * Other functions that answer ignore these blocks.
+ *
+ * @param responder the responder of a tool call.
+ * @return see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
+ * request can still be answered.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_send(mcplink_responder_t *responder);
+
+/**
+ * Turns a tool call into a task, if the client supports tasks. The client receives the task at
+ * once. Then the handler is run again from its start, as after an answer to an input request. If
+ * the task needs input from the client before it begins, request the input before calling this
+ * function.
+ *
+ * Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
+ * Otherwise, and in a call that is a task already, the function does nothing.
+ *
+ * @param responder the responder of a tool call.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
+ * answering. MCPLINK_E_STATE after the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *responder, mcplink_error_t **err);
+
+/**
+ * Closes the SSE stream on which the call is answered, and makes the client reconnect for the
+ * answer. So a long call needs no open connection. Messages that are sent before the client
+ * reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
+ *
+ * The function does nothing if a client can't reconnect: on other transports, and in revisions
+ * other than 2025-11-25.
+ *
+ * @param responder the responder.
+ * @param retry_ms the delay after which the client should reconnect, in milliseconds.
+ * @return MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
+ * the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
+ * client.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
+
+/**
+ * Refuses the request unless the client declared an extension. If possible, work without the
+ * extension instead: see mcplink_request_capabilities.
+ *
+ * @param responder the responder.
+ * @param id the id of the extension, for example "com.example/reports".
+ * @return MCPLINK_OK when the client declared the extension. MCPLINK_E_UNSUPPORTED when it did
+ * not: the request was answered with the refusal, so return. The same status for custom methods
+ * and on a client, where the request stays unanswered. MCPLINK_E_INVALID; MCPLINK_E_STATE after
+ * the answer.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(mcplink_responder_t *responder, const char *id);
+
+/**
+ * Sends the client a notification of the host's own method, which belongs to the request: before
+ * the answer, and over HTTP on the stream of the answer. For notifications that belong to no
+ * request see mcplink_session_notify.
+ *
+ * @param responder the responder.
+ * @param notification the method, for example "notifications/com.example/moved".
+ * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
+ * no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
+ * client.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
+                                          const char *notification,
+                                          const char *params,
+                                          size_t len);
+
+/* ==== HTTP servers ==== */
+
+/**
+ * Listens for HTTP clients. Threads of the library accept and serve them.
+ *
+ * Any client that can reach the address can send requests. If no other machine needs access, pass
+ * only a port: then only this machine has access. Authenticate clients of other machines with
+ * mcplink_http_options_on_authenticate.
+ *
+ * @param server the server.
+ * @param options the options, which are copied. NULL for the defaults, which accept all clients without
+ * authentication. If a setter of the options failed, this function fails with the error of that
+ * setter.
+ * @param bind an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
+ * "8080". With port 0 the system chooses a port.
+ * @param listener receives the listener, NULL on failure. The caller owns it and frees it with
+ * mcplink_listener_free, before or after the server.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
+ * invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
+ * without HTTP.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
+                                            const mcplink_http_options_t *options,
+                                            const char *bind,
+                                            mcplink_listener_t **listener,
+                                            mcplink_error_t **err);
+
+/**
+ * Returns the port on which a listener accepts connections, also if the system chose the port.
+ *
+ * @param listener the listener; for NULL the function returns 0.
+ * @return the port.
+ * @note Threads: any.
+ */
+MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
+
+/**
+ * Returns the URL of the endpoint of a listener, for clients on this machine.
+ *
+ * @param listener the listener; for NULL the function returns "".
+ * @return text that is valid as long as the listener.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listener);
+
+/**
+ * Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
+ * have sessions.
+ *
+ * @param listener the listener; for NULL the function returns 0.
+ * @return the number.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
+
+/**
+ * Lets the health page of a listener answer with status 503 from now on. Everything else is served
+ * as before. Call it some time before mcplink_listener_close, which stops accepting connections at
+ * once: a load balancer then sends no new requests.
+ *
+ * @param listener the listener.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
+
+/**
+ * Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
+ * of the server, and sessions end. A handler should not call this function, because the function
+ * would wait for the handler's own call. A handler can free the listener or stop the server
+ * instead.
+ *
+ * @param listener the listener.
+ * @return MCPLINK_OK, also when the listener is closed already.
+ * @note Threads: any. Blocks: for the
+ * drain time and a few seconds at most.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
+
+/**
+ * Closes a listener and frees it. If a callback of the server calls this function, the function
+ * returns at once, and another thread closes the listener. So a handler that frees the listener
+ * can still answer.
+ *
+ * @param listener the listener; may be NULL.
+ * @note Threads: any. Blocks: as mcplink_listener_close.
+ */
+MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
+
+/**
  * Makes HTTP options with the default values.
  *
- * Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
- * Threads: any. Since 0.1.
+ * @return the options. The caller owns them and frees them with mcplink_http_options_free.
+ * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(void);
 
 /**
  * Frees HTTP options. Listeners and endpoints made with them keep a copy.
  *
- * options: the options; may be NULL. Since 0.1.
+ * @param options the options; may be NULL.
  */
 MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 
@@ -7136,9 +6633,10 @@ MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
  * Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
  * status 404.
  *
- * options: the options.
- * path: the path, which begins with "/".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param path the path, which begins with "/".
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
 
@@ -7148,9 +6646,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_
  * that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
  * addresses, all host names.
  *
- * options: the options.
- * host: the host name, for example "mcp.example.com".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param host the host name, for example "mcp.example.com".
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options, const char *host);
 
@@ -7160,10 +6659,11 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_
  * host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
  * owner of any other name could make the name resolve to the server (DNS rebinding).
  *
- * options: the options.
- * origin: scheme and host name, and the port unless it is the default port, for example
+ * @param options the options.
+ * @param origin scheme and host name, and the port unless it is the default port, for example
  * "https://example.com".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_options_t *options, const char *origin);
 
@@ -7174,10 +6674,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_option
  * If the field is invalid, the proxy counts as the client. Without trusted proxies all requests
  * through a proxy share the limits of one client.
  *
- * options: the options.
- * network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
- * 0.1.
+ * @param options the options.
+ * @param network an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http_options_t *options, const char *network);
 
@@ -7186,9 +6686,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http
  * can answer any request, but clients of these revisions get no input requests and no change
  * notifications. Default: true.
  *
- * options: the options.
- * sessions: true to give these clients sessions.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param sessions true to give these clients sessions.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool sessions);
 
@@ -7196,9 +6697,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_opti
  * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and no
  * open stream for this time. Default: 30 minutes.
  *
- * options: the options.
- * idle_ms: the idle timeout, in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param idle_ms the idle timeout, in milliseconds.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
 
@@ -7206,10 +6708,11 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
  * Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are served.
  * Default: these clients are not served.
  *
- * options: the options.
- * stream: the path of the SSE stream.
- * post: the path to which the client posts messages.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param stream the path of the SSE stream.
+ * @param post the path to which the client posts messages.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
@@ -7221,9 +6724,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_opt
  * Host must have an allowed name or an IP address. A listener or endpoint is refused if the path
  * is that of the endpoint, of its metadata or of a page.
  *
- * options: the options.
- * path: the path, for example "/healthz".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param path the path, for example "/healthz".
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_health(mcplink_http_options_t *options, const char *path);
 
@@ -7235,12 +6739,13 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_health(mcplink_http_option
  * allowed name. A listener or endpoint is refused if the path is that of the endpoint, of its
  * metadata or of another page.
  *
- * options: the options.
- * path: the path as it stands in requests, percent-encoded, for example "/robots.txt".
- * media_type: the media type, for example "text/plain".
- * body, len: the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * cache_control: the value of the field Cache-Control; NULL for "no-cache".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param path the path as it stands in requests, percent-encoded, for example "/robots.txt".
+ * @param media_type the media type, for example "text/plain".
+ * @param body,len the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * @param cache_control the value of the field Cache-Control; NULL for "no-cache".
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
@@ -7255,10 +6760,11 @@ mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
  * receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
  * events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
  *
- * options: the options.
- * events: the maximum number of events.
- * bytes: the maximum number of bytes of the events.
- * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param events the maximum number of events.
+ * @param bytes the maximum number of bytes of the events.
+ * @return MCPLINK_OK.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_options_t *options, size_t events, size_t bytes);
 
@@ -7268,35 +6774,162 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
  * after this time begins as an event stream, unless the client accepts no event stream. Default:
  * 15 s.
  *
- * options: the options.
- * interval_ms: the interval in milliseconds, at least 1.
- * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param interval_ms the interval in milliseconds, at least 1.
+ * @return MCPLINK_OK.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
+
+/**
+ * A limit of a server over HTTP. The comment of each limit states the default and the effect at
+ * the limit.
+ */
+typedef enum mcplink_http_limit {
+    /**
+     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
+     * with the most sessions ends to make room. If no session is idle, the next client is refused
+     * with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_SESSIONS = 701,
+    /**
+     * The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
+     * Default: 1024. The next request is answered with a "busy" error.
+     */
+    MCPLINK_HTTP_LIMIT_REQUESTS = 702,
+    /**
+     * The maximum number of streams of change notifications, for all clients of revisions since
+     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
+     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
+     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     */
+    MCPLINK_HTTP_LIMIT_STREAMS = 703,
+    /**
+     * The maximum number of open connections. Default: 24000, and never more than seven eighths of
+     * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
+     * is larger than its default, the default rises to their sum and 4000. Another number stays.
+     * If the streams and sessions that are set need more connections, that is logged. At the
+     * limit, an idle connection of the client with the most connections is closed to make room. If
+     * no connection is idle, the next connection is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
+    /**
+     * The maximum number of requests that are served at once, each on its own thread. Default: 64.
+     * Further requests wait, unless they need no handler, such as pings and cancellations. The
+     * client with the fewest threads gets the next free thread.
+     */
+    MCPLINK_HTTP_LIMIT_WORKERS = 705,
+    /**
+     * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
+     * newest request of the client with the most waiting requests is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_WAITING = 706,
+    /**
+     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
+     * longer request head is answered with status 431 or 414.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
+    /**
+     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
+     * A request with more fields is answered with status 431.
+     */
+    MCPLINK_HTTP_LIMIT_FIELDS = 708,
+    /**
+     * The maximum number of bytes of one stream that wait until the client reads them. Default:
+     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
+     */
+    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
+    /**
+     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
+     * request is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
+    /**
+     * The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
+     * milliseconds. Default: 10000. After that the request is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_MS = 711,
+    /**
+     * The minimum rate of a request body, in bytes per second. Default: 1024. See
+     * MCPLINK_HTTP_LIMIT_BODY_MS.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_RATE = 712,
+    /**
+     * The maximum time that a client may read nothing while data for the client waits, in
+     * milliseconds. Default: 30000. After that the connection of the client is aborted.
+     */
+    MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
+    /**
+     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
+     * the connection is closed.
+     */
+    MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
+    /**
+     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
+     * the limit, the oldest events of the stream with the most stored bytes are dropped.
+     */
+    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
+    /**
+     * The maximum number of bytes that wait until clients read them, of all clients together.
+     * Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
+     * product of waiting bytes and time without reading.
+     */
+    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
+    /**
+     * The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
+     * After that the connection is closed.
+     */
+    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
+    /**
+     * The maximum share, in percent, of connections, threads and sessions that one client may use
+     * while other clients need them too. Default: 50. While no other client needs them, one client
+     * may use all of them.
+     */
+    MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
+    /**
+     * The number of reserved connections and threads beyond the limits, in percent of the limits.
+     * Only clients that use few connections and threads may use the reserved ones. Default: 12.
+     * With 0, nothing is reserved.
+     */
+    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
+} mcplink_http_limit;
 
 /**
  * Sets a limit of a server over HTTP. The length of a body is limited by
  * MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
  *
- * options: the options.
- * which: one of enum mcplink_http_limit.
- * bound: the new value of the limit.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param options the options.
+ * @param which one of enum mcplink_http_limit.
+ * @param bound the new value of the limit.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit which, size_t bound);
+
+/**
+ * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
+ * that refuse; the last call counts. If the callback calls none of these functions, the request is
+ * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
+ *
+ * Authentication fails closed. If any setter of the request fails, the request is refused with
+ * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
+ * restriction is missing. The log names the setter that failed.
+ */
+typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
 
 /**
  * Sets a function that authenticates each request before the request is processed. By default all
  * clients are accepted without authentication. If clients are authenticated in another way already
  * (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
  *
- * options: the options.
- * callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
+ * @param options the options.
+ * @param callback see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
  * requests, on several at once. With a pump, it runs on the thread that dispatches the pump. NULL
  * is refused: see mcplink_http_options_clear_authenticate.
- * user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when the options and all listeners and endpoints made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
@@ -7309,9 +6942,9 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
  * mcplink_http_options_add_token. If no resource server is set, all clients are then accepted
  * without authentication.
  *
- * options: the options.
- * Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
- * Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
 
@@ -7324,14 +6957,15 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_htt
  * Handlers read the principal with mcplink_request_principal, and check the scopes of the
  * principal with mcplink_request_has_scope.
  *
- * options: the options.
- * server: the description of the resource server. The description is copied, and remains the
+ * @param options the options.
+ * @param server the description of the resource server. The description is copied, and remains the
  * caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of the
  * description failed, this call fails with the status of that setter. Other faults are reported
  * when a listener or endpoint is made with the options. In a build without JWTs, making a listener
  * or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
- * a time. Since 0.1.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed.
+ * @note Threads: one at
+ * a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
@@ -7342,9 +6976,10 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * function was set with mcplink_http_options_on_authenticate, all clients are then accepted
  * without authentication.
  *
- * options: the options.
- * Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at
- * a time. Since 0.1.
+ * @param options the options.
+ * @return MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID.
+ * @note Threads: one at
+ * a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
 
@@ -7355,163 +6990,14 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_
  * authenticated in another way already (mcplink_http_options_on_authenticate,
  * mcplink_http_options_set_resource_server), this call fails.
  *
- * options: the options.
- * token: the token, which should be at least 128 random bits, from a file or the environment. NULL
+ * @param options the options.
+ * @param token the token, which should be at least 128 random bits, from a file or the environment. NULL
  * and blank text are refused: an unset variable must not let everybody in.
- * principal: the name of the client, for the handlers.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * @param principal the name of the client, for the handlers.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_token(mcplink_http_options_t *options, const char *token, const char *principal);
-
-/**
- * Returns the method of an HTTP request.
- *
- * request: the request; for NULL the function returns "".
- * Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request_t *request);
-
-/**
- * Returns the target of an HTTP request: the path and query, as received.
- *
- * request: the request; for NULL the function returns "".
- * Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request_t *request);
-
-/**
- * Returns the value of a header field of an HTTP request.
- *
- * request: the request; for NULL the function returns empty text.
- * field: the name of the field; case-insensitive.
- * Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
- * that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request, const char *field);
-
-/**
- * Returns the address and port of the sender of an HTTP request.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: text that is valid as long as the request; empty when the address is unknown. Threads:
- * one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
-
-/**
- * Returns the access token of an HTTP request: the text after Bearer in its header field
- * Authorization.
- *
- * request: the request; for NULL the function returns empty text.
- * Returns: text that is valid as long as the request; empty without a token. Never pass the token
- * on, nor log it.
- * Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
-
-/**
- * Admits a request that the host has authenticated.
- *
- * request: the request.
- * principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
- * request states are bound to the principal that made them.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
- * any, until the callback returns. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
-
-/**
- * Sets the granted scopes of the principal, for mcplink_server_require_scopes,
- * mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are unknown, so
- * requests that require a scope are refused.
- *
- * request: the request.
- * scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
- * any, until the callback returns. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
-
-/**
- * Sets the time at which the authentication expires. Open streams send nothing after this time.
- * Default: the authentication does not expire.
- *
- * request: the request.
- * seconds: the time in seconds since 1970-01-01 UTC.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
- * callback. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_request_t *request, int64_t seconds);
-
-/**
- * Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
- * server in its audience is refused. A host that checks the audience itself adds the server's own
- * URL.
- *
- * request: the request.
- * audience: the audience, as in the token (aud).
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
- * mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *request, const char *audience);
-
-/**
- * Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
- * mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key, on a
- * server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without this call
- * a stolen bound token would be accepted.
- *
- * request: the request.
- * thumbprint: the thumbprint of the key, as the token or the authorization server contains it
- * (cnf.jkt; RFC 7638).
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
- * mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request, const char *thumbprint);
-
-/**
- * Refuses an invalid access token with status 401, so that the client obtains a new token.
- *
- * request: the request.
- * why: the reason, for the client and the log, for example "it was revoked". It must not quote the
- * token.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
- * any, until the callback returns. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
-
-/**
- * Refuses a request with status 403, because the request requires more scopes. The client can then
- * ask its user to grant the scopes.
- *
- * request: the request.
- * scopes: all required scopes, separated by spaces.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
- * any, until the callback returns. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
-
-/**
- * Answers a request with status 503, because authorization cannot be checked at the moment. Unlike
- * status 401, the answer does not make the client discard its token.
- *
- * request: the request.
- * why: the reason, for the host's log.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
- * any, until the callback returns. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request, const char *why);
-
-/**
- * Refuses an unauthenticated request with status 401 and a challenge.
- *
- * request: the request.
- * challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
- * example "Bearer".
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
- * any, until the callback returns. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 
 /**
  * Makes the description of a resource server. By default the access tokens are JWTs. The
@@ -7519,15 +7005,16 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * times are verified. The claim sub names the principal, and the claim scope or scp contains the
  * granted scopes.
  *
- * resource: the URL that clients use, for example "https://files.example/mcp", not the address at
+ * @param resource the URL that clients use, for example "https://files.example/mcp", not the address at
  * which the process listens.
- * issuer: the issuer identifier of the authorization server, for example "https://login.example".
+ * @param issuer the issuer identifier of the authorization server, for example "https://login.example".
  * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
  * An identifier with a "/" at the end and the same identifier without the "/" name two different
  * issuers.
- * Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
+ * @return the description. The caller owns it and frees it with mcplink_resource_server_free.
  * NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
- * listener or endpoint is made with the description. Threads: any. Since 0.1.
+ * listener or endpoint is made with the description.
+ * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
 
@@ -7536,31 +7023,33 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server
  * authorization server, so a function of the host has to verify them: see
  * mcplink_resource_server_set_verifier.
  *
- * server: the description.
- * issuer: the issuer identifier of the authorization server.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param issuer the issuer identifier of the authorization server.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource_server_t *server, const char *issuer);
 
 /**
  * Sets the URL of the issuer's keys, for an issuer whose metadata does not contain the URL.
  *
- * server: the description.
- * url: the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
+ * @param server the description.
+ * @param url the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
  * mcplink_resource_server_use_default_keys.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already. Blocks:
- * no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already.
+ * @note Blocks:
+ * no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
 
 /**
  * Sets the issuer's keys, so that the library does not fetch them.
  *
- * server: the description.
- * json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
+ * @param server the description.
+ * @param json,len the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
  * NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
- * Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
 
@@ -7568,10 +7057,11 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
  * Sets the proxy through which the issuer's metadata and keys are fetched. Default: no proxy,
  * regardless of the environment.
  *
- * server: the description.
- * url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
+ * @param server the description.
+ * @param url as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
  * mcplink_resource_server_clear_proxy.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
 
@@ -7579,8 +7069,9 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_
  * Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without a
  * proxy.
  *
- * server: the description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resource_server_t *server);
 
@@ -7588,15 +7079,16 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * Sets the certificate authorities that are trusted when the issuer's metadata and keys are
  * fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
  *
- * server: the description.
- * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
+ * @param server the description.
+ * @param pem,len PEM text with one or more certificates, which is copied; other contents are skipped.
  * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
  * and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
  * no valid certificate, making a listener or endpoint with the description fails with
  * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
  * fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
  * mcplink_resource_server_set_verifier.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
 
@@ -7604,25 +7096,26 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcpli
  * Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate authorities
  * is trusted.
  *
- * server: the description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_resource_server_t *server);
 
 /**
  * Sets a function of the host that verifies tokens of any kind.
  *
- * server: the description.
- * callback: called for each token. The callback sees only the token of the request
+ * @param server the description.
+ * @param callback called for each token. The callback sees only the token of the request
  * (mcplink_http_request_token), and must not pass the token on. The callback calls
  * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then the
  * library checks the audience and the expiry. For threads see
  * mcplink_http_options_on_authenticate. NULL is refused: see
  * mcplink_resource_server_use_default_keys.
- * user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when all objects that use the description are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no. Since
- * 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
@@ -7635,8 +7128,9 @@ mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t 
  * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the issuer's
  * metadata names.
  *
- * server: the description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_resource_server_t *server);
 
@@ -7645,10 +7139,11 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
  * client. mcplink_server_require_scopes sets further scopes for single tools, prompts, resources
  * and templates. Default: no scopes.
  *
- * server: the description.
- * scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
+ * @param server the description.
+ * @param scopes the names of the scopes, separated by spaces. NULL and blank text are refused: see
  * mcplink_resource_server_clear_required_scopes.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server, const char *scopes);
 
@@ -7656,8 +7151,9 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink
  * Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
  * mcplink_server_require_scopes are required.
  *
- * server: the description.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcplink_resource_server_t *server);
 
@@ -7666,9 +7162,10 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcpli
  * because some clients request all listed scopes at once. Default: the scopes that every request
  * requires.
  *
- * server: the description.
- * scopes: the names of the scopes, separated by spaces.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param scopes the names of the scopes, separated by spaces.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplink_resource_server_t *server, const char *scopes);
 
@@ -7676,10 +7173,11 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplin
  * Declares that a broad scope implies narrower scopes. If a narrower scope implies further scopes,
  * the broad scope implies these scopes too.
  *
- * server: the description.
- * broad: the broad scope.
- * narrow: the implied scopes, separated by spaces.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param broad the broad scope.
+ * @param narrow the implied scopes, separated by spaces.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resource_server_t *server, const char *broad, const char *narrow);
 
@@ -7687,19 +7185,21 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resourc
  * Adds an accepted audience: another name by which tokens may refer to this server. Some
  * authorization servers do not use the URL of the server as the audience.
  *
- * server: the description.
- * audience: the name.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param audience the name.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resource_server_t *server, const char *audience);
 
 /**
  * Sets the name of the server for consent pages, and the URL of its documentation for developers.
  *
- * server: the description.
- * title: the name; NULL for no name.
- * documentation: the URL of the documentation; NULL for no documentation.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param title the name; NULL for no name.
+ * @param documentation the URL of the documentation; NULL for no documentation.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *server,
@@ -7711,11 +7211,32 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
  * server then serves the metadata also at this URL. Default: the well-known location of the
  * server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
  *
- * server: the description.
- * url: the URL; NULL for the default.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param url the URL; NULL for the default.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server, const char *url);
+
+/**
+ * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
+ */
+typedef enum mcplink_dpop {
+    /**
+     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
+     * server accepts bound and unbound tokens. This mode is the default of clients.
+     */
+    MCPLINK_DPOP_WHEN_ASKED = 400,
+    /**
+     * Tokens are never bound. This mode is the default of servers: such a server refuses bound
+     * tokens, because the server could not check the key.
+     */
+    MCPLINK_DPOP_NEVER = 401,
+    /**
+     * Tokens are always bound: an unbound token is refused.
+     */
+    MCPLINK_DPOP_ALWAYS = 402,
+} mcplink_dpop;
 
 /**
  * Sets whether tokens that are bound to a key of the client are accepted (DPoP, RFC 9449). A
@@ -7723,10 +7244,11 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_re
  * signature, method, URL, token, and time (within five minutes) of the proof are verified, and
  * each proof is accepted once. Metadata and challenges announce the setting to clients.
  *
- * server: the description.
- * dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
- * or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
+ * @param server the description.
+ * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
+ * or endpoint with the description fails with MCPLINK_E_UNSUPPORTED.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, mcplink_dpop dpop);
 
@@ -7735,11 +7257,12 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_s
  * proofs can't be made in advance. A client without a nonce is refused, gets a nonce with the
  * refusal, and retries. Default: no nonce is required.
  *
- * server: the description.
- * keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The first
+ * @param server the description.
+ * @param keys,len one or more keys of 32 secret random bytes each, concatenated and copied. The first
  * key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
- * lifetime_ms: how long a nonce is valid, in milliseconds; at least 1000.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * @param lifetime_ms how long a nonce is valid, in milliseconds; at least 1000.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *server,
@@ -7750,126 +7273,210 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
 /**
  * Frees the description of a resource server. HTTP options that use it keep a copy.
  *
- * server: the description; may be NULL. Since 0.1.
+ * @param server the description; may be NULL.
  */
 MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server);
 
 /**
- * Listens for HTTP clients. Threads of the library accept and serve them.
+ * Returns the method of an HTTP request.
  *
- * Any client that can reach the address can send requests. If no other machine needs access, pass
- * only a port: then only this machine has access. Authenticate clients of other machines with
+ * @param request the request; for NULL the function returns "".
+ * @return text that is valid as long as the request.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request_t *request);
+
+/**
+ * Returns the target of an HTTP request: the path and query, as received.
+ *
+ * @param request the request; for NULL the function returns "".
+ * @return text that is valid as long as the request.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request_t *request);
+
+/**
+ * Returns the value of a header field of an HTTP request.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @param field the name of the field; case-insensitive.
+ * @return the first value, valid as long as the request; empty when there is no such field. Bytes
+ * that are not UTF-8 are replaced by U+FFFD.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request, const char *field);
+
+/**
+ * Returns the address and port of the sender of an HTTP request.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return text that is valid as long as the request; empty when the address is unknown.
+ * @note Threads:
+ * one at a time.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
+
+/**
+ * Returns the access token of an HTTP request: the text after Bearer in its header field
+ * Authorization.
+ *
+ * @param request the request; for NULL the function returns empty text.
+ * @return text that is valid as long as the request; empty without a token. Never pass the token
+ * on, nor log it.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
+
+/**
+ * Admits a request that the host has authenticated.
+ *
+ * @param request the request.
+ * @param principal the authenticated sender, for mcplink_request_principal; not empty. Sessions and
+ * request states are bound to the principal that made them.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+ * @note Threads:
+ * any, until the callback returns.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
+
+/**
+ * Sets the granted scopes of the principal, for mcplink_server_require_scopes,
+ * mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are unknown, so
+ * requests that require a scope are refused.
+ *
+ * @param request the request.
+ * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+ * @note Threads:
+ * any, until the callback returns.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
+
+/**
+ * Sets the time at which the authentication expires. Open streams send nothing after this time.
+ * Default: the authentication does not expire.
+ *
+ * @param request the request.
+ * @param seconds the time in seconds since 1970-01-01 UTC.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for a negative number.
+ * @note Threads: the thread of the
+ * callback.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_request_t *request, int64_t seconds);
+
+/**
+ * Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
+ * server in its audience is refused. A host that checks the audience itself adds the server's own
+ * URL.
+ *
+ * @param request the request.
+ * @param audience the audience, as in the token (aud).
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
  * mcplink_http_options_on_authenticate.
- *
- * server: the server.
- * options: the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. If a setter of the options failed, this function fails with the error of that
- * setter.
- * bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
- * "8080". With port 0 the system chooses a port.
- * listener: receives the listener, NULL on failure. The caller owns it and frees it with
- * mcplink_listener_free, before or after the server.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
- * invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
- * without HTTP. Threads: any. Blocks: no. Since 0.1.
+ * @note Threads: the thread of the callback.
  */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
-                                            const mcplink_http_options_t *options,
-                                            const char *bind,
-                                            mcplink_listener_t **listener,
-                                            mcplink_error_t **err);
+MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *request, const char *audience);
 
 /**
- * Returns the port on which a listener accepts connections, also if the system chose the port.
+ * Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
+ * mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key, on a
+ * server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without this call
+ * a stolen bound token would be accepted.
  *
- * listener: the listener; for NULL the function returns 0.
- * Returns: the port. Threads: any. Since 0.1.
+ * @param request the request.
+ * @param thumbprint the thumbprint of the key, as the token or the authorization server contains it
+ * (cnf.jkt; RFC 7638).
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
+ * mcplink_http_options_on_authenticate.
+ * @note Threads: the thread of the callback.
  */
-MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request, const char *thumbprint);
 
 /**
- * Returns the URL of the endpoint of a listener, for clients on this machine.
+ * Refuses an invalid access token with status 401, so that the client obtains a new token.
  *
- * listener: the listener; for NULL the function returns "".
- * Returns: text that is valid as long as the listener. Threads: any. Since 0.1.
+ * @param request the request.
+ * @param why the reason, for the client and the log, for example "it was revoked". It must not quote the
+ * token.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+ * @note Threads:
+ * any, until the callback returns.
  */
-MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
 
 /**
- * Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
- * have sessions.
+ * Refuses a request with status 403, because the request requires more scopes. The client can then
+ * ask its user to grant the scopes.
  *
- * listener: the listener; for NULL the function returns 0.
- * Returns: the number. Threads: any. Blocks: no. Since 0.1.
+ * @param request the request.
+ * @param scopes all required scopes, separated by spaces.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+ * @note Threads:
+ * any, until the callback returns.
  */
-MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
 
 /**
- * Lets the health page of a listener answer with status 503 from now on. Everything else is served
- * as before. Call it some time before mcplink_listener_close, which stops accepting connections at
- * once: a load balancer then sends no new requests.
+ * Answers a request with status 503, because authorization cannot be checked at the moment. Unlike
+ * status 401, the answer does not make the client discard its token.
  *
- * listener: the listener.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ * @param request the request.
+ * @param why the reason, for the host's log.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+ * @note Threads:
+ * any, until the callback returns.
  */
-MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request, const char *why);
 
 /**
- * Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
- * of the server, and sessions end. A handler should not call this function, because the function
- * would wait for the handler's own call. A handler can free the listener or stop the server
- * instead.
+ * Refuses an unauthenticated request with status 401 and a challenge.
  *
- * listener: the listener.
- * Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
- * drain time and a few seconds at most. Since 0.1.
+ * @param request the request.
+ * @param challenge the required credentials, for the header field WWW-Authenticate (RFC 9110), for
+ * example "Bearer".
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+ * @note Threads:
+ * any, until the callback returns.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
-
-/**
- * Closes a listener and frees it. If a callback of the server calls this function, the function
- * returns at once, and another thread closes the listener. So a handler that frees the listener
- * can still answer.
- *
- * listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
- */
-MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 
 /**
  * Returns the status of a response.
  *
- * head: the head; for NULL the function returns 0.
- * Returns: the status, for example 200. Threads: any. Since 0.1.
+ * @param head the head; for NULL the function returns 0.
+ * @return the status, for example 200.
+ * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_http_head_status(const mcplink_http_head_t *head);
 
 /**
  * Returns the number of header fields of a response.
  *
- * head: the head; for NULL the function returns 0.
- * Returns: the number. Threads: any. Since 0.1.
+ * @param head the head; for NULL the function returns 0.
+ * @return the number.
+ * @note Threads: any.
  */
 MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
 
 /**
  * Returns the name of a header field of a response.
  *
- * head: the head; for NULL the function returns "".
- * index: the index of the field, from 0.
- * Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
- * any. Since 0.1.
+ * @param head the head; for NULL the function returns "".
+ * @param index the index of the field, from 0.
+ * @return text that is valid as long as the head; empty when the index is out of range.
+ * @note Threads:
+ * any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
 
 /**
  * Returns the value of a header field of a response.
  *
- * head: the head; for NULL the function returns "".
- * index: the index of the field, from 0.
- * Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
- * any. Since 0.1.
+ * @param head the head; for NULL the function returns "".
+ * @param index the index of the field, from 0.
+ * @return text that is valid as long as the head; empty when the index is out of range.
+ * @note Threads:
+ * any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *head, size_t index);
 
@@ -7878,8 +7485,9 @@ MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *hea
  * should write the text that mcplink_http_head_quiet_text returns, so that proxies do not drop the
  * idle connection.
  *
- * head: the head; for NULL the function returns 0.
- * Returns: the interval in milliseconds; 0 if no keep-alive is needed. Threads: any. Since 0.1.
+ * @param head the head; for NULL the function returns 0.
+ * @return the interval in milliseconds; 0 if no keep-alive is needed.
+ * @note Threads: any.
  */
 MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head);
 
@@ -7887,25 +7495,52 @@ MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head)
  * Returns the keep-alive text that the host writes to an idle stream: see
  * mcplink_http_head_quiet_ms.
  *
- * head: the head; for NULL the function returns "".
- * Returns: text that is valid as long as the head; empty if no keep-alive is needed. Threads: any.
- * Since 0.1.
+ * @param head the head; for NULL the function returns "".
+ * @return text that is valid as long as the head; empty if no keep-alive is needed.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_quiet_text(const mcplink_http_head_t *head);
+
+/**
+ * Begins a response.
+ *
+ * @param head status and header fields, valid until the callback returns.
+ * @param length the length of the whole body in bytes; -1 for a streamed body of unknown length.
+ * @return MCPLINK_OK; any other status when the client has disconnected.
+ */
+typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http_head_t *head, int64_t length);
+
+/**
+ * Sends some bytes of the body of a response. The callback should flush the bytes at once, because
+ * the client waits for them.
+ *
+ * @param bytes,len the bytes, valid until the callback returns.
+ * @return MCPLINK_OK; any other status when the client has disconnected.
+ */
+typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
+
+/**
+ * Ends a response. The function is called once for each exchange that was served, unless the
+ * exchange is freed before.
+ *
+ * @param complete true if the whole response was sent. If complete is false, abort the connection, so
+ * that the client notices that the response is incomplete.
+ */
+typedef void (*mcplink_http_end_fn)(void *user, bool complete);
 
 /**
  * Makes an exchange: an HTTP request that the host's own web server received, and the functions
  * that send its response.
  *
- * method: the method of the request, in capitals, as received.
- * target: the path and query, as received.
- * begin, write, end: the functions that send the response. They run one at a time: on threads of
+ * @param method the method of the request, in capitals, as received.
+ * @param target the path and query, as received.
+ * @param begin,write,end the functions that send the response. They run one at a time: on threads of
  * the library, on the thread that calls mcplink_http_serve, or on the thread that dispatches the
  * pump of the server.
- * user, destroy: passed to begin, write and end; destroy runs when the exchange is freed.
- * Returns: the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
- * called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
- * 0.1.
+ * @param user,destroy passed to begin, write and end; destroy runs when the exchange is freed.
+ * @return the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
+ * called, or earlier to abandon the response. NULL for an invalid argument.
+ * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_exchange_t *mcplink_exchange_new(const char *method,
@@ -7919,23 +7554,23 @@ mcplink_exchange_t *mcplink_exchange_new(const char *method,
 /**
  * Adds a header field to the request.
  *
- * exchange: the exchange.
- * field: the name of the field; case-insensitive.
- * content, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL
+ * @param exchange the exchange.
+ * @param field the name of the field; case-insensitive.
+ * @param content,len the value of the field, without surrounding white space; len may be MCPLINK_NUL
  * for text that ends in NUL.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
- * Threads: any. Since 0.1.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exchange, const char *field, const char *content, size_t len);
 
 /**
  * Sets the body of the request.
  *
- * exchange: the exchange.
- * body, len: the whole body, without a transfer coding; len may be MCPLINK_NUL for text that ends
+ * @param exchange the exchange.
+ * @param body,len the whole body, without a transfer coding; len may be MCPLINK_NUL for text that ends
  * in NUL. The host has to limit the length of the body.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
- * Threads: any. Since 0.1.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *exchange, const char *body, size_t len);
 
@@ -7943,12 +7578,12 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
  * Sets the local and the remote address of the request. The local address decides which values of
  * the header field Host are accepted.
  *
- * exchange: the exchange.
- * local: address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
+ * @param exchange the exchange.
+ * @param local address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
  * allowed host names (mcplink_http_options_add_host) would then accept all host names.
- * remote: address and port of the client; NULL when they are unknown.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
- * Threads: any. Since 0.1.
+ * @param remote address and port of the client; NULL when they are unknown.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
 
@@ -7956,8 +7591,9 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
  * Reports that the client has disconnected: the rest of the response is not sent. If the response
  * has not ended, the function end is still called.
  *
- * exchange: the exchange.
- * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ * @param exchange the exchange.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
 
@@ -7967,9 +7603,10 @@ MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange)
  * mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
  * accept event streams, or the response has begun.
  *
- * exchange: the exchange.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may run
- * on this thread. Blocks: only while these functions run. Since 0.1.
+ * @param exchange the exchange.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any; the functions begin and write may run
+ * on this thread. Blocks: only while these functions run.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchange);
 
@@ -7978,8 +7615,9 @@ MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchang
  * aborted, as after mcplink_exchange_gone. If a function of the exchange calls
  * mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
  *
- * exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
- * another thread. Since 0.1.
+ * @param exchange the exchange; may be NULL.
+ * @note Threads: any. Blocks: while one of its functions runs on
+ * another thread.
  */
 MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
 
@@ -7987,15 +7625,16 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * Makes an endpoint that the host mounts in its own web server. The host passes each request to
  * mcplink_http_serve.
  *
- * server: the server.
- * options: the options, which are copied. NULL for the defaults, which accept all clients without
+ * @param server the server.
+ * @param options the options, which are copied. NULL for the defaults, which accept all clients without
  * authentication. If a setter of the options failed, this function fails with the error of that
  * setter. The host itself has to limit the number of connections.
- * http: receives the endpoint, NULL on failure. The caller owns it and frees it with
+ * @param http receives the endpoint, NULL on failure. The caller owns it and frees it with
  * mcplink_http_free, before or after the server.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
- * stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no. Since 0.1.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
+ * stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_http(mcplink_server_t *server,
@@ -8007,15 +7646,16 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * Serves an HTTP request. The functions of the exchange send the response, during this call or
  * after it.
  *
- * http: the endpoint.
- * exchange: the request, and the functions for its response. An exchange can be served once. The
+ * @param http the endpoint.
+ * @param exchange the request, and the functions for its response. An exchange can be served once. The
  * exchange remains the caller's.
- * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
  * MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
- * exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+ * exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP.
+ * @note Threads: any, several at once. Blocks:
  * without a pump the handler runs on this thread, and the function blocks until the handler
- * returns. Since 0.1.
+ * returns.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
@@ -8025,18 +7665,866 @@ mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
 /**
  * Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
  *
- * http: the endpoint.
- * Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
- * seconds at most. Since 0.1.
+ * @param http the endpoint.
+ * @return MCPLINK_OK, also when the endpoint is closed already.
+ * @note Threads: any. Blocks: a few
+ * seconds at most.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
 
 /**
  * Closes an endpoint and frees it.
  *
- * http: the endpoint; may be NULL. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
+ * @param http the endpoint; may be NULL.
+ * @note Threads: any. Blocks: as mcplink_http_close.
  */
 MCPLINK_API void mcplink_http_free(mcplink_http_t *http);
+
+/* ==== Logins and tokens of clients ==== */
+
+/**
+ * Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
+ *
+ * @return the settings. The caller owns them and frees them with mcplink_oauth_free.
+ * @note Threads:
+ * any; one thread at a time may use the settings.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
+
+/**
+ * Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
+ * last reference blocks until host callbacks of an abandoned login have returned: see
+ * mcplink_login_is_over.
+ *
+ * @param oauth the settings; may be NULL.
+ */
+MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
+
+/**
+ * Adds an OAuth client that was registered with an authorization server beforehand. The client is
+ * used with that authorization server only. Once a client is added, no other authorization server
+ * is used, and there is no dynamic registration. The first client is also used by
+ * mcplink_oauth_set_client_credentials.
+ *
+ * @param oauth the settings.
+ * @param client the client. The settings copy the client, which remains the caller's. If a setter of the
+ * client was refused, the client is refused too.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
+
+/**
+ * Sets the client name for dynamic client registration, which the user sees during the login.
+ *
+ * @param oauth the settings.
+ * @param client_name the name; NULL for the default, "mcplink".
+ * @param page the URL of a page about the client; NULL for no page.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *client_name, const char *page);
+
+/**
+ * Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
+ * servers that support such documents use the URL as the client id.
+ *
+ * @param oauth the settings.
+ * @param url an https URL with a path; NULL for no document. An invalid URL is reported when a client is
+ * opened.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth, const char *url);
+
+/**
+ * Sets the scopes to request. Default: the scopes that the server supports. Scopes that the server
+ * requires for the current request, and scopes that were requested before, are always included.
+ *
+ * @param oauth the settings.
+ * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
+ * mcplink_oauth_use_default_scopes.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
+
+/**
+ * Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
+ *
+ * @param oauth the settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *oauth);
+
+/**
+ * Sets whether to request offline access (offline_access), if the authorization server supports
+ * it. With offline access, fewer logins are needed. Default: true.
+ *
+ * @param oauth the settings.
+ * @param asks true to request offline access.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool asks);
+
+/**
+ * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with
+ * the tokens.
+ *
+ * @param oauth the settings.
+ * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
+
+/**
+ * Sets how long one request to an authorization server may take. Default: 10 s.
+ *
+ * @param oauth the settings.
+ * @param milliseconds the timeout; more than an hour counts as an hour.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
+
+/**
+ * Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
+ * of waiting calls is paused. The total timeout of these calls is not paused: see
+ * mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
+ *
+ * @param oauth the settings.
+ * @param milliseconds the timeout; more than a day counts as a day.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
+
+/**
+ * Sets whether metadata and tokens may be requested from loopback and private addresses when the
+ * server itself has a public address. Default: false, to prevent server-side request forgery
+ * (SSRF). Otherwise a server could make its clients send requests into their private networks.
+ *
+ * @param oauth the settings.
+ * @param allowed true to allow these addresses.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
+
+/**
+ * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of the
+ * environment.
+ *
+ * @param oauth the settings.
+ * @param url the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
+ * refused: see mcplink_oauth_clear_proxy.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
+
+/**
+ * Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
+ *
+ * @param oauth the settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
+
+/**
+ * Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
+ * company. No other authorities are trusted. Default: Mozilla's list.
+ *
+ * The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
+ * including the metadata of the MCP server. If the authorization server and the MCP server have
+ * certificates from different authorities, pem must contain both authorities. The certificate
+ * bundle of a system usually contains all needed authorities.
+ * mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
+ *
+ * @param oauth the settings.
+ * @param pem,len PEM text with one or more certificates, which is copied; other contents are skipped.
+ * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+ * and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
+ * certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
+ * OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
+
+/**
+ * Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
+ * trusted.
+ *
+ * @param oauth the settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
+
+/**
+ * Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
+ * hook that was set with mcplink_set_log. Log records contain no secrets.
+ *
+ * @param oauth the settings.
+ * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param callback the function; NULL for no function. It runs on any thread, and must be quick.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
+                                       mcplink_log_level level,
+                                       mcplink_log_fn callback,
+                                       void *user,
+                                       mcplink_destroy_fn destroy);
+
+/**
+ * Removes the tokens for a server from memory and from the token store. The next request to the
+ * server must be authorized again. The tokens are not revoked at the authorization server.
+ *
+ * @param oauth the settings, which clients may be using.
+ * @param url the URL of the server, as passed to mcplink_client_options_set_url.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
+ * invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
+ * @note Threads: any, while no thread changes the settings. Blocks: while the token store removes the
+ * tokens.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
+
+/**
+ * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
+ * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
+ * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
+ * library, even if the client has a pump, and may block.
+ */
+typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
+
+/**
+ * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for the
+ * redirect while calls wait. This grant type is the default, with 0 for the port and NULL for the
+ * other parameters.
+ *
+ * @param oauth the settings.
+ * @param port the port to listen at, for clients that were registered with a fixed port; 0 for a free
+ * port.
+ * @param program the program that opens URLs. The URL is its only argument, and no shell is involved.
+ * NULL for the program of the system (xdg-open, open). With "" no program is run, and only
+ * callback shows the login.
+ * @param page the HTML page, without scripts, that the person sees after the login. NULL for a page with
+ * one sentence.
+ * @param callback called before the browser is opened, to show the person the login and its URL. If
+ * callback is set, a failure to open the browser is not an error. The callback must not answer the
+ * login. NULL for no callback.
+ * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
+                                           uint16_t port,
+                                           const char *program,
+                                           const char *page,
+                                           mcplink_visit_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy);
+
+/**
+ * Sets the host name and the path of the redirect URI for logins with a browser. The authorization
+ * server sends the browser to the redirect URI at the end of the login. Some authorization servers
+ * accept only one spelling of the redirect URI. The port is a parameter of
+ * mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
+ *
+ * @param oauth the settings.
+ * @param host "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
+ * library listens at 127.0.0.1, and also at ::1 if the system has that address.
+ * @param path the path, without a query; it is empty or begins with '/'. NULL for the default,
+ * "/callback". An invalid host name or path is reported when a client is opened, with
+ * MCPLINK_E_INVALID.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
+
+/**
+ * Sets the grant type: a person logs in through a function of the host. This grant type is for
+ * hosts that can show a web page and observe the redirects.
+ *
+ * @param oauth the settings.
+ * @param redirect_uri the redirect URI: an https URL, or an http URL of this machine.
+ * @param callback see mcplink_visit_fn.
+ * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
+                                           const char *redirect_uri,
+                                           mcplink_visit_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy);
+
+/**
+ * Sets the client credentials grant: a machine acts on its own behalf, as the first client that
+ * was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
+ *
+ * @param oauth the settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
+
+/**
+ * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
+ * The callback runs whenever an access token has to be obtained, on a thread of the library.
+ *
+ * @param audience the URL of the token endpoint, valid until the callback returns.
+ * @return MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
+ */
+typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
+
+/**
+ * Sets workload identity as the grant type: the platform on which the workload runs vouches for
+ * the workload.
+ *
+ * @param oauth the settings.
+ * @param client_id the client id, if the authorization server requires one; NULL for no client id.
+ * @param callback see mcplink_statement_fn.
+ * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
+                                            const char *client_id,
+                                            mcplink_statement_fn callback,
+                                            void *user,
+                                            mcplink_destroy_fn destroy);
+
+/**
+ * The kind of a credential that an identity provider issued when the user signed on.
+ */
+typedef enum mcplink_subject {
+    /**
+     * An OpenID Connect ID token.
+     */
+    MCPLINK_SUBJECT_ID_TOKEN = 1601,
+    /**
+     * A refresh token of the identity provider.
+     */
+    MCPLINK_SUBJECT_REFRESH_TOKEN = 1602,
+    /**
+     * A SAML 2.0 assertion.
+     */
+    MCPLINK_SUBJECT_SAML2 = 1603,
+} mcplink_subject;
+
+/**
+ * Sets enterprise-managed authorization as the grant type: the identity provider of an
+ * organization vouches for the user. The client is registered twice: with the identity provider,
+ * and with the authorization server of the MCP server. Pass the registration with the identity
+ * provider in client. Add the registration with the authorization server with
+ * mcplink_oauth_add_client, as the first client.
+ *
+ * @param oauth the settings.
+ * @param token_endpoint the URL of the identity provider's token endpoint.
+ * @param client the registration of this client with the identity provider. The settings copy the
+ * registration, which remains the caller's.
+ * @param subject the kind of credential that callback provides, one of enum mcplink_subject.
+ * @param callback provides the credential of the user with mcplink_token_set, like mcplink_bearer_fn.
+ * The callback runs on a thread of the library, each time the credential is needed. The host is
+ * responsible for the sign-on, including its state, nonce and PKCE.
+ * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
+                                              const char *token_endpoint,
+                                              const mcplink_oauth_client_t *client,
+                                              mcplink_subject subject,
+                                              mcplink_bearer_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy);
+
+/**
+ * Makes a registered OAuth client.
+ *
+ * @param issuer the issuer identifier of the authorization server, for example "https://login.example".
+ * NULL and blank text are refused: see mcplink_oauth_client_new_for_any.
+ * @param client_id the client id.
+ * @return the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
+ * invalid argument.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer, const char *client_id);
+
+/**
+ * Makes a registered OAuth client for the authorization server that the MCP server names first.
+ * The MCP server then decides which authorization server receives the credentials, so use
+ * mcplink_oauth_client_new if the issuer is known.
+ *
+ * @param client_id the client id.
+ * @return the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
+ * invalid argument.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
+
+/**
+ * Sets a client secret, with which the client authenticates. The secret does not appear in errors
+ * or logs, and is sent to the token endpoint only.
+ *
+ * @param client the client.
+ * @param secret the secret. NULL and blank text are refused; for a public client, do not call this
+ * function. The secret replaces a key that was set before.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
+
+/**
+ * Sets a private key, with which the client authenticates (private_key_jwt). The key is never
+ * sent, so it is safer than a secret.
+ *
+ * @param client the client.
+ * @param pem,len PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
+ * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in no
+ * error and no log.
+ * @param key_id the key id by which the authorization server knows the key (kid); NULL for no key id.
+ * @param pss true if an RSA key signs with PS256 instead of RS256.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
+                                              const char *pem,
+                                              size_t len,
+                                              const char *key_id,
+                                              bool pss);
+
+/**
+ * Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
+ * authenticates. Default: the issuer. Some authorization servers require the URL of their token
+ * endpoint.
+ *
+ * @param client the client.
+ * @param audience the audience. NULL and blank text are refused.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_client_t *client, const char *audience);
+
+/**
+ * Frees an OAuth client. Settings to which the client was added keep a copy.
+ *
+ * @param client the client; may be NULL.
+ */
+MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
+
+/**
+ * Sets the folder in which tokens and registrations are saved, in files that only their owner may
+ * read. Processes that share a folder renew tokens one after the other. Default: tokens are stored
+ * in memory only.
+ *
+ * @param oauth the settings.
+ * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
+ * client is opened. Opening fails if the folder belongs to another user, or if other users may
+ * write to it. NULL to store tokens in memory.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
+
+/**
+ * Loads the content that was saved last under a name, and returns the content with
+ * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
+ * function runs on threads that make calls and on threads that log in, possibly on several threads
+ * at once.
+ *
+ * @param name the name, which contains no secret; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
+ * the content fails with MCPLINK_E_AUTH.
+ */
+typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
+
+/**
+ * Saves content under a name, atomically: the new content replaces the earlier content completely
+ * or not at all. For threads see mcplink_store_load_fn.
+ *
+ * @param name the name, which contains no secret; valid until the callback returns.
+ * @param content JSON text with secret tokens and keys; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the content can't be saved: the library then
+ * stores the content in memory only.
+ */
+typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
+
+/**
+ * Removes the content that is saved under a name. A missing name is not an error. For threads see
+ * mcplink_store_load_fn.
+ *
+ * @param name the name; valid until the callback returns.
+ * @return MCPLINK_OK; any other status if the content could not be removed.
+ */
+typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
+
+/**
+ * Sets the functions of the host that save and load tokens and registrations, for example in the
+ * key chain of the system. Default: tokens are stored in memory only.
+ *
+ * @param oauth the settings.
+ * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
+ * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
+ * settings, options and clients that use the store are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
+                                         mcplink_store_load_fn load,
+                                         mcplink_store_save_fn save,
+                                         mcplink_store_remove_fn remove,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/**
+ * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
+ * to the browser unchanged, never through a shell.
+ *
+ * @param login the login; for NULL the function returns "".
+ * @return text that is valid as long as the login.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
+
+/**
+ * Returns the URL, without the query, of the server that requires the login.
+ *
+ * @param login the login; for NULL the function returns "".
+ * @return text that is valid as long as the login.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
+
+/**
+ * Returns the scheme, host and port of the authorization server. Show them to the person before a
+ * browser is opened.
+ *
+ * @param login the login; for NULL the function returns "".
+ * @return text that is valid as long as the login.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login_t *login);
+
+/**
+ * Returns the scopes that the person is asked to grant, separated by spaces.
+ *
+ * @param login the login; for NULL the function returns "".
+ * @return text that is valid as long as the login.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
+
+/**
+ * Checks whether the login is over. A login is over when it was answered, when it timed out, or
+ * when all calls that need the login were cancelled or closed. The host can then close its dialog.
+ * The check is cheap, so a callback that waits for the person can call this function repeatedly.
+ *
+ * @param login the login; for NULL the function returns false.
+ * @return true if the login is over.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
+
+/**
+ * Sets a function that is called once when the login is over: see mcplink_login_is_over.
+ *
+ * @param login the login.
+ * @param callback called at once, on this thread, if the login is over already. Otherwise the callback
+ * runs later, on a thread of the library or on a thread that ends a call. The callback must be
+ * quick. NULL for no callback.
+ * @param user,destroy passed to callback; destroy runs after the callback, when another function is
+ * set, or when the login is freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
+                                       mcplink_cancelled_fn callback,
+                                       void *user,
+                                       mcplink_destroy_fn destroy);
+
+/**
+ * Answers a login with the complete URL, including the query, to which the authorization server
+ * redirected the browser. Other URLs that the browser visits may be passed too: the function
+ * recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
+ *
+ * @param login the login.
+ * @param url,len the URL; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
+ * then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
+ * itself listens for the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
+
+/**
+ * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
+ * with MCPLINK_E_AUTH.
+ *
+ * @param login the login.
+ * @param why a reason for the error message of these calls; NULL for no reason.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
+ * or when the library itself listens for the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
+
+/**
+ * Adds a reference to a login, so that the login can be answered after the callback that received
+ * the login has returned. So no thread of the host has to wait for the answer.
+ *
+ * @param login the login; for NULL the function returns NULL.
+ * @return the same login. The caller now owns a reference, and frees it with mcplink_login_free,
+ * once for each mcplink_login_keep. The reference may outlive the client.
+ * @note Threads: any. Blocks:
+ * no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
+
+/**
+ * Releases a reference to a login. If the login is unanswered, releasing the last reference
+ * refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
+ *
+ * @param login a login that mcplink_login_keep returned; may be NULL.
+ * @note Threads: any.
+ */
+MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
+
+/* ==== Event loops: the pump ==== */
+
+/**
+ * Makes a pump.
+ *
+ * @param out receives the pump, NULL on failure. The caller owns it and frees it with mcplink_pump_free,
+ * after the handles that use it.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor.
+ * @note Threads: any.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t **out, mcplink_error_t **err);
+
+/**
+ * Frees a pump. Free the clients and servers that use the pump first: when a handle is freed, its
+ * callbacks that wait in the pump are run. If this function is called inside a callback that the
+ * pump runs, it returns at once, and mcplink_pump_dispatch continues to its end.
+ *
+ * @param pump the pump; may be NULL.
+ * @note Threads: any; not while another thread uses it.
+ */
+MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
+
+/**
+ * Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
+ * pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
+ *
+ * @param pump the pump.
+ * @return a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
+ * never read or close it. The descriptor stays readable until the pump is empty, so a program may
+ * dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
+ * empty.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
+
+/**
+ * Runs the waiting callbacks, in order, on this thread.
+ *
+ * @param pump the pump.
+ * @param max_events the maximum number of callbacks to run; values below 1 count as 1.
+ * @return the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
+ * is being dispatched already, by another thread or by one of its own callbacks.
+ * @note Threads: any, one
+ * at a time; best always the same thread. Blocks: while the callbacks run.
+ */
+MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_events);
+
+/**
+ * Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
+ * programs without an event loop. If the pump was never dispatched, this thread becomes the thread
+ * of the pump: see mcplink_pump_t.
+ *
+ * @param pump the pump.
+ * @param timeout_ms the maximum time to wait, in milliseconds.
+ * @return the number of callbacks that wait; 0 after the timeout, and after mcplink_pump_wakeup;
+ * or a negative status.
+ * @note Threads: any. Blocks: yes, until a callback waits or the timeout is over.
+ */
+MCPLINK_API int32_t mcplink_pump_wait(mcplink_pump_t *pump, uint32_t timeout_ms);
+
+/**
+ * Wakes the host's event loop although no callback waits: makes the descriptor readable, and makes
+ * mcplink_pump_wait return.
+ *
+ * @param pump the pump.
+ * @return MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where the function does nothing.
+ * @note Threads: any, also in signal handlers. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
+
+/**
+ * Sets a function that is called when the pump has to be dispatched. This setting is for event
+ * loops that receive messages and can't poll descriptors.
+ *
+ * @param pump the pump.
+ * @param callback called when the pump becomes non-empty, and at the end of each dispatch that leaves
+ * callbacks in the pump. The callback must be quick, and make the event loop call
+ * mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
+ * function that queues a callback, such as this function, mcplink_pump_dispatch or
+ * mcplink_http_serve. NULL removes the function.
+ * @param user,destroy passed to callback; destroy runs when another function is set or the pump is
+ * freed.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
+                                         void (*callback)(void *user),
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/* ==== Transports of the host ==== */
+
+/**
+ * Makes a transport. The transport needs a send function: see mcplink_transport_set_send.
+ *
+ * @param user,destroy passed to the functions of the transport; destroy runs when the transport is
+ * freed.
+ * @return the transport. The caller owns it and frees it with mcplink_transport_free.
+ * @note Threads:
+ * any.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
+
+/**
+ * Makes two transports, each of which is the peer of the other, for a client and a server in one
+ * process: for tests, or without another process. Messages are passed in memory.
+ *
+ * Pass one to mcplink_client_options_set_transport, and the other to mcplink_server_attach. The
+ * connection ends when either side closes it. Freeing a transport that is in use does not end the
+ * connection; freeing one that is not in use ends it for the other side.
+ *
+ * @param first,second receive the transports, NULL on failure. The caller owns both and frees each with
+ * mcplink_transport_free.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
+                                        mcplink_transport_t **second,
+                                        mcplink_error_t **err);
+
+/**
+ * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
+ * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
+ * the connection: see mcplink_transport_set_close.
+ */
+typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_t len);
+
+/**
+ * Sets the function that sends bytes to the peer.
+ *
+ * @param transport the transport.
+ * @param callback see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
+ * reached any more.
+ * @return MCPLINK_OK.
+ * @note Threads: any, before the connection is made. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
+
+/**
+ * Notifies the host that the connection of a transport has ended, or that the transport accepts
+ * bytes again. The function runs on any thread.
+ */
+typedef void (*mcplink_transport_fn)(void *user);
+
+/**
+ * Sets a function that is called when the library has ended the connection: nothing more is sent
+ * or read. The connection ends when the client or session that uses it is closed, after
+ * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
+ *
+ * @param transport the transport.
+ * @param callback called once, by the thread that ends the connection, or by mcplink_transport_free. If
+ * mcplink_send_fn still runs on another thread, that function should return soon. The callback may
+ * free the session or client, the server and the transport. Release the shared user data in
+ * destroy, not in the callback. NULL for no callback.
+ * @return MCPLINK_OK.
+ * @note Threads: any, before the connection is made. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
+
+/**
+ * Sets a function that is called when the transport accepts bytes again, after
+ * mcplink_transport_feed returned MCPLINK_E_LIMIT.
+ *
+ * @param transport the transport.
+ * @param callback called once after one or more refusals, when at most 8 MiB are still queued. The
+ * callback runs on the reader thread, and may feed bytes. NULL for no callback.
+ * @return MCPLINK_OK.
+ * @note Threads: any, before the connection is made. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
+
+/**
+ * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
+ * them.
+ *
+ * @param transport the transport.
+ * @param bytes,len the bytes, which are copied.
+ * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
+ * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
+ * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
+ * connection has ended.
+ * @note Threads: any, before and after the connection is made; the caller must
+ * feed the bytes in order. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
+
+/**
+ * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
+ * When all bytes have been read, a client fails its pending calls, and a session ends.
+ *
+ * @param transport the transport.
+ * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed the
+ * connection normally.
+ * @return MCPLINK_OK.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+
+/**
+ * Frees a transport and ends its connection. No function of the transport runs afterwards. If the
+ * function is called inside a function of the transport, it returns at once: no other function of
+ * the transport starts, and the transport is freed when the running function returns.
+ *
+ * @param transport the transport; may be NULL.
+ * @note Threads: any. Blocks: until running functions of the
+ * transport have returned.
+ */
+MCPLINK_API void mcplink_transport_free(mcplink_transport_t *transport);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -52,6 +52,11 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#if __cplusplus >= 202002L && defined(__has_include)
+#if __has_include(<ranges>)
+#include <ranges>
+#endif
+#endif
 
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS) || defined(_CPPUNWIND)
 #define MCPLINK_EXCEPTIONS 1
@@ -368,7 +373,8 @@ public:
 
     /* Ranges: for (json_view item : view) visits the items of an array, or the values of an object;
        for (auto [key, value] : view.members()) visits the members of an object. Other values are
-       empty ranges. */
+       empty ranges. In C++20 both are borrowed views with forward iterators: view | std::views::…
+       works. */
     class iterator;
     class member_range;
     iterator begin() const noexcept;
@@ -381,10 +387,14 @@ private:
 
 namespace detail {
 
-/* An iterator over the items of a value; Item is made of the value and an index. */
-template <class Item, Item (*At)(const json_view &, std::size_t)> class json_iterator {
+/* The base of iterators over the items of a value; Item is made of the value and an index. For C++17
+   they are input iterators, since they return items by value. */
+template <class Iterator, class Item, Item (*At)(const json_view &, std::size_t)> class json_iterator {
 public:
     using iterator_category = std::input_iterator_tag;
+#ifdef __cpp_lib_ranges
+    using iterator_concept = std::forward_iterator_tag;
+#endif
     using value_type = Item;
     using difference_type = std::ptrdiff_t;
     using pointer = void;
@@ -392,10 +402,13 @@ public:
     json_iterator() noexcept = default;
     json_iterator(json_view all, std::size_t index) noexcept : all_(all), index_(index) {}
     Item operator*() const noexcept { return At(all_, index_); }
-    json_iterator &operator++() noexcept { return ++index_, *this; }
-    json_iterator operator++(int) noexcept { return json_iterator(all_, index_++); }
-    bool operator==(const json_iterator &other) const noexcept { return all_.get() == other.all_.get() && index_ == other.index_; }
-    bool operator!=(const json_iterator &other) const noexcept { return !(*this == other); }
+    Iterator &operator++() noexcept { return ++index_, static_cast<Iterator &>(*this); }
+    Iterator operator++(int) noexcept { return Iterator(all_, index_++); }
+    friend bool operator==(const Iterator &left, const Iterator &right) noexcept
+    {
+        return left.all_.get() == right.all_.get() && left.index_ == right.index_;
+    }
+    friend bool operator!=(const Iterator &left, const Iterator &right) noexcept { return !(left == right); }
 
 private:
     json_view all_;
@@ -411,13 +424,17 @@ inline std::pair<std::string_view, json_view> member_at(const json_view &all, st
 
 } // namespace detail
 
-class json_view::iterator : public detail::json_iterator<json_view, detail::item_at> {
+class json_view::iterator : public detail::json_iterator<json_view::iterator, json_view, detail::item_at> {
 public:
     using json_iterator::json_iterator;
 };
 class json_view::member_range {
 public:
-    using iterator = detail::json_iterator<std::pair<std::string_view, json_view>, detail::member_at>;
+    class iterator : public detail::json_iterator<iterator, std::pair<std::string_view, json_view>, detail::member_at> {
+    public:
+        using json_iterator::json_iterator;
+    };
+    member_range() noexcept = default;
     explicit member_range(json_view all) noexcept : all_(all) {}
     iterator begin() const noexcept { return {all_, 0}; }
     iterator end() const noexcept { return {all_, all_.type() == MCPLINK_JSON_OBJECT ? all_.size() : 0}; }
@@ -428,6 +445,17 @@ private:
 inline json_view::iterator json_view::begin() const noexcept { return {*this, 0}; }
 inline json_view::iterator json_view::end() const noexcept { return {*this, detail::items_of(*this)}; }
 inline json_view::member_range json_view::members() const noexcept { return member_range(*this); }
+
+} // namespace mcplink
+
+#ifdef __cpp_lib_ranges
+template <> inline constexpr bool std::ranges::enable_view<mcplink::json_view> = true;
+template <> inline constexpr bool std::ranges::enable_view<mcplink::json_view::member_range> = true;
+template <> inline constexpr bool std::ranges::enable_borrowed_range<mcplink::json_view> = true;
+template <> inline constexpr bool std::ranges::enable_borrowed_range<mcplink::json_view::member_range> = true;
+#endif
+
+namespace mcplink {
 
 /* A JSON document. */
 class json {
@@ -1658,6 +1686,8 @@ private:
 
 /* The definition of a tool. */
 class tool : public detail::described<tool> {
+    friend class arg;
+
 public:
     tool(const char *name, const char *description) : owned_(mcplink_tool_new(name, description))
     {
@@ -1743,7 +1773,11 @@ public:
     template <class Number, std::enable_if_t<std::is_arithmetic_v<Number>, bool> = true> arg &or_else(Number value)
     {
         writer json;
-        if constexpr (std::is_floating_point_v<Number>) json.f64(value);
+        if constexpr (std::is_floating_point_v<Number>) json.f64(static_cast<double>(value));
+        else if constexpr (std::is_unsigned_v<Number>) {
+            is_above_int64_ = value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+            json.u64(value);
+        }
         else json.i64(static_cast<std::int64_t>(value));
         return written(json);
     }
@@ -1772,6 +1806,7 @@ private:
     double max_ = std::numeric_limits<double>::infinity();
     std::vector<const char *> choices_;
     std::string default_;
+    bool is_above_int64_ = false;
 };
 
 namespace detail {
@@ -1813,6 +1848,30 @@ template <class T> std::int64_t bound(double given, bool is_least) noexcept
     return (is_least ? wanted < own : wanted > own) ? own : wanted;
 }
 
+/* The type of an argument as an error names it, with the range of an integer. */
+template <class T> std::string type_name()
+{
+    constexpr auto type = type_of<T>();
+    if constexpr (type == MCPLINK_PARAM_INTEGER) {
+        return "integer from " + std::to_string(bound<T>(-1e300, true)) + " to " + std::to_string(bound<T>(1e300, false));
+    } else {
+        return type == MCPLINK_PARAM_STRING ? "string" : type == MCPLINK_PARAM_BOOLEAN ? "boolean" : "number";
+    }
+}
+
+/* Answers a call whose argument at a path has another type. */
+inline bool misfit(responder &answer, const std::string &path, const std::string &expected, json_view got)
+{
+    std::string text(got.is_missing() ? std::string_view("nothing") : got.text());
+    if (constexpr std::size_t most = 80; text.size() > most) {
+        std::size_t end = most;
+        /* Not within a character. */
+        while ((static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) end--;
+        text.replace(end, std::string::npos, "...");
+    }
+    return (void)answer.tool_error("invalid arguments: /" + path + ": expected " + expected + ", got " + text), false;
+}
+
 /* Reads an item of an array. Returns false if the item has another type, which happens only without
    validation, or is an integer beyond the range of T. */
 template <class T> bool item(const json_view &view, T &out)
@@ -1846,25 +1905,21 @@ template <class T> bool read(const request &asked, responder &answer, const char
         double number = 0;
         if (mcplink_request_number(from, to, name, &number) < 0) return false;
         return out = static_cast<T>(number), true;
-    } else {
-        std::string wrong = std::string("invalid arguments: /") + name + ": expected ";
-        if constexpr (is_vector<T>::value) {
-            auto all = asked.args()[name];
-            bool fits = all.type() == MCPLINK_JSON_ARRAY;
-            for (auto at = all.begin(); fits && at != all.end(); ++at) {
-                typename T::value_type one{};
-                fits = item(*at, one);
-                if (fits) out.push_back(one);
-            }
-            if (fits) return true;
-            wrong += "an array of its type";
-        } else {
-            std::int64_t number = 0;
-            if (mcplink_request_integer(from, to, name, &number) < 0) return false;
-            if (number >= bound<T>(-1e300, true) && number <= bound<T>(1e300, false)) return out = static_cast<T>(number), true;
-            wrong += "a smaller number";
+    } else if constexpr (is_vector<T>::value) {
+        using Item = typename T::value_type;
+        auto all = asked.args()[name];
+        if (all.type() != MCPLINK_JSON_ARRAY) return misfit(answer, name, "array", all);
+        for (auto one : all) {
+            Item read_one{};
+            if (!item(one, read_one)) return misfit(answer, std::string(name) + "/" + std::to_string(out.size()), type_name<Item>(), one);
+            out.push_back(read_one);
         }
-        return (void)answer.tool_error(wrong), false;
+        return true;
+    } else {
+        std::int64_t number = 0;
+        if (mcplink_request_integer(from, to, name, &number) < 0) return false;
+        if (number < bound<T>(-1e300, true) || number > bound<T>(1e300, false)) return misfit(answer, name, type_name<T>(), asked.args()[name]);
+        return out = static_cast<T>(number), true;
     }
 }
 
@@ -1962,6 +2017,7 @@ template <class T> void arg::declare(tool &tool) const
             if (choices_.empty()) tool.param(name_, MCPLINK_PARAM_STRING, flags, description_);
             else tool.choice(name_, flags, choices_, description_);
         } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_INTEGER) {
+            tool.need(!is_above_int64_, "arg::or_else: the default of an integer is at most INT64_MAX");
             tool.integer(name_, flags, description_, detail::bound<Plain>(min_, true), detail::bound<Plain>(max_, false));
         } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_NUMBER) {
             tool.number(name_, flags, description_, min_, max_);

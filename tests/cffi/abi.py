@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the header promises, as data: every function, callback type and constant, and the tests that follow from it.
 
-    tests/cffi/abi.py check            compares the header with symbols.txt and abi.txt
-    tests/cffi/abi.py write            writes both anew, after a change that is meant
+    tests/cffi/abi.py check            compares the header with symbols.txt and abi.txt, and with include/mcplink.json and mcplink.cdef
+    tests/cffi/abi.py write            writes them anew, after a change that is meant
     tests/cffi/abi.py link FILE.c      writes a C program that takes the address of every function
     tests/cffi/abi.py exports LIBRARY  compares what a library defines with symbols.txt
 """
@@ -57,12 +57,13 @@ def functions():
 
 
 def wanted():
-    return {"symbols.txt": "\n".join(functions()) + "\n", "abi.txt": "\n".join(sorted(promises())) + "\n"}
+    import describe  # It imports this file.
+    return {HERE / "symbols.txt": "\n".join(functions()) + "\n", HERE / "abi.txt": "\n".join(sorted(promises())) + "\n",
+            HEADER.parent / "mcplink.json": describe.as_json(), HEADER.parent / "mcplink.cdef": describe.as_cdef()}
 
 
 def check():
-    for name, text in wanted().items():
-        file = HERE / name
+    for file, text in wanted().items():
         if not file.exists() or file.read_text() != text:
             before = set(file.read_text().splitlines()) if file.exists() else set()
             after = set(text.splitlines())
@@ -70,7 +71,7 @@ def check():
                 print(f"gone or changed: {line}")
             for line in sorted(after - before):
                 print(f"new: {line}")
-            sys.exit(f"{name} does not match the header; if the change is meant: tests/cffi/abi.py write")
+            sys.exit(f"{file.name} does not match the header; if the change is meant: tests/cffi/abi.py write")
 
 
 def link(file):
@@ -86,7 +87,8 @@ def link(file):
 def exports(library):
     dynamic = ["--dynamic"] if ".so" in library else []
     symbols = subprocess.run(["nm", "--defined-only", "--extern-only", *dynamic, library], capture_output=True, text=True, check=True)
-    found = {line.split()[-1] for line in symbols.stdout.splitlines() if len(line.split()) == 3}
+    # Where symbols have versions, the version is one too, without an address of its own.
+    found = {line.split()[-1].split("@")[0] for line in symbols.stdout.splitlines() if len(line.split()) == 3 and " A " not in line}
     ours = {name for name in found if name.startswith("mcplink_")}
     expected = set(functions())
     others = sorted(found - ours) if dynamic else []
@@ -100,8 +102,8 @@ if __name__ == "__main__":
         case ["check"]:
             check()
         case ["write"]:
-            for name, text in wanted().items():
-                (HERE / name).write_text(text)
+            for file, text in wanted().items():
+                file.write_text(text)
         case ["link", file]:
             link(file)
         case ["exports", library]:
