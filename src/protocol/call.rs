@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use super::call_channel::{CallMessage, Outcome};
 use super::cancel::CancelToken;
-use super::core::{Core, ReadTurn, Reading};
+use super::core::{Core, ReadTurn, Reading, SendDeadline};
 use super::deadline::{Bound, Deadline};
 use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
 use super::request_options::RequestOptions;
+use super::writer::When;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
@@ -55,15 +56,6 @@ struct WaitState {
     has_flushed: bool,
 }
 
-/// The time at which the request of a call is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendTime {
-    Now,
-    /// The request is written together with later requests: by the next thread that waits for a
-    /// call, or by a thread of the connection after about a millisecond.
-    Soon,
-}
-
 /// Starts a call: sends its request. On an exchange transport, the function that waits for the
 /// outcome sends the request.
 ///
@@ -74,7 +66,7 @@ pub(super) fn start(
     kind: RequestKind,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     options: &RequestOptions<'_>,
-    when: SendTime,
+    when: When,
 ) -> Result<Call> {
     let now = Instant::now();
     let deadline = Deadline::new(now, options.timeout, options.max_timeout);
@@ -162,7 +154,7 @@ impl Call {
         let outcome = match self.unsent.take() {
             Some(message) => self.carry(message, options),
             None => {
-                let _place = self.core.leave_worker();
+                let _place = Core::leave_worker();
                 self.wait(options)
             }
         };
@@ -181,7 +173,7 @@ impl Call {
             return None;
         }
         self.began = None;
-        let _place = self.core.leave_worker();
+        let _place = Core::leave_worker();
         let outcome = match self.wait_until(Some(until), options) {
             Ok(outcome) => outcome?,
             Err(error) => return Some(Err(error)),
@@ -205,10 +197,10 @@ impl Call {
         &mut self,
         message: SessionMessage,
         options: &RequestOptions<'_>,
-        when: SendTime,
+        when: When,
     ) -> Result<()> {
-        let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
-        let sent = self.core.send_request(message, deadline, cancel, when);
+        let deadline = SendDeadline::OfCall(self.deadline.at(), options.cancel.as_ref());
+        let sent = self.core.send(message, when, deadline);
         sent.map_err(|error| {
             self.forget();
             let (method, peer) = (&self.method, self.core.peer());
@@ -423,7 +415,7 @@ impl Call {
         let ending = Arc::clone(&cancel_handle);
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
-        let _place = self.core.leave_worker();
+        let _place = Core::leave_worker();
         let (waiter, on_progress) = (&mut self.waiter, &mut options.on_progress);
         let mut seen = None;
         // Takes the available items, up to the outcome.

@@ -10,7 +10,7 @@ mod sending;
 mod timers;
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,6 +18,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use self::exchanges::Posting;
+pub(super) use self::sending::SendDeadline;
 use super::active::ActiveRequests;
 use super::handlers::Handlers;
 use super::held_back::HeldBack;
@@ -25,10 +26,10 @@ use super::incident::{Incident, IncidentHook, ServerEventKind};
 use super::incoming::Exchanges;
 use super::keepalive::{KeepAlive, Pulse};
 use super::log::{LogHook, LogLevel, tell};
-use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
 use super::worker_pool::WorkerPool;
+use super::writer::Writer;
 use crate::error::Error;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
@@ -133,7 +134,7 @@ pub(super) struct Engine {
     pub(super) pool: WorkerPool<Box<dyn Receiver>>,
     pub(super) calls: Calls,
     pub(super) in_hand: ActiveRequests,
-    pub(super) outbox: Outbox,
+    pub(super) writer: Writer,
     counters: Counters,
     user_waits: Mutex<UserWaits>,
     /// Whether a user was ever asked for input on this connection; never cleared. While the flag is
@@ -147,7 +148,7 @@ pub(super) struct Engine {
 impl Engine {
     /// Refuses new messages with the error `reason`, and ends the deadline thread.
     pub(super) fn release(&self, reason: &Error) {
-        self.outbox.close(reason);
+        self.writer.close(reason);
         self.deadlines.stop();
     }
 }
@@ -244,32 +245,19 @@ pub(super) enum ReadTurn {
     Ended,
 }
 
-/// The role of the current thread in a connection. The first number of a variant is the address of
-/// the connection's [`Core`].
-#[derive(Clone, Copy, PartialEq)]
-enum ThreadRole {
-    /// The thread neither reads nor runs an inline handler.
-    Elsewhere,
-    /// The thread is reading for the connection. It must not block, and leaves writing for later.
-    Reading(usize),
-    /// The thread runs a handler inline. The second number identifies the period in which the
-    /// receiver is parked. The handler's messages are written when the handler returns, or earlier
-    /// by the thread that takes the receiver.
-    Inline(usize, u64),
+/// What a thread of a worker pool knows of its connection and of the handler that it runs.
+struct PoolThread {
+    core: Arc<Core>,
+    /// Whether the thread runs a handler that has not released its worker permit.
+    is_in_handler: bool,
+    /// The client whose worker permit the handler holds.
+    client: Option<Client>,
 }
 
 thread_local! {
-    static THREAD_ROLE: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
-    /// The address of the core whose worker pool this thread belongs to; 0 on other threads.
-    static POOL_OF: Cell<usize> = const { Cell::new(0) };
-    /// Whether this thread runs a handler of the connection in `POOL_OF`.
-    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of the connection in `POOL_OF`; `None` on threads that belong to no pool. A pool
-    /// thread clears the value before it exits, so that no core is dropped during thread exit.
-    static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
-    /// The client whose worker permit the handler on this thread holds. Only pool threads use this
-    /// value, and clear it after each handler.
-    static PERMIT_OF: RefCell<Option<Client>> = const { RefCell::new(None) };
+    /// The state of this thread; `None` on threads that belong to no pool. A pool thread clears the
+    /// value before it exits, so that no core is dropped during thread exit.
+    static POOL_THREAD: RefCell<Option<PoolThread>> = const { RefCell::new(None) };
 }
 
 impl Core {
@@ -344,7 +332,7 @@ impl Core {
                     Arc::clone(&self.handlers),
                     Instant::now(),
                 ),
-                outbox: Outbox::new(sender, limits.max_queued_bytes),
+                writer: Writer::new(sender, limits.max_queued_bytes),
                 counters: Counters::default(),
                 user_waits: Mutex::default(),
                 people_are_asked: AtomicBool::new(false),
@@ -382,12 +370,12 @@ impl Core {
         Arc::clone(self.local.as_ref()?).downcast().ok()
     }
 
-    fn address(self: &Arc<Self>) -> usize {
-        Arc::as_ptr(self) as usize
-    }
-
     pub(crate) fn peer(&self) -> String {
         self.control.peer()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
     }
 
     pub(super) fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
@@ -501,7 +489,7 @@ impl Core {
         Stats {
             calls_in_flight: engine.calls.in_flight(),
             requests_in_flight,
-            queued_bytes: engine.outbox.queued_bytes(),
+            queued_bytes: engine.writer.queued_bytes(),
             threads: engine.pool.threads(),
             ..engine.counters.snapshot()
         }
@@ -510,7 +498,7 @@ impl Core {
     /// Whether all queued messages have been written.
     fn has_written_all(&self) -> bool {
         let engine = self.engine.get();
-        engine.is_none_or(|engine| engine.outbox.is_empty())
+        engine.is_none_or(|engine| engine.writer.is_empty())
     }
 }
 

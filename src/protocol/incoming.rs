@@ -13,17 +13,18 @@
 //! *open*. So there is one response, no response after a cancel, and no progress after the response
 //! or a cancel.
 //!
-//! **Lock order:** an exchange's lock before the outbox's lock. No thread holds the table's lock
+//! **Lock order:** an exchange's lock before the writer's lock. No thread holds the table's lock
 //! together with another lock.
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::cancel::{Callback, CancelToken};
-use super::response_sink::Origin;
+use super::response_sink::{Origin, ResponseSink};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RequestId};
 use crate::sync::Mutex;
+use crate::transport::SessionMessage;
 
 /// A request of the peer together with all messages that answer it.
 #[derive(Debug)]
@@ -124,6 +125,21 @@ impl Exchange {
         let state = self.state.lock();
         state.phase.refuse()?;
         queue()
+    }
+
+    /// Returns the response sink of the request, if it has one. Fails if the exchange has a sink and
+    /// is no longer open.
+    pub(crate) fn open_sink(&self) -> Result<Option<&dyn ResponseSink>> {
+        let Some(sink) = &self.origin.sink else {
+            return Ok(None);
+        };
+        self.state.lock().phase.refuse()?;
+        Ok(Some(&**sink))
+    }
+
+    /// Creates a message of the exchange for the connection's stream.
+    pub(crate) fn message(&self, text: Vec<u8>) -> SessionMessage {
+        SessionMessage::new(text).related_to(self.id.clone())
     }
 
     pub(crate) fn is_open(&self) -> bool {

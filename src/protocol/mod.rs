@@ -33,7 +33,6 @@ pub(crate) mod incident;
 mod incoming;
 mod keepalive;
 mod log;
-mod outbox;
 mod outgoing;
 mod peer;
 pub(crate) mod principal;
@@ -44,6 +43,7 @@ mod stats;
 mod watched_call;
 mod work_queue;
 mod worker_pool;
+mod writer;
 
 use std::any::Any;
 use std::fmt;
@@ -51,7 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
-pub(crate) use self::call::{Call, SendTime, StartedCall};
+pub(crate) use self::call::{Call, StartedCall};
 pub use self::call_channel::Progress;
 pub use self::cancel::{CancelToken, OnCancel};
 use self::core::{Core, Ending, Reading, Settings};
@@ -61,7 +61,7 @@ pub(crate) use self::incoming::Watcher;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
-pub(crate) use self::outbox::Source;
+
 pub use self::peer::Peer;
 pub(crate) use self::request_options::OwnedRequestOptions;
 pub use self::request_options::RequestOptions;
@@ -72,6 +72,7 @@ pub(crate) use self::response_sink::Origin;
 pub(crate) use self::response_sink::{Answer, ExchangeHandle, ResponseSink};
 pub use self::stats::Stats;
 pub(crate) use self::watched_call::WatchedCall;
+pub(crate) use self::writer::{Source, When};
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};

@@ -7,11 +7,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::activity::Activity;
-use super::call::{self, Call, CallbackPlace, SendTime, StartedCall};
+use super::call::{self, Call, CallbackPlace, StartedCall};
 use super::cancel::CancelToken;
 use super::core::Core;
 use super::request_options::RequestOptions;
 use super::stats::Stats;
+use super::writer::When;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{self, RawResult};
 use crate::transport::SessionMessage;
@@ -76,7 +77,7 @@ impl Peer {
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         options: &mut RequestOptions<'_>,
     ) -> Result<RawResult> {
-        call::start(&self.0, method, kind, write_params, options, SendTime::Now)?.finish(options)
+        call::start(&self.0, method, kind, write_params, options, When::Now)?.finish(options)
     }
 
     /// Starts a call. See [`call::start`]. The function `write_params` gets the request id and
@@ -87,7 +88,7 @@ impl Peer {
         kind: RequestKind,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         options: &RequestOptions<'_>,
-        when: SendTime,
+        when: When,
     ) -> Result<Call> {
         call::start(&self.0, method, kind, write_params, options, when)
     }
@@ -160,7 +161,7 @@ impl Peer {
                 format!("params of {method} are not JSON: {error}"),
             )
         })?;
-        self.0.send_notification_until(text, deadline, cancel)
+        self.0.send_notification(text, deadline, cancel)
     }
 
     /// Whether this side can send requests that belong to no request of the peer. Over modern HTTP

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::active::What;
 use super::call::{self, CallbackPlace, StartedCall};
 use super::cancel::CancelToken;
-use super::core::{Core, Share};
+use super::core::{Core, SendDeadline, Share};
 use super::handlers::Place;
 use super::incident::ServerEventKind;
 use super::incoming::{Exchange, Watcher};
@@ -21,10 +21,10 @@ use super::log::LogLevel;
 use super::peer::Peer;
 use super::principal::Principal;
 use super::response_sink::{Answer, ExchangeHandle, Origin, ResponseSink};
+use super::writer::When;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RawResult, RequestId};
 use crate::shares::Client;
-use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
 ///
@@ -45,6 +45,8 @@ pub struct Responder {
     detached: bool,
     /// The key of the request in the table of active requests.
     key: Option<u64>,
+    /// The time at which the answer is written.
+    when: When,
     /// The guard that counts the request towards its client's share of `max_requests`, while the
     /// request is active.
     share: Option<Share>,
@@ -68,6 +70,8 @@ impl Responder {
             admitted: true,
             detached: false,
             key,
+            // A quick handler answers on the reading thread, which must not block.
+            when: key.map_or(When::Elsewhere, |_| When::Now),
             share,
         }
     }
@@ -278,7 +282,7 @@ impl Responder {
                 format!("params of {method} are not JSON: {error}"),
             )
         })?;
-        self.core.send_while_open(&self.exchange, text)
+        self.core.send_during(&self.exchange, text)
     }
 
     /// Stops counting the request as active, because the request only waits for events. Afterwards
@@ -312,8 +316,8 @@ impl Responder {
         self.exchange.origin.sink.is_some()
     }
 
-    /// Ends the request with a final notification and the result. Both messages are queued without
-    /// blocking. [`Core::write_soon`] writes the messages.
+    /// Ends the request with a final notification and the result, without blocking. A thread of the
+    /// connection writes both messages.
     pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
             let text = format!("the result of {} is not JSON: {error}", self.method());
@@ -322,7 +326,7 @@ impl Responder {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
-        self.core.post_last(&self.exchange, farewell, text)
+        self.core.conclude(&self.exchange, farewell, text)
     }
 
     /// Answers the request with an internal error. The details are logged, and not disclosed to the
@@ -357,13 +361,16 @@ impl Responder {
         // The share is released before the answer is queued. The client may send its next request
         // as soon as it has read the answer.
         self.share = None;
-        let queued = self.core.queue_response(&self.exchange, text, answer);
+        let (origin, id) = (&self.exchange.origin, Some(self.id()));
+        let queued = self
+            .core
+            .respond(origin, id, (Some(text), answer), self.when);
         self.stand_aside();
         if is_counted {
             self.core.answering.fetch_sub(1, Ordering::SeqCst);
         }
         queued?;
-        self.core.write_answers();
+        self.core.write(self.when, SendDeadline::WriteTimeout);
         Ok(())
     }
 }
@@ -416,19 +423,14 @@ impl Asking {
         self.exchange.watch(watcher)
     }
 
-    /// Sends or queues a notification without blocking: see [`Core::post`].
-    pub(crate) fn post(&self, text: Vec<u8>) -> Result<bool> {
-        self.core.post(Some(&self.exchange), text)
-    }
-
-    /// Sends or queues notifications that belong to the request, as [`Core::post_all`] does.
-    pub(crate) fn post_all(&self, texts: Vec<Vec<u8>>) -> Result<usize> {
-        self.core.post_all(Some(&self.exchange), texts)
+    /// Sends or queues notifications that belong to the request, as [`Core::post`] does.
+    pub(crate) fn post(&self, texts: Vec<Vec<u8>>) -> Result<usize> {
+        self.core.post(Some(&self.exchange), texts)
     }
 
     /// Sends a serialized message that belongs to the request, before the answer of the request.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
-        self.core.send_while_open(&self.exchange, text)
+        self.core.send_during(&self.exchange, text)
     }
 
     /// Sends a request whose outcome goes to a callback. The callback runs in order with
@@ -449,9 +451,4 @@ impl Asking {
             send,
         )
     }
-}
-
-/// Creates the message that answers an exchange.
-pub(super) fn response_of(exchange: &Exchange, text: Vec<u8>) -> SessionMessage {
-    SessionMessage::new(text).related_to(exchange.id.clone())
 }

@@ -493,14 +493,14 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Requests that a pool thread writes the messages queued in the outbox.
+    /// Requests that a pool thread writes the messages queued in the writer.
     pub(crate) fn want_flush(&self) -> Spawn {
         let mut state = self.state.lock();
         state.flush = true;
         self.call_for_worker(&mut state)
     }
 
-    /// Requests that a pool thread writes the messages queued in the outbox after a tick or two.
+    /// Requests that a pool thread writes the messages queued in the writer after a tick or two.
     pub(crate) fn want_flush_soon(&self) -> Spawn {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.flush_soon, true) {

@@ -21,9 +21,11 @@ use super::super::responder::Responder;
 use super::super::response_sink::{Answer, ExchangeHandle, Origin};
 use super::super::stats::count;
 use super::super::worker_pool::{Job, Run, Work};
+use super::super::writer::When;
 use super::progress::ProgressParams;
 use super::reading::panic_text;
-use super::{CANCELLED, Core, PROGRESS, Share, THREAD_ROLE, ThreadRole};
+use super::sending::SendDeadline;
+use super::{CANCELLED, Core, PROGRESS, Share};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
@@ -55,7 +57,7 @@ impl Core {
         patience: Option<Duration>,
     ) -> Result<Option<Routed>> {
         let received = self.receive(receiver, patience)?;
-        Ok(self.take_received(received))
+        Ok(self.take(received))
     }
 
     /// Receives the next message. Returns [`Received::Nothing`] when no message arrived in time.
@@ -82,13 +84,6 @@ impl Core {
     }
 
     /// Routes a received message. Returns `None` when no message was received.
-    pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Routed> {
-        let outer = THREAD_ROLE.replace(ThreadRole::Reading(self.address()));
-        let taken = self.take(received);
-        THREAD_ROLE.set(outer);
-        taken
-    }
-
     pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Routed> {
         match received {
             Received::Message(message) => Some(self.take_in(message)),
@@ -358,11 +353,11 @@ impl Core {
         Routed::Work(Work { run, key, client })
     }
 
-    /// Defers a request if the outbox is full, because the peer reads its answers too slowly. If
+    /// Defers a request if the writer is full, because the peer reads its answers too slowly. If
     /// the request cannot be deferred, returns the request, which the caller must refuse.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
         let is_of_stream = origin.sink.is_none() && origin.batch.is_none();
-        if !is_of_stream || !self.engine().outbox.is_full() {
+        if !is_of_stream || !self.engine().writer.is_full() {
             return Err(request);
         }
         // A caller that reads must not block until there is room, so it may exceed the limit.
@@ -600,31 +595,32 @@ impl Core {
         Routed::Done
     }
 
-    /// Sends an error response to a message that is not in the table of active requests.
+    /// Sends an error response to a message that is not in the table of active requests. Does not
+    /// block, except for a response sink.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,
         error: &RpcError,
         origin: &Origin,
     ) {
-        let text = origin.completed_by(Some(jsonrpc::write_error(id, error)));
-        let Some(text) = text else { return };
-        let sent = match &origin.sink {
-            Some(sink) => {
-                let answer = match origin.batch {
-                    None => Answer::Refused(error.code),
-                    Some(_) => Answer::Result,
-                };
-                sink.respond(text, answer, self.write_deadline())
-            }
-            None => {
-                let mut message = SessionMessage::new(text);
-                message.related = id.cloned();
-                self.queue(message)
-            }
-        };
-        match sent {
-            Ok(()) => self.write_answers(),
+        let response = Some(jsonrpc::write_error(id, error));
+        self.end_unhandled(id, (response, Answer::Refused(error.code)), origin);
+    }
+
+    /// Ends a batch member that gets no answer. If this was the last member without an outcome,
+    /// sends the answers of the other members.
+    pub(super) fn end_batch_member(self: &Arc<Self>, origin: &Origin) {
+        self.end_unhandled(None, (None, Answer::Result), origin);
+    }
+
+    fn end_unhandled(
+        self: &Arc<Self>,
+        id: Option<&RequestId>,
+        response: (Option<Vec<u8>>, Answer),
+        origin: &Origin,
+    ) {
+        match self.respond(origin, id, response, When::Elsewhere) {
+            Ok(()) => self.write(When::Elsewhere, SendDeadline::WriteTimeout),
             Err(error) => self.log(LogLevel::Warning, || {
                 format!("an error answer could not be sent: {error}")
             }),

@@ -114,7 +114,7 @@ impl Core {
     pub(in crate::protocol) fn activity(&self) -> Activity {
         let now = Instant::now();
         let (waiting_handlers, waiting_callbacks) = self.engine().pool.waiting();
-        let (writing, waiting_to_write) = self.engine().outbox.who_writes(now);
+        let (writing, waiting_to_write) = self.engine().writer.who_writes(now);
         Activity {
             peer: self.peer(),
             has_ended: self.has_ended(),
@@ -122,7 +122,7 @@ impl Core {
             requests: self.engine().in_hand.show(now),
             writing,
             waiting_to_write,
-            queued_bytes: self.engine().outbox.queued_bytes(),
+            queued_bytes: self.engine().writer.queued_bytes(),
             waiting_handlers,
             waiting_callbacks,
             threads: self.engine().pool.threads(),
