@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::call_channel::{CallMessage, Outcome};
 use super::cancel::CancelToken;
-use super::core::{Core, ReadTurn, Reading, SendDeadline};
+use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
 use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
 use super::request_options::RequestOptions;
-use super::writer::When;
+use super::writer::{SendDeadline, When};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
@@ -617,6 +617,10 @@ impl StartedCall {
     pub(super) fn carried_by(mut self, cancel_handle: Option<Arc<CancelHandle>>) -> Self {
         self.cancel_handle = cancel_handle;
         self
+    }
+
+    pub(super) fn id(&self) -> i64 {
+        self.id
     }
 
     /// Discards the outcome of the request. Drops the callback without notifying the peer.

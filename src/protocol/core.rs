@@ -12,18 +12,16 @@ mod timers;
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use self::exchanges::Posting;
-pub(super) use self::sending::SendDeadline;
-use super::active::ActiveRequests;
-use super::handlers::Handlers;
+pub(super) use self::exchanges::Posting;
+use super::active_requests::ActiveRequests;
+use super::handlers::{Handlers, Work};
 use super::held_back::HeldBack;
 use super::incident::{Incident, IncidentHook, ServerEventKind};
-use super::incoming::Exchanges;
 use super::keepalive::{KeepAlive, Pulse};
 use super::log::{LogHook, LogLevel, tell};
 use super::outgoing::Calls;
@@ -58,18 +56,8 @@ pub(crate) struct Core {
     /// The sender of the transport. `None` once the engine has been created, because the engine
     /// takes the sender.
     sender: Mutex<Option<Box<dyn Sender>>>,
-    pub(super) exchanges: Exchanges,
+    pub(super) requests: ActiveRequests,
     pub(super) held_back: HeldBack,
-    /// The number of active requests.
-    // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. See
-    // `has_room` for the order.
-    pub(super) admitted: AtomicUsize,
-    /// The number of active requests whose answers are being queued. `has_room` does not count
-    /// these requests, because a peer that has read the answer may already send its next request.
-    pub(super) answering: AtomicUsize,
-    /// The number of active requests that continue after their answer, for example as tasks.
-    /// `has_room` does not count these requests, because another limit applies to them.
-    pub(super) detached: AtomicUsize,
     /// The part of `max_requests` that each client uses, if several clients share the connection.
     /// Created with the first request.
     // No other lock is taken while this one is held.
@@ -131,9 +119,8 @@ impl Drop for Share {
 
 /// The parts of a connection that are created on first use.
 pub(super) struct Engine {
-    pub(super) pool: WorkerPool<Box<dyn Receiver>>,
+    pub(super) pool: WorkerPool<Box<dyn Receiver>, Work>,
     pub(super) calls: Calls,
-    pub(super) in_hand: ActiveRequests,
     pub(super) writer: Writer,
     counters: Counters,
     user_waits: Mutex<UserWaits>,
@@ -275,22 +262,11 @@ impl Core {
         settings: Arc<Settings>,
         trouble: Option<IncidentHook>,
     ) -> Arc<Self> {
-        let sender = match &exchange_transport {
-            Some(exchange_transport) => Box::new(Posting {
-                exchange_transport: Arc::clone(exchange_transport),
-                patience: settings.write_timeout,
-                log: settings.log.clone(),
-            }),
-            None => sender,
-        };
         Arc::new(Self {
             engine: OnceLock::new(),
-            exchanges: Exchanges::default(),
+            requests: ActiveRequests::new(settings.limits.max_requests, settings.slow_handler),
             held_back: HeldBack::default(),
             sender: Mutex::new(Some(sender)),
-            admitted: AtomicUsize::new(0),
-            answering: AtomicUsize::new(0),
-            detached: AtomicUsize::new(0),
             shares: OnceLock::new(),
             pulse: settings
                 .keep_alive
@@ -327,11 +303,6 @@ impl Core {
             Box::new(Engine {
                 pool,
                 calls: Calls::new(limits.max_calls, limits.max_call_events),
-                in_hand: ActiveRequests::new(
-                    settings.slow_handler,
-                    Arc::clone(&self.handlers),
-                    Instant::now(),
-                ),
                 writer: Writer::new(sender, limits.max_queued_bytes),
                 counters: Counters::default(),
                 user_waits: Mutex::default(),
@@ -479,7 +450,7 @@ impl Core {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        let requests_in_flight = self.admitted.load(Ordering::Acquire);
+        let requests_in_flight = self.requests.counted();
         let Some(engine) = self.engine.get() else {
             return Stats {
                 requests_in_flight,

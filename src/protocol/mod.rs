@@ -20,7 +20,7 @@
 //! thread of the connection closes the connection, the close waits for all threads except this
 //! thread.
 
-mod active;
+mod active_requests;
 mod activity;
 mod call;
 mod call_channel;
@@ -30,7 +30,6 @@ mod deadline;
 mod handlers;
 mod held_back;
 pub(crate) mod incident;
-mod incoming;
 mod keepalive;
 mod log;
 mod outgoing;
@@ -50,14 +49,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use self::active_requests::{ActiveRequest, Watcher};
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
 pub(crate) use self::call::{Call, StartedCall};
 pub use self::call_channel::Progress;
 pub use self::cancel::{CancelToken, OnCancel};
-use self::core::{Core, Ending, Reading, Settings};
+use self::core::{Core, Ending, Posting, Reading, Settings};
 pub use self::handlers::Handlers;
 use self::incident::IncidentHook;
-pub(crate) use self::incoming::Watcher;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
@@ -374,6 +373,14 @@ impl ConnectionBuilder {
         exchange_transport: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
     ) -> Arc<Core> {
+        let sender = match &exchange_transport {
+            Some(exchange_transport) => Box::new(Posting {
+                exchange_transport: Arc::clone(exchange_transport),
+                patience: self.settings.write_timeout,
+                log: self.settings.log.clone(),
+            }),
+            None => sender,
+        };
         Core::new(
             sender,
             control,

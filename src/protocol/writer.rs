@@ -22,6 +22,7 @@ use std::thread::{Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
+use super::cancel::CancelToken;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, fence};
 use crate::transport::clock::about_now;
@@ -125,6 +126,16 @@ pub(crate) enum When {
     Soon,
     /// A thread of the connection writes the message. The sending thread does not block.
     Elsewhere,
+}
+
+/// How long a sending thread waits for room in the queue, and for the peer to read.
+#[derive(Clone, Copy)]
+pub(super) enum SendDeadline<'a> {
+    /// The write timeout of the connection, beginning now.
+    WriteTimeout,
+    Until(Option<Instant>),
+    /// The deadline and the token of a call. The thread of a call writes only for a moment.
+    OfCall(Option<Instant>, Option<&'a CancelToken>),
 }
 
 /// The result of a flush of the writer.

@@ -54,7 +54,7 @@ impl Core {
     fn has_requests(&self) -> bool {
         // Deferred requests are checked first. So a request that becomes active in between is seen
         // by at least one of the two checks.
-        !self.held_back.is_empty() || self.admitted.load(Ordering::SeqCst) > 0
+        !self.held_back.is_empty() || self.requests.counted() > 0
     }
 
     /// Blocks until no request is active, another thread closes the connection, or the deadline
@@ -122,7 +122,7 @@ impl Core {
     /// contains the reason `why`.
     fn cut_requests_off(self: &Arc<Self>, why: &str) {
         let error = RpcError::internal(format!("the request was cut off: {why}"));
-        self.push_callbacks(self.exchanges.close(&error));
+        self.push_callbacks(self.requests.close(&error));
     }
 
     /// Ends the connection for the reason `why`, and then closes it with
@@ -142,7 +142,7 @@ impl Core {
         if self.life.lock().closing {
             return;
         }
-        if self.admitted.load(Ordering::SeqCst) == 0 && self.stats().threads == 0 {
+        if self.requests.counted() == 0 && self.stats().threads == 0 {
             return self.close(Ending::InOrder);
         }
         let core = Arc::clone(self);

@@ -25,11 +25,11 @@ use crate::transport::exchange_transport::{CancelHandle, ExchangeTransport, List
 use crate::transport::{Received, Sender, SessionMessage};
 
 /// The sender of the writer on an exchange transport. The sender posts one message after the other.
-pub(super) struct Posting {
-    pub(super) exchange_transport: Arc<dyn ExchangeTransport>,
+pub(in crate::protocol) struct Posting {
+    pub(in crate::protocol) exchange_transport: Arc<dyn ExchangeTransport>,
     /// How long the peer may take to accept one posted message.
-    pub(super) patience: Duration,
-    pub(super) log: Option<LogHook>,
+    pub(in crate::protocol) patience: Duration,
+    pub(in crate::protocol) log: Option<LogHook>,
 }
 
 impl Sender for Posting {

@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::super::handlers::{Run, Work};
 use super::super::log::LogLevel;
 use super::super::outgoing::{OutcomeBatch, Waiter};
-use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
+use super::super::worker_pool::{PoolTask, Spawn};
 use super::routing::Routed;
 use super::{Core, POOL_THREAD, PoolThread, ReadTurn};
 use crate::error::Result;
@@ -65,8 +66,8 @@ impl Core {
                 PoolTask::Flush => self.flush_until(None),
                 PoolTask::Run(work) => {
                     let started = Instant::now();
-                    if let Some(key) = work.key {
-                        self.engine().in_hand.begin_run(key, started);
+                    if let Some(request) = &work.request {
+                        self.requests.begin_run(request, started);
                     }
                     let client = self.run(work);
                     let took = started.elapsed();
@@ -108,10 +109,10 @@ impl Core {
     /// Runs a handler. Before the call, the start of the handler must be recorded in the table of
     /// active requests.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
-        let _run = work.key.map(|key| self.running(key));
+        let _run = work.request.as_ref().map(|request| self.running(request));
         match work.run {
-            Run::Serve(place, request, responder) => {
-                self.run_guarded(|| self.handlers.serve(place, request, responder));
+            Run::Serve(handler, request, responder) => {
+                self.run_guarded(|| handler(request, responder));
             }
             Run::Job(job) => self.run_guarded(job),
         }
@@ -120,10 +121,10 @@ impl Core {
     /// Queues a handler for another thread. Changes the record of the handler in the table of
     /// active requests from "running" to "waiting for a thread".
     pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
-        if let Some(key) = work.key {
-            self.engine().in_hand.wait(key);
+        if let Some(request) = &work.request {
+            self.requests.wait(request);
         }
-        let spawn = self.engine().pool.push_work(work);
+        let spawn = self.engine().pool.push_work(None, work);
         self.spawn_if_needed(spawn);
     }
 

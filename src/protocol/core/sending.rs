@@ -4,38 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::super::active_requests::ActiveRequest;
 use super::super::cancel::CancelToken;
-use super::super::incoming::Exchange;
 use super::super::log::LogLevel;
 use super::super::response_sink::{Answer, Origin};
-use super::super::writer::{Flush, Source, When};
+use super::super::writer::{Flush, SendDeadline, Source, When};
 use super::{CALL_TURN, CANCELLED, Core, Engine, WRITE_TURN};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::CancelHandle;
-
-/// How long a sending thread waits for room in the queue, and for the peer to read.
-#[derive(Clone, Copy)]
-pub(in crate::protocol) enum SendDeadline<'a> {
-    /// The write timeout of the connection, beginning now.
-    WriteTimeout,
-    Until(Option<Instant>),
-    /// The deadline and the token of a call. The thread of a call writes only for a moment.
-    OfCall(Option<Instant>, Option<&'a CancelToken>),
-}
-
-impl SendDeadline<'_> {
-    /// Returns when the sending thread stops to write, if earlier than any other thread.
-    fn of_turn(self) -> Option<Instant> {
-        match self {
-            Self::WriteTimeout => None,
-            Self::Until(until) => until,
-            Self::OfCall(until, _) => turn_of_call(until),
-        }
-    }
-}
 
 impl Core {
     /// Queues a message for the connection's stream. The message is written at the time `when`.
@@ -58,25 +37,22 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a message that belongs to an exchange, before its answer. Fails if the exchange was
+    /// Sends a message that belongs to a request, before its answer. Fails if the request was
     /// answered or cancelled.
     pub(in crate::protocol) fn send_during(
         self: &Arc<Self>,
-        exchange: &Exchange,
+        request: &ActiveRequest,
         text: Vec<u8>,
     ) -> Result<()> {
-        if let Some(sink) = exchange.open_sink()? {
+        if let Some(sink) = request.open_sink()? {
             return sink.send(&text, self.write_deadline()).map(drop);
         }
-        let (message, when, deadline) = (
-            exchange.message(text),
-            When::Now,
-            SendDeadline::WriteTimeout,
-        );
-        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for
+        let (message, when, deadline) =
+            (request.message(text), When::Now, SendDeadline::WriteTimeout);
+        // Waiting for room happens outside of the request's lock: a cancellation must not wait for
         // a peer that does not read.
         self.queue(message, deadline, |message| {
-            exchange.while_open(|| self.engine().writer.push(message, when))
+            request.while_open(|| self.engine().writer.push(message, when))
         })?;
         self.write(when, deadline);
         Ok(())
@@ -112,9 +88,9 @@ impl Core {
             return;
         };
         match when {
-            When::Soon if !writer.is_short() => self.flush_until(deadline.of_turn()),
+            When::Soon if !writer.is_short() => self.flush_until(turn_of(deadline)),
             _ if writer.is_seen_to() => {}
-            When::Now => self.flush_until(deadline.of_turn()),
+            When::Now => self.flush_until(turn_of(deadline)),
             When::Soon => self.spawn_if_needed(pool.want_flush_soon()),
             When::Elsewhere => self.spawn_if_needed(pool.want_flush()),
         }
@@ -182,27 +158,27 @@ impl Core {
     // AMB-04
     pub(in crate::protocol) fn conclude(
         self: &Arc<Self>,
-        exchange: &Exchange,
+        request: &ActiveRequest,
         farewell: Vec<u8>,
         text: Vec<u8>,
     ) -> Result<()> {
-        if let Some(sink) = &exchange.origin.sink {
+        if let Some(sink) = &request.origin.sink {
             return sink.respond(text, Answer::Result, None);
         }
         let deadline = SendDeadline::WriteTimeout;
-        self.send(exchange.message(farewell), When::Elsewhere, deadline)?;
-        self.send(exchange.message(text), When::Elsewhere, deadline)
+        self.send(request.message(farewell), When::Elsewhere, deadline)?;
+        self.send(request.message(text), When::Elsewhere, deadline)
     }
 
     /// Sends a request whose outcome goes to a callback. Does not block, except for a response
-    /// sink. `during` is the exchange of the peer's request to which the new request belongs.
+    /// sink. `during` is the request of the peer's request to which the new request belongs.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
-        during: Option<&Exchange>,
+        during: Option<&ActiveRequest>,
     ) -> Result<()> {
-        if let Some(exchange) = during
-            && let Some(sink) = exchange.open_sink()?
+        if let Some(request) = during
+            && let Some(sink) = request.open_sink()?
         {
             return sink.ask(&message.text, self.write_deadline());
         }
@@ -210,7 +186,7 @@ impl Core {
     }
 
     /// Sends a notification. Blocks at most until `until`, and at most for the write timeout. On an
-    /// exchange transport, `cancel` ends the wait too.
+    /// request transport, `cancel` ends the wait too.
     pub(crate) fn send_notification(
         self: &Arc<Self>,
         text: Vec<u8>,
@@ -245,9 +221,13 @@ impl Core {
     /// Sends or queues notifications in their order, without blocking. Stops at the first
     /// notification for which there is no room. Returns the number of notifications that were sent
     /// or queued. Queued messages are written by [`write_soon`](Self::write_soon).
-    pub(crate) fn post(&self, exchange: Option<&Exchange>, texts: Vec<Vec<u8>>) -> Result<usize> {
-        if let Some(exchange) = exchange
-            && let Some(sink) = exchange.open_sink()?
+    pub(crate) fn post(
+        &self,
+        request: Option<&ActiveRequest>,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<usize> {
+        if let Some(request) = request
+            && let Some(sink) = request.open_sink()?
         {
             return sink.send_all(&texts);
         }
@@ -255,10 +235,10 @@ impl Core {
         let mut sent = 0;
         for text in texts {
             let mut message = SessionMessage::new(text);
-            message.related = exchange.map(|exchange| exchange.id.clone());
+            message.related = request.map(|request| request.id().clone());
             let mut message = Some(message);
-            let pushed = match exchange {
-                Some(exchange) => exchange.while_open(|| writer.push(&mut message, When::Now)),
+            let pushed = match request {
+                Some(request) => request.while_open(|| writer.push(&mut message, When::Now)),
                 None => writer.push(&mut message, When::Now),
             };
             match pushed {
@@ -302,7 +282,7 @@ impl Core {
 
     /// Notifies the peer that the caller of a request no longer waits. Does not block.
     ///
-    /// On an exchange transport of the modern era no message is sent, because ending the exchange
+    /// On a request transport of the modern era no message is sent, because ending the request
     /// cancels the request.
     // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
@@ -358,4 +338,13 @@ impl Core {
 fn turn_of_call(deadline: Option<Instant>) -> Option<Instant> {
     let turn = about_now() + CALL_TURN;
     Some(deadline.map_or(turn, |deadline| deadline.min(turn)))
+}
+
+/// Returns when the sending thread stops to write, if earlier than any other thread.
+fn turn_of(deadline: SendDeadline<'_>) -> Option<Instant> {
+    match deadline {
+        SendDeadline::WriteTimeout => None,
+        SendDeadline::Until(until) => until,
+        SendDeadline::OfCall(until, _) => turn_of_call(until),
+    }
 }
