@@ -144,10 +144,8 @@ impl Engine {
 /// server share one set of settings.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Whether quick handlers run on the thread that read the request.
-    pub(crate) inline: bool,
-    /// Whether this side is a server: it answers malformed messages, and lets active requests
-    /// finish when the peer's input ends.
+    /// Whether this side is a server: it runs handlers on the thread that read the request, answers
+    /// malformed messages, and lets active requests finish when the peer's input ends.
     pub(crate) serving: bool,
     /// How long handlers may continue when the connection ends.
     pub(crate) drain: Duration,

@@ -108,7 +108,6 @@ impl Connection {
     /// Returns a builder with the settings of a client: a side that mostly sends requests.
     pub fn client() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
-            inline: false,
             serving: false,
             drain: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
@@ -129,7 +128,6 @@ impl Connection {
     /// with an error. Active requests may finish when the peer's input ends.
     pub fn server() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
-            inline: true,
             serving: true,
             drain: Duration::from_secs(5),
             write_timeout: Duration::from_secs(30),

@@ -10,7 +10,6 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::active_requests::{ActiveRequest, Opening, Watcher};
-use super::call::{self, CallbackPlace, StartedCall};
 use super::cancel::CancelToken;
 use super::core::{Core, Share};
 use super::incident::ServerEventKind;
@@ -20,7 +19,7 @@ use super::principal::Principal;
 use super::response_sink::{Answer, ExchangeHandle, Origin, ResponseSink};
 use super::writer::{SendDeadline, When};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::jsonrpc::{self, RawResult, RequestId};
+use crate::jsonrpc::{self, RequestId};
 use crate::shares::Client;
 
 /// The right to answer one request of the peer, once, from any thread.
@@ -392,8 +391,8 @@ impl fmt::Debug for Responder {
 
 /// A handle for sending messages that belong to a request of the peer, before its answer.
 pub(crate) struct Asking {
-    core: Arc<Core>,
-    request: Arc<ActiveRequest>,
+    pub(super) core: Arc<Core>,
+    pub(super) request: Arc<ActiveRequest>,
 }
 
 impl Asking {
@@ -416,24 +415,5 @@ impl Asking {
     /// Sends a serialized message that belongs to the request, before the answer of the request.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
         self.core.send_during(&self.request, text)
-    }
-
-    /// Sends a request whose outcome goes to a callback. The callback runs in order with
-    /// notification handlers. See [`call::start_request`].
-    pub(crate) fn start(
-        &self,
-        method: &'static str,
-        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-    ) -> Result<StartedCall> {
-        let send = |message| self.core.send_started(message, Some(&self.request));
-        call::start_request(
-            &self.core,
-            method,
-            write_params,
-            CallbackPlace::InOrder,
-            on_end,
-            send,
-        )
     }
 }

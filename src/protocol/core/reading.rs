@@ -1,13 +1,12 @@
 //! The work of a connection's threads: they read messages, and run the handlers and jobs in the
 //! queues of the worker pool.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::handlers::{Run, Work};
-use super::super::log::LogLevel;
+use super::super::log::{LogLevel, panic_text};
 use super::super::outgoing::{OutcomeBatch, Waiter};
 use super::super::worker_pool::{PoolTask, Spawn};
 use super::routing::Routed;
@@ -159,7 +158,7 @@ impl Core {
     /// message: see [`Writer::will_flush`](super::super::writer::Writer::will_flush).
     pub(super) fn lead(self: &Arc<Self>, receiver: Box<dyn Receiver>) {
         let read = self.lead_while_held(receiver);
-        if self.settings.inline {
+        if self.settings.serving {
             // Senders may have relied on this thread.
             self.engine().writer.will_flush(false);
             self.flush_until(None);
@@ -171,7 +170,7 @@ impl Core {
 
     /// Reads messages until this thread no longer holds the receiver. Fails if reading has failed.
     fn lead_while_held(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) -> Result<()> {
-        let (pool, inline) = (&self.engine().pool, self.settings.inline);
+        let (pool, inline) = (&self.engine().pool, self.settings.serving);
         let mut has_promised = false;
         loop {
             let more = receiver.has_message() && !self.held_back.is_full(self.max_held_back());
@@ -373,12 +372,6 @@ impl Core {
         self.spawn_if_needed(spawn);
         ReadTurn::Found
     }
-}
-
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no text")
 }
 
 /// Records whether this thread of the pool runs a handler, and the client of the handler. Returns

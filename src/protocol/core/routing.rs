@@ -13,7 +13,7 @@ use super::super::call_channel::{Outcome, Progress};
 use super::super::cancel::Callback;
 use super::super::handlers::{RequestHandler, Run, Work};
 use super::super::incident::ServerEventKind;
-use super::super::log::LogLevel;
+use super::super::log::{LogLevel, panic_text};
 use super::super::outgoing::{Delivery, OnEnd, PendingCallback, Waiter};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
@@ -22,7 +22,6 @@ use super::super::stats::count;
 use super::super::worker_pool::Job;
 use super::super::writer::{SendDeadline, When};
 use super::progress::ProgressParams;
-use super::reading::panic_text;
 use super::{CANCELLED, Core, PROGRESS, Share};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::super::active_requests::{ActiveRequest, SlowHandler};
 use super::super::activity::Activity;
-use super::super::call::{CallbackPlace, start_request};
+use super::super::call::start_request;
 use super::super::keepalive::{Beat, PingParams, Pulse};
 use super::super::log::LogLevel;
+use super::super::outgoing::OnEnd;
 use super::Core;
 use crate::error::Span;
 use crate::transport::clock::about_now;
@@ -59,7 +60,7 @@ impl Core {
                     }
                     let send = |message| self.send_started(message, None);
                     let write = |id, text: &mut Vec<u8>| params(id, text);
-                    let sent = start_request(self, method, write, CallbackPlace::Quick, drop, send);
+                    let sent = start_request(self, method, write, OnEnd::Quick, drop, send);
                     sent.inspect_err(|error| {
                         self.log(LogLevel::Warning, || {
                             format!("'{}' could not be pinged: {error}", self.peer())
