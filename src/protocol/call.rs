@@ -449,10 +449,10 @@ impl Call {
             wait.may_lead = core.reading == Reading::Shared;
             return self.waiter.wait(end);
         };
-        if !wait.has_flushed && !receiver.has_message() && core.has_requests_to_flush() {
+        if !wait.has_flushed && !receiver.has_message() && core.is_flush_due(false, true) {
             // A write may block, so the receiver is parked for another thread meanwhile.
             core.spawn_if_needed(pool.park(receiver));
-            core.flush_requests(end);
+            core.flush_of_call(end);
             wait.has_flushed = true;
             return None;
         }

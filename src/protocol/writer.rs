@@ -1,15 +1,15 @@
 //! The writer: the queue of messages to write, and the choice of the thread that writes them.
 //!
-//! Messages are queued under a lock and written outside of the lock. A sender that finds no writer
-//! becomes the writer, which avoids a context switch. While a thread writes, other threads only
-//! queue messages. The writer writes these messages too, several in one write.
+//! Messages are queued under a lock and written outside of the lock. A sending thread writes for
+//! itself if no other thread writes, which avoids a context switch. While a thread writes, other
+//! threads only queue messages. The writing thread writes these messages too, several in one write.
 //!
-//! Messages that can be merged are not queued. They stay with their [`Source`] until the writer
-//! pulls them, just before the write.
+//! Messages that can be merged are not queued. They stay with their [`Source`] until the writing
+//! thread pulls them, just before the write.
 //!
 //! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A
-//! sending thread queues its message before it looks for a writer. Under the lock, the writer
-//! checks the queue before it puts the [`Sender`] back. So the writer either writes the message or
+//! sending thread queues its message before it looks for a writing thread. Under the lock, the
+//! writing thread checks the queue before it puts the [`Sender`] back. So it writes the message or
 //! returns [`Flush::Unfinished`]. After [`Flush::Unfinished`] another flush must follow, so no
 //! message is stranded.
 
@@ -59,7 +59,7 @@ pub(crate) trait Source: Send + Sync {
 
 /// The outgoing message queue of a connection.
 pub(crate) struct Writer {
-    // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's lock
+    // Not held while a thread writes, waits, or runs a `Source`. Lock order: a request's lock
     // before this lock.
     state: Mutex<State>,
     /// The source of merged messages; empty until the source has its first message.

@@ -173,13 +173,17 @@ impl Core {
         let (pool, inline) = (&self.engine().pool, self.settings.serving);
         let mut has_promised = false;
         loop {
-            let more = receiver.has_message() && !self.held_back.is_full(self.max_held_back());
-            if self.is_flush_due(more, &mut has_promised) {
+            // A client's promise is withdrawn already, so the flush must not wait for more input.
+            let more = receiver.has_message()
+                && !self.held_back.is_full(self.max_held_back())
+                && (inline || !has_promised);
+            if self.is_flush_due(more, has_promised) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return Ok(()),
                 }
             }
+            has_promised &= more;
             let patience = self.run_timers();
             if self.take_no_more_input(patience) {
                 continue;
@@ -215,16 +219,18 @@ impl Core {
         }
     }
 
-    /// Whether the reading thread has to flush the queue before it receives the next message. If it
-    /// would block for the next message, withdraws its promise to flush.
-    fn is_flush_due(&self, more: bool, has_promised: &mut bool) -> bool {
+    /// Whether the current thread, which holds the receiver, has to flush the queue before it
+    /// receives the next message. If it would block for the message, withdraws the promise to flush.
+    ///
+    /// With `and_soon`, messages whose write may be delayed are due too: the thread has promised to
+    /// flush, or waits for an answer.
+    pub(in crate::protocol) fn is_flush_due(&self, more: bool, and_soon: bool) -> bool {
         let writer = &self.engine().writer;
         if more {
             return writer.is_due(true);
         }
         writer.will_flush(false);
-        // Requests that may wait were left to this thread too.
-        writer.is_due(false) || std::mem::take(has_promised) && writer.has_soon()
+        writer.is_due(false) || and_soon && writer.has_soon()
     }
 
     fn max_held_back(&self) -> usize {

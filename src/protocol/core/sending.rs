@@ -269,15 +269,15 @@ impl Core {
     /// Writes the requests that were queued to be written soon. Called by a thread that is about to
     /// block.
     pub(in crate::protocol) fn flush_requests(self: &Arc<Self>, deadline: Option<Instant>) {
-        if self.has_requests_to_flush() {
-            self.flush_until(turn_of_call(deadline));
+        let writer = &self.engine().writer;
+        if writer.has_soon() && !writer.is_seen_to() {
+            self.flush_of_call(deadline);
         }
     }
 
-    /// Whether messages are queued that no other thread is about to write.
-    pub(in crate::protocol) fn has_requests_to_flush(&self) -> bool {
-        let writer = &self.engine().writer;
-        writer.has_soon() && !writer.is_seen_to()
+    /// Writes the queued messages for a moment, on the thread of a call with this deadline.
+    pub(in crate::protocol) fn flush_of_call(self: &Arc<Self>, deadline: Option<Instant>) {
+        self.flush_until(turn_of_call(deadline));
     }
 
     /// Notifies the peer that the caller of a request no longer waits. Does not block.
