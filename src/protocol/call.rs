@@ -449,7 +449,9 @@ impl Call {
             wait.may_lead = core.reading == Reading::Shared;
             return self.waiter.wait(end);
         };
-        if !wait.has_flushed && !receiver.has_message() && core.is_flush_due(false, true) {
+        // Other threads of a server may have left messages to the thread that takes the receiver.
+        let has_to_flush = core.settings.serving || !receiver.has_message();
+        if !wait.has_flushed && has_to_flush && core.is_flush_due(false, true) {
             // A write may block, so the receiver is parked for another thread meanwhile.
             core.spawn_if_needed(pool.park(receiver));
             core.flush_of_call(end);

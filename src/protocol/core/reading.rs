@@ -17,8 +17,8 @@ use crate::transport::{Receiver, Stack};
 
 /// The maximum number of messages that a reading thread processes in a row.
 ///
-/// After this number of messages, a pool thread that reads for many callers writes the queued
-/// messages. A calling thread that reads checks its deadline.
+/// After this number of messages, a pool thread writes the queued messages. A calling thread that
+/// reads checks its deadline.
 const BURST: usize = 64;
 
 /// The interval at which the reading thread checks its timers while it reads no input, because too
@@ -171,12 +171,16 @@ impl Core {
     /// Reads messages until this thread no longer holds the receiver. Fails if reading has failed.
     fn lead_while_held(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) -> Result<()> {
         let (pool, inline) = (&self.engine().pool, self.settings.serving);
-        let mut has_promised = false;
+        let (mut has_promised, mut unseen) = (false, 0);
         loop {
             // A client's promise is withdrawn already, so the flush must not wait for more input.
+            // A server's promise ends after some messages, because a flooding peer always sends
+            // more.
             let more = receiver.has_message()
                 && !self.held_back.is_full(self.max_held_back())
-                && (inline || !has_promised);
+                && (inline || !has_promised)
+                && unseen < BURST;
+            unseen = if more { unseen + 1 } else { 0 };
             if self.is_flush_due(more, has_promised) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,

@@ -255,11 +255,7 @@ impl Core {
         }
     }
 
-    pub(super) fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Routed {
-        let refuse = |error: RpcError| {
-            self.reply(Some(request.id()), &error, origin);
-            Routed::Done
-        };
+    fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Routed {
         if !self.answers.load(Ordering::Acquire) {
             count(&self.engine().counters.malformed);
             self.log(LogLevel::Warning, || {
@@ -273,32 +269,27 @@ impl Core {
             return Routed::Done;
         }
         let Some(found) = self.handlers.for_request(request.method()) else {
-            return refuse(RpcError::method_not_found(request.method()));
+            let error = RpcError::method_not_found(request.method());
+            self.reply(Some(request.id()), &error, origin);
+            return Routed::Done;
         };
-        let quick = found.1.quick;
         // A quick request is answered at once and needs no room.
-        let sharer = if quick { None } else { origin.sharer() };
-        let (is_shared, share) = (
-            sharer.is_some(),
-            sharer.and_then(|client| self.take_share(client)),
-        );
-        let is_refused = share.is_some() != is_shared || !self.requests.has_room();
-        if !quick && is_refused {
-            let Err(request) = self.hold_back(request, origin) else {
-                return Routed::Done;
-            };
-            let refuse = |error: RpcError| {
-                self.reply(Some(request.id()), &error, origin);
-                Routed::Done
-            };
+        if found.1.quick {
+            return self.admit(request, origin, found, None);
+        }
+        let share = origin.sharer().map(|client| self.take_share(client));
+        if !matches!(share, Some(None)) && self.requests.has_room() {
+            return self.admit(request, origin, found, share.flatten());
+        }
+        if let Err(request) = self.hold_back(request, origin) {
             count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
             self.trouble(ServerEventKind::Busy, Some(request.method()), || {
                 error.message.clone()
             });
-            return refuse(error);
+            self.reply(Some(request.id()), &error, origin);
         }
-        self.admit(request, origin, found, share)
+        Routed::Done
     }
 
     /// Makes a request active. Before the call, the caller must check that there is room for one
@@ -320,18 +311,16 @@ impl Core {
         };
         let active = match self.requests.open(&opening, about_now()) {
             Ok(active) => active,
-            Err(Refusal::InUse) => {
-                let error = RpcError::invalid_request(format!(
-                    "id {} is in use by a request that is not answered yet",
-                    request.id()
-                ));
-                self.reply(Some(request.id()), &error, origin);
-                return Routed::Done;
-            }
             // On the connection's stream no peer waits for an answer any more.
             Err(Refusal::Closed) if origin.sink.is_none() => return Routed::Done,
-            Err(Refusal::Closed) => {
-                let error = RpcError::internal("the connection is closed");
+            Err(refusal) => {
+                let error = match refusal {
+                    Refusal::Closed => RpcError::internal("the connection is closed"),
+                    Refusal::InUse => RpcError::invalid_request(format!(
+                        "id {} is in use by a request that is not answered yet",
+                        request.id()
+                    )),
+                };
                 self.reply(Some(request.id()), &error, origin);
                 return Routed::Done;
             }

@@ -151,12 +151,12 @@ fn loom_draining_waits_for_the_writer() {
         let sent = Arc::new(loom::sync::Mutex::new(0));
         let writer = Arc::new(Writer::new(Box::new(Counting(Arc::clone(&sent))), 1000));
         push(&writer, When::Elsewhere);
-        let writer = {
+        let writing = {
             let writer = Arc::clone(&writer);
             loom::thread::spawn(move || _ = writer.flush(Instant::now()))
         };
         writer.drain(Instant::now() + Duration::from_secs(3600));
         assert_eq!(*sent.lock().expect("no panic"), 1);
-        writer.join().expect("no panic");
+        writing.join().expect("no panic");
     });
 }
