@@ -92,6 +92,8 @@ impl Core {
             _ if writer.is_seen_to() => {}
             When::Now => self.flush_until(turn_of(deadline)),
             When::Soon => self.spawn_if_needed(pool.want_flush_soon()),
+            // A response sink has no message in the queue, so no thread is needed.
+            When::Elsewhere if !writer.is_due(false) => {}
             When::Elsewhere => self.spawn_if_needed(pool.want_flush()),
         }
     }
@@ -254,9 +256,7 @@ impl Core {
     /// Ensures that the posted messages are written. If the reading thread will not write them,
     /// makes a thread of the pool write them.
     pub(crate) fn write_soon(self: &Arc<Self>) {
-        if !self.has_written_all() {
-            self.write(When::Elsewhere, SendDeadline::WriteTimeout);
-        }
+        self.write(When::Elsewhere, SendDeadline::WriteTimeout);
     }
 
     /// Makes a thread of the connection write the messages of the connection's [`Source`]. If the
