@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn an_request_is_answered_once() {
+    fn a_request_is_answered_once() {
         let requests = ActiveRequests::new(10, Duration::MAX);
         let id = RequestId::from(1);
         let request = open(&requests, &id).expect("free");
@@ -762,7 +762,7 @@ mod loom_tests {
     /// Answer, cancel and close happen at the same time: exactly one of the three ends the
     /// request.
     #[test]
-    fn loom_an_request_ends_once() {
+    fn loom_a_request_ends_once() {
         loom::model(|| {
             let requests = Arc::new(ActiveRequests::new(10, Duration::MAX));
             let id = RequestId::from(1);
