@@ -8,14 +8,14 @@
 //! ```
 //!
 //! A request leaves the table when it has been answered and its handler has returned. Handlers of
-//! notifications are in the table too, so that [`Activity`](super::Activity) shows them. The reading
-//! thread checks the table periodically for slow handlers, so no timer thread is needed. A slow
-//! handler is also reported when it returns.
+//! notifications are in the table too, so that [`Activity`](super::Activity) shows them. The
+//! reading thread checks the table periodically for slow handlers, so no timer thread is needed. A
+//! slow handler is also reported when it returns.
 //!
-//! **Invariant:** a request leaves *open* once, under its own lock. Only the thread that changes the
-//! phase to *answered* queues the answer. Any other message of the request is queued under that lock
-//! while the request is *open*. So there is one response, no response after a cancel, and no progress
-//! after the response or a cancel.
+//! **Invariant:** a request leaves *open* once, under its own lock. Only the thread that changes
+//! the phase to *answered* queues the answer. Any other message of the request is queued under that
+//! lock while the request is *open*. So there is one response, no response after a cancel, and no
+//! progress after the response or a cancel.
 //!
 //! **Lock order:** the table's lock before a request's lock, and a request's lock before the
 //! writer's lock. No thread holds all three.

@@ -104,7 +104,7 @@ impl Peer {
     /// outcome sends the request. The function `write_params` gets the request id and serializes
     /// the params.
     ///
-    /// Blocks only while the outgoing queue has no room, and at most until the deadline of the call.
+    /// Blocks only while the outgoing queue has no room, and at most until the call's deadline.
     pub(crate) fn start(
         &self,
         method: &str,

@@ -177,8 +177,8 @@ impl Pulse {
         }
     }
 
-    /// Sends a ping with the function `send`, which gets the id of the previous ping and returns the
-    /// id of the new one.
+    /// Sends a ping with the function `send`, which gets the id of the previous ping and returns
+    /// the id of the new one.
     pub(crate) fn ping(
         &self,
         send: impl FnOnce(Option<i64>, &'static str, &PingParams) -> Option<i64>,

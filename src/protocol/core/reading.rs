@@ -224,7 +224,7 @@ impl Core {
     }
 
     /// Whether the current thread, which holds the receiver, has to flush the queue before it
-    /// receives the next message. If it would block for the message, withdraws the promise to flush.
+    /// receives the next message. If it would block for the message, withdraws its promise.
     ///
     /// With `and_soon`, messages whose write may be delayed are due too: the thread has promised to
     /// flush, or waits for an answer.
@@ -281,8 +281,8 @@ impl Core {
         read
     }
 
-    /// Runs a handler on this thread, which is reading, while the receiver is parked. If the handler
-    /// should run on another thread, queues the handler.
+    /// Runs a handler on this thread, which is reading, while the receiver is parked. If the
+    /// handler should run on another thread, queues the handler.
     ///
     /// Returns the receiver, or `None` if another thread has taken the receiver.
     fn run_inline(
