@@ -14,7 +14,7 @@ use std::sync as imp;
 
 pub(crate) use imp::MutexGuard;
 use imp::atomic::AtomicU32;
-pub(crate) use imp::atomic::{AtomicBool, AtomicUsize};
+pub(crate) use imp::atomic::{AtomicBool, AtomicUsize, fence};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(imp::Mutex<T>);

@@ -16,7 +16,7 @@ use super::request_meta::with_answers;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{Call, SendTime};
+use crate::protocol::{Call, When};
 use crate::schema::tree;
 use crate::schema::{InputResponses, ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
@@ -181,7 +181,7 @@ impl Client {
         params: &str,
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
-        self.start_once(generation, method, params, options, SendTime::Now)?
+        self.start_once(generation, method, params, options, When::Now)?
             .finish(&mut options.request)
     }
 
@@ -192,7 +192,7 @@ impl Client {
         method: &str,
         params: &str,
         options: &CallOptions<'_>,
-        when: SendTime,
+        when: When,
     ) -> Result<Call> {
         let meta = self.0.link.own_meta(generation.revision, options)?;
         generation.peer.start(

@@ -29,7 +29,7 @@ use super::request_meta::params_text;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{Call, CancelToken, OnCancel, Progress, SendTime, WatchedCall};
+use crate::protocol::{Call, CancelToken, OnCancel, Progress, WatchedCall, When};
 use crate::schema::{
     CallToolResult, GetPromptRequestParams, GetPromptResult, ReadResourceRequestParams,
     ReadResourceResult, ResultType, method,
@@ -554,7 +554,7 @@ impl Client {
         let state = match ready {
             Some(generation) => {
                 let call =
-                    self.start_once(&generation, method, &rest.params, &options, SendTime::Soon)?;
+                    self.start_once(&generation, method, &rest.params, &options, When::Soon)?;
                 State::Sent(Box::new(Sent {
                     generation,
                     call,

@@ -13,7 +13,10 @@ use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
 use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
+use super::peer::Peer;
 use super::request_options::RequestOptions;
+use super::responder::Asking;
+use super::writer::{SendDeadline, When};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
@@ -37,9 +40,7 @@ pub(crate) struct Call {
     /// The start of the call. If the caller waits at once, the first timeout check uses this time
     /// instead of reading the clock.
     began: Option<Instant>,
-    pub(super) deadline: Deadline,
-    /// The total time that users had spent on the peer's input requests when the call began.
-    pub(super) user_time: Duration,
+    pub(super) time: CallTime,
     pub(super) may_cancel: bool,
     /// Whether callbacks get the outcome. If so, dropping this value does not give up the call.
     pub(super) is_watched: bool,
@@ -55,82 +56,170 @@ struct WaitState {
     has_flushed: bool,
 }
 
-/// The time at which the request of a call is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendTime {
-    Now,
-    /// The request is written together with later requests: by the next thread that waits for a
-    /// call, or by a thread of the connection after about a millisecond.
-    Soon,
+impl Peer {
+    /// Sends a request and blocks until its result arrives.
+    ///
+    /// The function also returns when the timeout passes, the call is cancelled or the connection
+    /// closes. While the calling thread waits, it may read messages for the other callers of the
+    /// connection.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::Timeout`]: no answer in time; the peer is notified.
+    /// - [`ErrorKind::Peer`]: the peer answered with an error.
+    /// - [`ErrorKind::Protocol`]: the answer is invalid.
+    /// - [`ErrorKind::Closed`]: the connection has ended.
+    /// - [`ErrorKind::Cancelled`]: the call was cancelled.
+    /// - [`ErrorKind::Busy`]: [`max_calls`](crate::transport::Limits::max_calls) calls are in
+    ///   flight.
+    /// - [`ErrorKind::Limit`]: the answer was too long.
+    pub fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        mut options: RequestOptions<'_>,
+    ) -> Result<RawResult> {
+        self.request_with(
+            method,
+            RequestKind::default(),
+            |_, text| serde_json::to_writer(text, params),
+            &mut options,
+        )
+    }
+
+    /// Sends a request as [`request`](Self::request) does. The function `write_params` gets the
+    /// request id and serializes the params.
+    pub(crate) fn request_with(
+        &self,
+        method: &str,
+        kind: RequestKind,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<RawResult> {
+        self.start(method, kind, write_params, options, When::Now)?
+            .finish(options)
+    }
+
+    /// Starts a call: sends its request. On an exchange transport, the function that waits for the
+    /// outcome sends the request. The function `write_params` gets the request id and serializes
+    /// the params.
+    ///
+    /// Blocks only while the outgoing queue has no room, and at most until the call's deadline.
+    pub(crate) fn start(
+        &self,
+        method: &str,
+        kind: RequestKind,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        options: &RequestOptions<'_>,
+        when: When,
+    ) -> Result<Call> {
+        let core = self.core();
+        let now = Instant::now();
+        let deadline = Deadline::new(now, options.timeout, options.max_timeout);
+        if options
+            .cancel
+            .as_ref()
+            .is_some_and(CancelToken::is_triggered)
+        {
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                format!("{method} was cancelled before it was sent"),
+            ));
+        }
+        if !core.settings.asks {
+            let text = format!(
+                "'{}' can't be sent {method}: ask during a call, with Context::ask",
+                core.peer()
+            );
+            return Err(Error::new(ErrorKind::State, text).sent(false));
+        }
+        let method: Arc<str> = method.into();
+        let about = CallInfo {
+            method: Arc::clone(&method),
+            since: now,
+            thread: Some(std::thread::current()),
+        };
+        let waiter = core.engine().calls.register(about)?;
+        let id = waiter.id;
+        let mut call = Call {
+            core: Arc::clone(core),
+            method,
+            waiter,
+            unsent: None,
+            began: Some(now),
+            time: CallTime {
+                deadline,
+                user_time: core.user_time(now),
+            },
+            may_cancel: options.may_cancel,
+            is_watched: false,
+            reason: Cow::Borrowed("the caller no longer waits"),
+        };
+        let text = write_request(id, &call.method, write_params).map_err(|error| {
+            call.forget();
+            let method = &call.method;
+            Error::new(
+                ErrorKind::Invalid,
+                format!("params of {method} can't be written as JSON: {error}"),
+            )
+        })?;
+        let mut message = SessionMessage::new(text).related_to(RequestId::from(id));
+        if core.exchange_transport().is_some() {
+            message.kind = kind;
+            call.unsent = Some(message);
+        } else {
+            call.send(message, options, when)?;
+        }
+        Ok(call)
+    }
+
+    /// Sends a request without waiting for its outcome. See [`start_request`].
+    ///
+    /// `on_end` runs on the thread that receives the outcome, often the reading thread. The
+    /// callback must neither block nor run user code.
+    pub(crate) fn start_quick_request(
+        &self,
+        method: &'static str,
+        kind: RequestKind,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<StartedCall> {
+        let core = self.core();
+        let cancel_handle = core.exchange_transport().map(|_| CancelHandle::until(None));
+        let send = |mut message: SessionMessage| {
+            message.kind = kind;
+            match &cancel_handle {
+                Some(cancel_handle) => core.start_exchange(message, cancel_handle),
+                None => core.send_started(message, None),
+            }
+        };
+        let started = start_request(core, method, write_params, OnEnd::Quick, on_end, send)?;
+        Ok(StartedCall {
+            cancel_handle,
+            ..started
+        })
+    }
 }
 
-/// Starts a call: sends its request. On an exchange transport, the function that waits for the
-/// outcome sends the request.
-///
-/// Blocks only while the outgoing queue has no room, and at most until the deadline of the call.
-pub(super) fn start(
-    core: &Arc<Core>,
-    method: &str,
-    kind: RequestKind,
-    write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    options: &RequestOptions<'_>,
-    when: SendTime,
-) -> Result<Call> {
-    let now = Instant::now();
-    let deadline = Deadline::new(now, options.timeout, options.max_timeout);
-    if options
-        .cancel
-        .as_ref()
-        .is_some_and(CancelToken::is_triggered)
-    {
-        return Err(Error::new(
-            ErrorKind::Cancelled,
-            format!("{method} was cancelled before it was sent"),
-        ));
-    }
-    if !core.settings.asks {
-        let text = format!(
-            "'{}' can't be sent {method}: ask during a call, with Context::ask",
-            core.peer()
-        );
-        return Err(Error::new(ErrorKind::State, text).sent(false));
-    }
-    let method: Arc<str> = method.into();
-    let about = CallInfo {
-        method: Arc::clone(&method),
-        since: now,
-        thread: Some(std::thread::current()),
-    };
-    let waiter = core.engine().calls.register(about)?;
-    let id = waiter.id;
-    let mut call = Call {
-        core: Arc::clone(core),
-        method,
-        waiter,
-        unsent: None,
-        began: Some(now),
-        deadline,
-        user_time: core.user_time(now),
-        may_cancel: options.may_cancel,
-        is_watched: false,
-        reason: Cow::Borrowed("the caller no longer waits"),
-    };
-    let text = write_request(id, &call.method, write).map_err(|error| {
-        call.forget();
-        let method = &call.method;
-        Error::new(
-            ErrorKind::Invalid,
-            format!("params of {method} can't be written as JSON: {error}"),
+impl Asking {
+    /// Sends a request whose outcome goes to a callback. The callback runs in order with
+    /// notification handlers. See [`start_request`].
+    pub(crate) fn start(
+        &self,
+        method: &'static str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<StartedCall> {
+        let send = |message| self.core.send_started(message, Some(&self.request));
+        start_request(
+            &self.core,
+            method,
+            write_params,
+            OnEnd::InOrder,
+            on_end,
+            send,
         )
-    })?;
-    let mut message = SessionMessage::new(text).related_to(RequestId::from(id));
-    if core.exchange_transport().is_some() {
-        message.kind = kind;
-        call.unsent = Some(message);
-    } else {
-        call.send(message, options, when)?;
     }
-    Ok(call)
 }
 
 fn write_request(
@@ -162,7 +251,7 @@ impl Call {
         let outcome = match self.unsent.take() {
             Some(message) => self.carry(message, options),
             None => {
-                let _place = self.core.leave_worker();
+                let _place = Core::leave_worker();
                 self.wait(options)
             }
         };
@@ -181,7 +270,7 @@ impl Call {
             return None;
         }
         self.began = None;
-        let _place = self.core.leave_worker();
+        let _place = Core::leave_worker();
         let outcome = match self.wait_until(Some(until), options) {
             Ok(outcome) => outcome?,
             Err(error) => return Some(Err(error)),
@@ -205,17 +294,17 @@ impl Call {
         &mut self,
         message: SessionMessage,
         options: &RequestOptions<'_>,
-        when: SendTime,
+        when: When,
     ) -> Result<()> {
-        let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
-        let sent = self.core.send_request(message, deadline, cancel, when);
+        let deadline = SendDeadline::OfCall(self.time.deadline.at(), options.cancel.as_ref());
+        let sent = self.core.send(message, when, deadline);
         sent.map_err(|error| {
             self.forget();
             let (method, peer) = (&self.method, self.core.peer());
             match error.kind() {
                 ErrorKind::Timeout => {
-                    let bound = self.deadline.passed(Instant::now());
-                    let time = self.time(bound.unwrap_or(Bound::Timeout), options);
+                    let bound = self.time.deadline.passed(Instant::now());
+                    let time = self.time_text(bound.unwrap_or(Bound::Timeout), options);
                     error.context(format_args!(
                         "{method} to '{peer}' was not sent after {time}"
                     ))
@@ -292,7 +381,7 @@ impl Call {
                 self.stand_down();
                 return Ok(None);
             }
-            let end = self.deadline.at().into_iter().chain(until).min();
+            let end = self.time.deadline.at().into_iter().chain(until).min();
             received = self.block(&mut wait, now, end);
         }
     }
@@ -314,13 +403,13 @@ impl Call {
                 CallEvent::Outcome(outcome) => return Ok(ControlFlow::Break(outcome)),
                 CallEvent::Progress(progress) => progress,
             };
-            self.deadline.extend(now);
+            self.time.deadline.extend(now);
             if let Some(callback) = &mut options.on_progress {
                 callback(progress);
                 now = about_now();
                 // The callback's run time does not count as waiting. Messages may have arrived
                 // meanwhile.
-                self.deadline.extend(now);
+                self.time.deadline.extend(now);
             }
             // Endless progress must not keep the caller from checking its deadline and token.
             if let Some(error) = self.cancelled(options) {
@@ -360,10 +449,12 @@ impl Call {
             wait.may_lead = core.reading == Reading::Shared;
             return self.waiter.wait(end);
         };
-        if !wait.has_flushed && !receiver.has_message() && core.has_requests_to_flush() {
+        // Other threads of a server may have left messages to the thread that takes the receiver.
+        let has_to_flush = core.settings.serving || !receiver.has_message();
+        if !wait.has_flushed && has_to_flush && core.is_flush_due(false, true) {
             // A write may block, so the receiver is parked for another thread meanwhile.
             core.spawn_if_needed(pool.park(receiver));
-            core.flush_requests(end);
+            core.flush_of_call(end);
             wait.has_flushed = true;
             return None;
         }
@@ -381,13 +472,7 @@ impl Call {
     }
 
     fn late(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
-        self.deadline.passed(now)?;
-        if let Some(seen) = self.core.user_seen(now) {
-            self.deadline.extend(seen);
-            let took = self.core.user_time(now);
-            self.deadline.hold(took.saturating_sub(self.user_time));
-        }
-        let bound = self.deadline.passed(now)?;
+        let bound = self.time.passed(&self.core, now)?;
         self.reason = Cow::Borrowed("timed out");
         Some(self.timed_out(bound, options))
     }
@@ -412,18 +497,13 @@ impl Call {
         let exchange_transport = core
             .exchange_transport()
             .expect("only exchange transports leave a request unsent");
-        let patience = Arc::new(Patience {
-            core: Arc::clone(&self.core),
-            deadline: Mutex::new(self.deadline),
-            user_time: self.user_time,
-            is_busy: AtomicBool::new(false),
-        });
+        let patience = Patience::of(self);
         let looked_at = Arc::clone(&patience);
         let cancel_handle = CancelHandle::new(move |now, held| looked_at.look(now, held));
         let ending = Arc::clone(&cancel_handle);
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
-        let _place = self.core.leave_worker();
+        let _place = Core::leave_worker();
         let (waiter, on_progress) = (&mut self.waiter, &mut options.on_progress);
         let mut seen = None;
         // Takes the available items, up to the outcome.
@@ -438,7 +518,7 @@ impl Call {
                         });
                         let now = about_now();
                         if seen.replace(now) != Some(now) {
-                            patience.deadline.lock().extend(now);
+                            patience.time.lock().deadline.extend(now);
                         }
                         if told.is_some() {
                             patience.is_busy.store(false, Ordering::SeqCst);
@@ -459,7 +539,7 @@ impl Call {
         });
         // The outcome may also have arrived in another way, such as the end of the connection.
         let outcome = outcome.or_else(|| take(waiter));
-        self.deadline = *patience.deadline.lock();
+        self.time = *patience.time.lock();
         match (outcome, carried) {
             (Some(outcome), _) => Ok(outcome),
             (None, Ok(ExchangeOutcome::Elsewhere)) => self.wait(options),
@@ -480,7 +560,7 @@ impl Call {
         if let Some(cancelled) = self.cancelled(options) {
             return cancelled.sent(error.was_sent());
         }
-        if let Some(bound) = self.deadline.passed(Instant::now()) {
+        if let Some(bound) = self.time.deadline.passed(Instant::now()) {
             self.reason = Cow::Borrowed("timed out");
             return self.timed_out(bound, options).sent(error.was_sent());
         }
@@ -493,13 +573,13 @@ impl Call {
     }
 
     fn timed_out(&self, bound: Bound, options: &RequestOptions<'_>) -> Error {
-        timed_out(&self.core, &self.method, &self.time(bound, options))
+        timed_out(&self.core, &self.method, &self.time_text(bound, options))
     }
 
     /// Returns a text for errors: how long the call took, and the setting that limits the time.
-    fn time(&self, bound: Bound, options: &RequestOptions<'_>) -> String {
+    fn time_text(&self, bound: Bound, options: &RequestOptions<'_>) -> String {
         time_text(
-            &self.deadline,
+            &self.time.deadline,
             bound,
             (options.timeout, options.max_timeout),
         )
@@ -542,32 +622,53 @@ pub(super) fn time_text(
     )
 }
 
+/// The deadline of a call, without the time that users spend on the peer's input requests.
+#[derive(Clone, Copy)]
+pub(super) struct CallTime {
+    pub(super) deadline: Deadline,
+    /// The total time that users had spent on the peer's input requests when the call began.
+    user_time: Duration,
+}
+
+impl CallTime {
+    /// Returns the bound that the call has passed at the time `now`.
+    fn passed(&mut self, core: &Core, now: Instant) -> Option<Bound> {
+        self.deadline.passed(now)?;
+        if let Some(seen) = core.user_seen(now) {
+            self.deadline.extend(seen);
+            let took = core.user_time(now);
+            self.deadline.hold(took.saturating_sub(self.user_time));
+        }
+        self.deadline.passed(now)
+    }
+}
+
 /// The deadline of a call. The calling thread and the thread that checks deadlines share it.
 pub(super) struct Patience {
-    pub(super) core: Arc<Core>,
+    core: Arc<Core>,
     // Guards the changes by the caller and the checks by the deadline thread. Held only for a
     // moment.
-    pub(super) deadline: Mutex<Deadline>,
-    pub(super) user_time: Duration,
+    pub(super) time: Mutex<CallTime>,
     /// Whether the caller's progress callback is running. The run time of the callback does not
     /// count as waiting.
-    pub(super) is_busy: AtomicBool,
+    is_busy: AtomicBool,
 }
 
 impl Patience {
+    pub(super) fn of(call: &Call) -> Arc<Self> {
+        Arc::new(Self {
+            core: Arc::clone(&call.core),
+            time: Mutex::new(call.time),
+            is_busy: AtomicBool::new(false),
+        })
+    }
+
     pub(super) fn look(&self, now: Instant, is_held: bool) -> NextCheck {
-        let mut deadline = self.deadline.lock();
+        let mut time = self.time.lock();
         if is_held || self.is_busy.load(Ordering::SeqCst) {
-            deadline.extend(now);
+            time.deadline.extend(now);
         }
-        if deadline.passed(now).is_some()
-            && let Some(seen) = self.core.user_seen(now)
-        {
-            deadline.extend(seen);
-            let took = self.core.user_time(now);
-            deadline.hold(took.saturating_sub(self.user_time));
-        }
-        match (deadline.passed(now), deadline.at()) {
+        match (time.passed(&self.core, now), time.deadline.at()) {
             (Some(_), _) => NextCheck::Over,
             (None, Some(at)) => NextCheck::At(at),
             (None, None) => NextCheck::Never,
@@ -620,11 +721,8 @@ pub(crate) struct StartedCall {
 }
 
 impl StartedCall {
-    /// Sets the cancel handle of the request's exchange. A cancellation of the request then also
-    /// ends the exchange.
-    pub(super) fn carried_by(mut self, cancel_handle: Option<Arc<CancelHandle>>) -> Self {
-        self.cancel_handle = cancel_handle;
-        self
+    pub(super) fn id(&self) -> i64 {
+        self.id
     }
 
     /// Discards the outcome of the request. Drops the callback without notifying the peer.
@@ -644,26 +742,16 @@ impl StartedCall {
     }
 }
 
-/// The thread on which the callback of a request runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum CallbackPlace {
-    /// The callback runs on the connection's thread for notifications, in order with the
-    /// notification handlers.
-    InOrder,
-    /// The callback runs on the thread that receives the outcome, before the next message is read.
-    /// Internal callbacks use this variant: they never block and run no user code.
-    Quick,
-}
-
 /// Sends a request whose outcome goes to a callback, exactly once.
 ///
 /// The request has no timeout. Only the peer, [`StartedCall::cancel`] and the end of the connection
-/// end the request. The caller is responsible for a deadline.
+/// end the request. The caller is responsible for a deadline. `on_end_kind` says on which thread
+/// `on_end` runs.
 pub(super) fn start_request(
     core: &Arc<Core>,
     method: &'static str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    turn: CallbackPlace,
+    on_end_kind: fn(Box<dyn FnOnce(Outcome) + Send>) -> OnEnd,
     on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     send: impl FnOnce(SessionMessage) -> Result<()>,
 ) -> Result<StartedCall> {
@@ -674,11 +762,8 @@ pub(super) fn start_request(
         since: Instant::now(),
         thread: None,
     };
-    let on_end = match turn {
-        CallbackPlace::InOrder => OnEnd::InOrder(on_end),
-        CallbackPlace::Quick => OnEnd::Quick(on_end),
-    };
-    let id = core.engine().calls.register_callback(about, on_end)?;
+    let calls = &core.engine().calls;
+    let id = calls.register_callback(about, on_end_kind(on_end))?;
     let started = StartedCall {
         core: Arc::clone(core),
         id,

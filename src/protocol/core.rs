@@ -10,25 +10,24 @@ mod sending;
 mod timers;
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use self::exchanges::Posting;
-use super::active::ActiveRequests;
-use super::handlers::Handlers;
+pub(super) use self::exchanges::Posting;
+use super::active_requests::ActiveRequests;
+use super::handlers::{Handlers, Work};
 use super::held_back::HeldBack;
 use super::incident::{Incident, IncidentHook, ServerEventKind};
-use super::incoming::Exchanges;
 use super::keepalive::{KeepAlive, Pulse};
 use super::log::{LogHook, LogLevel, tell};
-use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
 use super::worker_pool::WorkerPool;
+use super::writer::Writer;
 use crate::error::Error;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
@@ -57,18 +56,8 @@ pub(crate) struct Core {
     /// The sender of the transport. `None` once the engine has been created, because the engine
     /// takes the sender.
     sender: Mutex<Option<Box<dyn Sender>>>,
-    pub(super) exchanges: Exchanges,
+    pub(super) requests: ActiveRequests,
     pub(super) held_back: HeldBack,
-    /// The number of active requests.
-    // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. See
-    // `has_room` for the order.
-    pub(super) admitted: AtomicUsize,
-    /// The number of active requests whose answers are being queued. `has_room` does not count
-    /// these requests, because a peer that has read the answer may already send its next request.
-    pub(super) answering: AtomicUsize,
-    /// The number of active requests that continue after their answer, for example as tasks.
-    /// `has_room` does not count these requests, because another limit applies to them.
-    pub(super) detached: AtomicUsize,
     /// The part of `max_requests` that each client uses, if several clients share the connection.
     /// Created with the first request.
     // No other lock is taken while this one is held.
@@ -130,10 +119,9 @@ impl Drop for Share {
 
 /// The parts of a connection that are created on first use.
 pub(super) struct Engine {
-    pub(super) pool: WorkerPool<Box<dyn Receiver>>,
+    pub(super) pool: WorkerPool<Box<dyn Receiver>, Work>,
     pub(super) calls: Calls,
-    pub(super) in_hand: ActiveRequests,
-    pub(super) outbox: Outbox,
+    pub(super) writer: Writer,
     counters: Counters,
     user_waits: Mutex<UserWaits>,
     /// Whether a user was ever asked for input on this connection; never cleared. While the flag is
@@ -147,7 +135,7 @@ pub(super) struct Engine {
 impl Engine {
     /// Refuses new messages with the error `reason`, and ends the deadline thread.
     pub(super) fn release(&self, reason: &Error) {
-        self.outbox.close(reason);
+        self.writer.close(reason);
         self.deadlines.stop();
     }
 }
@@ -156,10 +144,8 @@ impl Engine {
 /// server share one set of settings.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Whether quick handlers run on the thread that read the request.
-    pub(crate) inline: bool,
-    /// Whether this side is a server: it answers malformed messages, and lets active requests
-    /// finish when the peer's input ends.
+    /// Whether this side is a server: it runs handlers on the thread that read the request, answers
+    /// malformed messages, and lets active requests finish when the peer's input ends.
     pub(crate) serving: bool,
     /// How long handlers may continue when the connection ends.
     pub(crate) drain: Duration,
@@ -244,32 +230,19 @@ pub(super) enum ReadTurn {
     Ended,
 }
 
-/// The role of the current thread in a connection. The first number of a variant is the address of
-/// the connection's [`Core`].
-#[derive(Clone, Copy, PartialEq)]
-enum ThreadRole {
-    /// The thread neither reads nor runs an inline handler.
-    Elsewhere,
-    /// The thread is reading for the connection. It must not block, and leaves writing for later.
-    Reading(usize),
-    /// The thread runs a handler inline. The second number identifies the period in which the
-    /// receiver is parked. The handler's messages are written when the handler returns, or earlier
-    /// by the thread that takes the receiver.
-    Inline(usize, u64),
+/// What a thread of a worker pool knows of its connection and of the handler that it runs.
+struct PoolThread {
+    core: Arc<Core>,
+    /// Whether the thread runs a handler that has not released its worker permit.
+    is_in_handler: bool,
+    /// The client whose worker permit the handler holds.
+    client: Option<Client>,
 }
 
 thread_local! {
-    static THREAD_ROLE: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
-    /// The address of the core whose worker pool this thread belongs to; 0 on other threads.
-    static POOL_OF: Cell<usize> = const { Cell::new(0) };
-    /// Whether this thread runs a handler of the connection in `POOL_OF`.
-    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of the connection in `POOL_OF`; `None` on threads that belong to no pool. A pool
-    /// thread clears the value before it exits, so that no core is dropped during thread exit.
-    static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
-    /// The client whose worker permit the handler on this thread holds. Only pool threads use this
-    /// value, and clear it after each handler.
-    static PERMIT_OF: RefCell<Option<Client>> = const { RefCell::new(None) };
+    /// The state of this thread; `None` on threads that belong to no pool. A pool thread clears the
+    /// value before it exits, so that no core is dropped during thread exit.
+    static POOL_THREAD: RefCell<Option<PoolThread>> = const { RefCell::new(None) };
 }
 
 impl Core {
@@ -287,22 +260,11 @@ impl Core {
         settings: Arc<Settings>,
         trouble: Option<IncidentHook>,
     ) -> Arc<Self> {
-        let sender = match &exchange_transport {
-            Some(exchange_transport) => Box::new(Posting {
-                exchange_transport: Arc::clone(exchange_transport),
-                patience: settings.write_timeout,
-                log: settings.log.clone(),
-            }),
-            None => sender,
-        };
         Arc::new(Self {
             engine: OnceLock::new(),
-            exchanges: Exchanges::default(),
+            requests: ActiveRequests::new(settings.limits.max_requests, settings.slow_handler),
             held_back: HeldBack::default(),
             sender: Mutex::new(Some(sender)),
-            admitted: AtomicUsize::new(0),
-            answering: AtomicUsize::new(0),
-            detached: AtomicUsize::new(0),
             shares: OnceLock::new(),
             pulse: settings
                 .keep_alive
@@ -339,12 +301,7 @@ impl Core {
             Box::new(Engine {
                 pool,
                 calls: Calls::new(limits.max_calls, limits.max_call_events),
-                in_hand: ActiveRequests::new(
-                    settings.slow_handler,
-                    Arc::clone(&self.handlers),
-                    Instant::now(),
-                ),
-                outbox: Outbox::new(sender, limits.max_queued_bytes),
+                writer: Writer::new(sender, limits.max_queued_bytes),
                 counters: Counters::default(),
                 user_waits: Mutex::default(),
                 people_are_asked: AtomicBool::new(false),
@@ -382,12 +339,12 @@ impl Core {
         Arc::clone(self.local.as_ref()?).downcast().ok()
     }
 
-    fn address(self: &Arc<Self>) -> usize {
-        Arc::as_ptr(self) as usize
-    }
-
     pub(crate) fn peer(&self) -> String {
         self.control.peer()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
     }
 
     pub(super) fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
@@ -491,7 +448,7 @@ impl Core {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        let requests_in_flight = self.admitted.load(Ordering::Acquire);
+        let requests_in_flight = self.requests.counted();
         let Some(engine) = self.engine.get() else {
             return Stats {
                 requests_in_flight,
@@ -501,7 +458,7 @@ impl Core {
         Stats {
             calls_in_flight: engine.calls.in_flight(),
             requests_in_flight,
-            queued_bytes: engine.outbox.queued_bytes(),
+            queued_bytes: engine.writer.queued_bytes(),
             threads: engine.pool.threads(),
             ..engine.counters.snapshot()
         }
@@ -510,7 +467,7 @@ impl Core {
     /// Whether all queued messages have been written.
     fn has_written_all(&self) -> bool {
         let engine = self.engine.get();
-        engine.is_none_or(|engine| engine.outbox.is_empty())
+        engine.is_none_or(|engine| engine.writer.is_empty())
     }
 }
 

@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::active_requests::ActiveRequest;
 use super::peer::Peer;
 use super::responder::Responder;
+use super::worker_pool::Job;
 use crate::error::Error;
 use crate::jsonrpc::{Notification, Request};
+use crate::shares::Client;
 
-type RequestFn = dyn Fn(Request, Responder) + Send + Sync;
+pub(crate) type RequestFn = dyn Fn(Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 type UnheardFn = dyn Fn(&Error) + Send + Sync;
@@ -42,47 +45,25 @@ pub(crate) struct RequestHandler {
     pub(crate) quick: bool,
 }
 
-/// The handlers of requests or of notifications. The index of a handler never changes, and
-/// identifies the handler and the name of the method.
-#[derive(Clone)]
-struct Table<H> {
-    rows: Vec<(Box<str>, H)>,
-    // The keys are the host's own names, so a fast hash is safe. Method names of the peer are only
-    // looked up.
-    places: FxHashMap<Box<str>, usize>,
+// The keys are the host's own names, so a fast hash is safe. Method names of the peer are only
+// looked up.
+type Table<H> = FxHashMap<Arc<str>, H>;
+
+/// A handler that waits for a thread to run it.
+pub(crate) struct Work {
+    pub(crate) run: Run,
+    /// The request or notification of the handler, if the table of active requests lists it.
+    pub(crate) request: Option<Arc<ActiveRequest>>,
+    /// The client that sent the request. The handler needs a worker permit of this client to run.
+    /// The field is used only on a connection that several clients share.
+    pub(crate) client: Option<Client>,
 }
 
-/// The index of a method's handler in the table of request handlers or of notification handlers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(usize);
-
-impl<H> Default for Table<H> {
-    fn default() -> Self {
-        let (rows, places) = (Vec::new(), FxHashMap::default());
-        Self { rows, places }
-    }
-}
-
-impl<H> Table<H> {
-    /// Sets the handler of a method, and replaces an earlier handler of the method.
-    fn set(&mut self, method: &str, handler: H) {
-        match self.places.get(method) {
-            Some(place) => self.rows[*place].1 = handler,
-            None => {
-                self.places.insert(method.into(), self.rows.len());
-                self.rows.push((method.into(), handler));
-            }
-        }
-    }
-
-    fn find(&self, method: &str) -> Option<(Place, &H)> {
-        let place = *self.places.get(method)?;
-        Some((Place(place), &self.rows[place].1))
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.rows.iter().map(|(method, _)| &**method)
-    }
+/// The code of a queued handler.
+pub(crate) enum Run {
+    /// Calls the handler of a request.
+    Serve(Arc<RequestFn>, Request, Responder),
+    Job(Job),
 }
 
 impl Handlers {
@@ -111,13 +92,14 @@ impl Handlers {
         handler: impl Fn(Request, Responder) + Send + Sync + 'static,
     ) -> Self {
         let call = Arc::new(handler);
-        self.requests.set(method, RequestHandler { call, quick });
+        self.requests
+            .insert(method.into(), RequestHandler { call, quick });
         self
     }
 
     /// Whether a request method has a handler.
     pub(crate) fn handles(&self, method: &str) -> bool {
-        self.requests.find(method).is_some()
+        self.requests.contains_key(method)
     }
 
     /// Sets the handler of a notification method, and replaces an earlier handler of the method.
@@ -126,7 +108,8 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        self.notifications.set(&method.into(), Arc::new(handler));
+        self.notifications
+            .insert(method.into().into(), Arc::new(handler));
         self
     }
 
@@ -189,8 +172,7 @@ impl Handlers {
         method: &str,
         handler: impl Fn(&Notification) + Send + Sync + 'static,
     ) -> Self {
-        let first = self.notifications.find(method);
-        let first = first.map(|(_, handler)| Arc::clone(handler));
+        let first = self.notifications.get(method).cloned();
         self.notification(method, move |peer, notification| {
             let first = first.as_ref();
             // The first handler may belong to the host. A panic of the first handler is resumed
@@ -211,38 +193,23 @@ impl Handlers {
         self.quick_notifications.get(method)
     }
 
-    pub(crate) fn for_request(&self, method: &str) -> Option<(Place, &RequestHandler)> {
-        self.requests.find(method)
+    pub(crate) fn for_request(&self, method: &str) -> Option<(&Arc<str>, &RequestHandler)> {
+        self.requests.get_key_value(method)
     }
 
-    pub(crate) fn for_notification(&self, method: &str) -> Option<(Place, &Arc<NotificationFn>)> {
-        self.notifications.find(method)
-    }
-
-    /// Runs the request handler with this index.
-    pub(crate) fn serve(&self, place: Place, request: Request, responder: Responder) {
-        (self.requests.rows[place.0].1.call)(request, responder);
-    }
-
-    /// Returns the method name of the request handler with this index.
-    pub(crate) fn name_of_request(&self, place: Place) -> &str {
-        &self.requests.rows[place.0].0
-    }
-
-    /// Returns the method name of the notification handler with this index.
-    pub(crate) fn name_of_notification(&self, place: Place) -> &str {
-        &self.notifications.rows[place.0].0
+    pub(crate) fn for_notification(
+        &self,
+        method: &str,
+    ) -> Option<(&Arc<str>, &Arc<NotificationFn>)> {
+        self.notifications.get_key_value(method)
     }
 }
 
 impl fmt::Debug for Handlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handlers")
-            .field("requests", &self.requests.names().collect::<Vec<_>>())
-            .field(
-                "notifications",
-                &self.notifications.names().collect::<Vec<_>>(),
-            )
+            .field("requests", &self.requests.keys())
+            .field("notifications", &self.notifications.keys())
             .finish()
     }
 }

@@ -1,10 +1,10 @@
 //! Deferred requests: requests that are queued while the peer reads its answers too slowly.
 //!
-//! A request is deferred when `max_requests` requests are active and the outbox has no room for
+//! A request is deferred when `max_requests` requests are active and the writer has no room for
 //! their answers, because the peer reads too slowly. This side is not overloaded, so new requests
 //! are not refused. Deferred requests are served when active requests have ended. Other messages
 //! are still processed, so that cancellations take effect. When the deferred requests would fill
-//! the outbox again, the reading thread reads no more input until fewer requests are deferred.
+//! the writer again, the reading thread reads no more input until fewer requests are deferred.
 //!
 //! **Invariant:** a thread that defers a request checks *afterwards* whether a request may become
 //! active. A thread that ends a request checks *afterwards* whether requests are deferred. At least

@@ -9,7 +9,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::call::StartedCall;
 use crate::error::Span;
 use crate::sync::Mutex;
 
@@ -95,7 +94,8 @@ struct State {
     ping: Option<(&'static str, PingParams)>,
     seen: Instant,
     pinged: Option<Instant>,
-    call: Option<StartedCall>,
+    /// The id of the last ping.
+    call: Option<i64>,
     failures: u32,
 }
 
@@ -177,15 +177,16 @@ impl Pulse {
         }
     }
 
-    /// Sends a ping with the function `send`. An unanswered previous ping is discarded first.
-    pub(crate) fn ping(&self, send: impl FnOnce(&'static str, &PingParams) -> Option<StartedCall>) {
+    /// Sends a ping with the function `send`, which gets the id of the previous ping and returns
+    /// the id of the new one.
+    pub(crate) fn ping(
+        &self,
+        send: impl FnOnce(Option<i64>, &'static str, &PingParams) -> Option<i64>,
+    ) {
         let mut state = self.state.lock();
         let (old, ping) = (state.call.take(), state.ping.clone());
         drop(state);
-        if let Some(old) = old {
-            old.forget();
-        }
-        let call = ping.and_then(|(method, params)| send(method, &params));
+        let call = ping.and_then(|(method, params)| send(old, method, &params));
         self.state.lock().call = call;
     }
 }

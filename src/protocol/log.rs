@@ -2,6 +2,7 @@
 //!
 //! Log records are unrelated to the protocol's log messages, which servers send to clients.
 
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -123,4 +124,11 @@ fn forward(level: LogLevel, target: &str, text: impl FnOnce() -> String) {
     _ = catch_unwind(AssertUnwindSafe(|| {
         log::log!(target: &format!("mcplink::{target}"), level, "{}", text());
     }));
+}
+
+/// Returns the text of a panic.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no text")
 }

@@ -20,7 +20,7 @@
 //! thread of the connection closes the connection, the close waits for all threads except this
 //! thread.
 
-mod active;
+mod active_requests;
 mod activity;
 mod call;
 mod call_channel;
@@ -30,10 +30,8 @@ mod deadline;
 mod handlers;
 mod held_back;
 pub(crate) mod incident;
-mod incoming;
 mod keepalive;
 mod log;
-mod outbox;
 mod outgoing;
 mod peer;
 pub(crate) mod principal;
@@ -44,24 +42,25 @@ mod stats;
 mod watched_call;
 mod work_queue;
 mod worker_pool;
+mod writer;
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use self::active_requests::{ActiveRequest, Watcher};
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
-pub(crate) use self::call::{Call, SendTime, StartedCall};
+pub(crate) use self::call::{Call, StartedCall};
 pub use self::call_channel::Progress;
 pub use self::cancel::{CancelToken, OnCancel};
-use self::core::{Core, Ending, Reading, Settings};
+use self::core::{Core, Ending, Posting, Reading, Settings};
 pub use self::handlers::Handlers;
 use self::incident::IncidentHook;
-pub(crate) use self::incoming::Watcher;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
-pub(crate) use self::outbox::Source;
+
 pub use self::peer::Peer;
 pub(crate) use self::request_options::OwnedRequestOptions;
 pub use self::request_options::RequestOptions;
@@ -72,6 +71,7 @@ pub(crate) use self::response_sink::Origin;
 pub(crate) use self::response_sink::{Answer, ExchangeHandle, ResponseSink};
 pub use self::stats::Stats;
 pub(crate) use self::watched_call::WatchedCall;
+pub(crate) use self::writer::{Source, When};
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
@@ -108,7 +108,6 @@ impl Connection {
     /// Returns a builder with the settings of a client: a side that mostly sends requests.
     pub fn client() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
-            inline: false,
             serving: false,
             drain: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
@@ -129,7 +128,6 @@ impl Connection {
     /// with an error. Active requests may finish when the peer's input ends.
     pub fn server() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
-            inline: true,
             serving: true,
             drain: Duration::from_secs(5),
             write_timeout: Duration::from_secs(30),
@@ -373,6 +371,14 @@ impl ConnectionBuilder {
         exchange_transport: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
     ) -> Arc<Core> {
+        let sender = match &exchange_transport {
+            Some(exchange_transport) => Box::new(Posting {
+                exchange_transport: Arc::clone(exchange_transport),
+                patience: self.settings.write_timeout,
+                log: self.settings.log.clone(),
+            }),
+            None => sender,
+        };
         Core::new(
             sender,
             control,

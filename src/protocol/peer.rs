@@ -7,16 +7,11 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::activity::Activity;
-use super::call::{self, Call, CallbackPlace, SendTime, StartedCall};
 use super::cancel::CancelToken;
 use super::core::Core;
-use super::request_options::RequestOptions;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::{self, RawResult};
-use crate::transport::SessionMessage;
-use crate::transport::exchange_transport::CancelHandle;
-use crate::transport::message::RequestKind;
+use crate::jsonrpc;
 
 /// A handle to the peer of a connection. A clone is cheap. The handle does not keep the connection
 /// open.
@@ -35,94 +30,6 @@ impl Peer {
     /// Returns the peer's name, as error texts show it.
     pub fn name(&self) -> String {
         self.0.peer()
-    }
-
-    /// Sends a request and blocks until its result arrives.
-    ///
-    /// The function also returns when the timeout passes, the call is cancelled or the connection
-    /// closes. While the calling thread waits, it may read messages for the other callers of the
-    /// connection.
-    ///
-    /// # Errors
-    ///
-    /// - [`ErrorKind::Timeout`]: no answer in time; the peer is notified.
-    /// - [`ErrorKind::Peer`]: the peer answered with an error.
-    /// - [`ErrorKind::Protocol`]: the answer is invalid.
-    /// - [`ErrorKind::Closed`]: the connection has ended.
-    /// - [`ErrorKind::Cancelled`]: the call was cancelled.
-    /// - [`ErrorKind::Busy`]: [`max_calls`](crate::transport::Limits::max_calls) calls are in
-    ///   flight.
-    /// - [`ErrorKind::Limit`]: the answer was too long.
-    pub fn request(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        mut options: RequestOptions<'_>,
-    ) -> Result<RawResult> {
-        self.request_with(
-            method,
-            RequestKind::default(),
-            |_, text| serde_json::to_writer(text, params),
-            &mut options,
-        )
-    }
-
-    /// Sends a request as [`request`](Self::request) does. The function `write_params` gets the
-    /// request id and serializes the params.
-    pub(crate) fn request_with(
-        &self,
-        method: &str,
-        kind: RequestKind,
-        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        options: &mut RequestOptions<'_>,
-    ) -> Result<RawResult> {
-        call::start(&self.0, method, kind, write_params, options, SendTime::Now)?.finish(options)
-    }
-
-    /// Starts a call. See [`call::start`]. The function `write_params` gets the request id and
-    /// serializes the params.
-    pub(crate) fn start(
-        &self,
-        method: &str,
-        kind: RequestKind,
-        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        options: &RequestOptions<'_>,
-        when: SendTime,
-    ) -> Result<Call> {
-        call::start(&self.0, method, kind, write_params, options, when)
-    }
-
-    /// Sends a request without waiting for its outcome. See [`call::start_request`].
-    ///
-    /// `on_end` runs on the thread that receives the outcome, often the reading thread. The
-    /// callback must neither block nor run user code.
-    pub(crate) fn start_quick_request(
-        &self,
-        method: &'static str,
-        kind: RequestKind,
-        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-    ) -> Result<StartedCall> {
-        let cancel_handle = self
-            .0
-            .exchange_transport()
-            .map(|_| CancelHandle::until(None));
-        let send = |mut message: SessionMessage| {
-            message.kind = kind;
-            match &cancel_handle {
-                Some(cancel_handle) => self.0.start_exchange(message, cancel_handle),
-                None => self.0.send_started(message, None),
-            }
-        };
-        call::start_request(
-            &self.0,
-            method,
-            write_params,
-            CallbackPlace::Quick,
-            on_end,
-            send,
-        )
-        .map(|started| started.carried_by(cancel_handle.clone()))
     }
 
     /// Queues user code that runs after the handlers of all notifications received so far. The
@@ -160,7 +67,7 @@ impl Peer {
                 format!("params of {method} are not JSON: {error}"),
             )
         })?;
-        self.0.send_notification_until(text, deadline, cancel)
+        self.0.send_notification(text, deadline, cancel)
     }
 
     /// Whether this side can send requests that belong to no request of the peer. Over modern HTTP

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 #[cfg(feature = "http-server")]
 use std::time::Duration;
@@ -10,21 +9,18 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::active::What;
-use super::call::{self, CallbackPlace, StartedCall};
+use super::active_requests::{ActiveRequest, Opening, Watcher};
 use super::cancel::CancelToken;
 use super::core::{Core, Share};
-use super::handlers::Place;
 use super::incident::ServerEventKind;
-use super::incoming::{Exchange, Watcher};
 use super::log::LogLevel;
 use super::peer::Peer;
 use super::principal::Principal;
 use super::response_sink::{Answer, ExchangeHandle, Origin, ResponseSink};
+use super::writer::{SendDeadline, When};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::jsonrpc::{self, RawResult, RequestId};
+use crate::jsonrpc::{self, RequestId};
 use crate::shares::Client;
-use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
 ///
@@ -34,79 +30,76 @@ use crate::transport::SessionMessage;
 /// the connection closed, nothing is sent and the methods return an error.
 pub struct Responder {
     core: Arc<Core>,
-    exchange: Arc<Exchange>,
-    /// The index of the request's handler.
-    place: Place,
+    request: Arc<ActiveRequest>,
     answered: bool,
     /// Whether the request counts as active.
     admitted: bool,
     /// Whether this responder was created with [`detach`](Self::detach). If so, another responder
     /// answers the peer's request.
     detached: bool,
-    /// The key of the request in the table of active requests.
-    key: Option<u64>,
+    /// The time at which the answer is written.
+    when: When,
     /// The guard that counts the request towards its client's share of `max_requests`, while the
     /// request is active.
     share: Option<Share>,
 }
 
 impl Responder {
-    /// Creates the responder of a request. Before the call, the caller must count the request as
-    /// active.
+    /// Creates the responder of a request, and counts the request as active.
     pub(super) fn new(
         core: Arc<Core>,
-        exchange: Arc<Exchange>,
-        place: Place,
-        key: Option<u64>,
+        request: Arc<ActiveRequest>,
+        quick: bool,
         share: Option<Share>,
     ) -> Self {
+        core.requests.count(false);
         Self {
             core,
-            exchange,
-            place,
+            request,
             answered: false,
             admitted: true,
             detached: false,
-            key,
+            // A quick handler answers on the reading thread, which must not block.
+            when: if quick { When::Elsewhere } else { When::Now },
             share,
         }
     }
 
     fn method(&self) -> &str {
-        self.core.handlers.name_of_request(self.place)
+        &self.request.method
     }
 
     /// Returns the id of the request.
     pub fn id(&self) -> &RequestId {
-        &self.exchange.id
+        self.request.id()
     }
 
     /// Whether the peer cancelled the request, or the connection closed. The check is cheap enough
     /// for polling.
     pub fn is_cancelled(&self) -> bool {
-        self.exchange.cancel().is_triggered()
+        self.request.cancel().is_triggered()
     }
 
     /// Returns the token that is cancelled when the peer cancels the request, or the connection
     /// closes.
     pub fn cancel_token(&self) -> &CancelToken {
-        self.exchange.cancel()
+        self.request.cancel()
     }
 
     /// Returns an error if no message can be sent for the request any more.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
-        self.exchange.while_open(|| Ok(()))
+        self.request.while_open(|| Ok(()))
     }
 
-    /// Returns the key of the request in the table of active requests.
-    pub(crate) fn key(&self) -> Option<u64> {
-        self.key
+    /// Returns the request in the table of active requests.
+    pub(crate) fn active(&self) -> Arc<ActiveRequest> {
+        Arc::clone(&self.request)
     }
 
     /// Whether the request arrived in a batch (2025-03-26 only).
     pub fn is_batched(&self) -> bool {
-        self.exchange.origin.batch.is_some()
+        self.request.origin.batch.is_some()
     }
 
     /// Returns the name of the principal that sent the request, if the principal is known.
@@ -116,29 +109,29 @@ impl Responder {
 
     /// Returns the principal that sent the request, if the principal is known.
     pub fn identity(&self) -> Option<&Principal> {
-        self.exchange.origin.principal.as_ref()
+        self.request.origin.principal.as_ref()
     }
 
     /// Returns the client that sent the request, if clients share the connection and the client has
     /// no principal.
     pub(crate) fn client(&self) -> Option<&Client> {
-        self.exchange.origin.client.as_ref()
+        self.request.origin.client.as_ref()
     }
 
     /// Returns the client that the request counts for, if clients share the connection.
     pub(crate) fn sharer(&self) -> Option<Client> {
-        self.exchange.origin.sharer()
+        self.request.origin.sharer()
     }
 
     /// Returns a reason to refuse the request, if there is a reason. The reason is disclosed only
     /// to a client that may see the target of the request.
     pub(crate) fn objection(&self) -> Option<&RpcError> {
-        self.exchange.origin.objection.as_deref()
+        self.request.origin.objection.as_deref()
     }
 
     /// Announces that the answer refuses the request because these scopes are missing.
     pub(crate) fn demand(&self, scopes: &BTreeSet<String>) {
-        if let Some(sink) = &self.exchange.origin.sink {
+        if let Some(sink) = &self.request.origin.sink {
             sink.demand(scopes);
         }
     }
@@ -146,7 +139,7 @@ impl Responder {
     /// Announces that the host's permission hook refused the request. The next error answer is then
     /// reported as an answer of the hook.
     pub(crate) fn refused_by_guard(&self) {
-        if let Some(sink) = &self.exchange.origin.sink {
+        if let Some(sink) = &self.request.origin.sink {
             sink.refused_by_guard();
         }
     }
@@ -155,9 +148,9 @@ impl Responder {
     /// Makes the peer disconnect, and reconnect after the time `retry` to get the answer. Only some
     /// transports support this.
     pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
-        match &self.exchange.origin.sink {
+        match &self.request.origin.sink {
             Some(sink) => self
-                .exchange
+                .request
                 .while_open(|| sink.close_stream_and_retry(retry)),
             None => Ok(()),
         }
@@ -168,7 +161,7 @@ impl Responder {
     pub(crate) fn asking(&self) -> Asking {
         Asking {
             core: Arc::clone(&self.core),
-            exchange: Arc::clone(&self.exchange),
+            request: Arc::clone(&self.request),
         }
     }
 
@@ -182,24 +175,29 @@ impl Responder {
         let origin = Origin {
             sink: Some(sink),
             apart: true,
-            principal: self.exchange.origin.principal.clone(),
-            client: self.exchange.origin.client.clone(),
+            principal: self.request.origin.principal.clone(),
+            client: self.request.origin.client.clone(),
             ..Origin::default()
         };
-        let exchange = self.core.exchanges.open(self.id(), &origin).ok()?;
-        self.core.admitted.fetch_add(1, Ordering::SeqCst);
-        self.core.detached.fetch_add(1, Ordering::SeqCst);
-        let handle = ExchangeHandle::new(Arc::clone(&self.core), &exchange);
-        let (in_hand, now) = (&self.core.engine().in_hand, Instant::now());
-        let key = in_hand.enter(What::Request(self.place, self.id().clone()), now);
-        let mut detached = Self::new(
-            Arc::clone(&self.core),
-            exchange,
-            self.place,
-            Some(key),
-            None,
-        );
-        detached.detached = true;
+        let opening = Opening {
+            id: Some(self.id()),
+            method: &self.request.method,
+            origin: &origin,
+            quick: false,
+            runs: false,
+        };
+        let request = self.core.requests.open(&opening, Instant::now()).ok()?;
+        self.core.requests.count(true);
+        let handle = self.core.exchange_handle(&request);
+        let detached = Self {
+            core: Arc::clone(&self.core),
+            request,
+            answered: false,
+            admitted: true,
+            detached: true,
+            when: When::Now,
+            share: None,
+        };
         Some((detached, handle))
     }
 
@@ -278,20 +276,15 @@ impl Responder {
                 format!("params of {method} are not JSON: {error}"),
             )
         })?;
-        self.core.send_while_open(&self.exchange, text)
+        self.core.send_during(&self.request, text)
     }
 
     /// Stops counting the request as active, because the request only waits for events. Afterwards
     /// the request takes no room from other requests, and a close does not wait for the request.
     pub(crate) fn stand_aside(&mut self) {
         if std::mem::take(&mut self.admitted) {
-            // `detached` is decremented first. In between, the request counts once too often
-            // instead of too rarely, so that no request is admitted above the limit.
-            if self.detached {
-                self.core.detached.fetch_sub(1, Ordering::SeqCst);
-            }
             self.share = None;
-            self.core.admitted.fetch_sub(1, Ordering::SeqCst);
+            self.core.requests.uncount(self.detached);
             self.core.request_ended();
             self.core.serve_held_back();
         }
@@ -300,29 +293,26 @@ impl Responder {
     /// Counts the request as active again, even if the limit is then exceeded.
     pub(crate) fn come_back(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
-            self.core.admitted.fetch_add(1, Ordering::SeqCst);
-            if self.detached {
-                self.core.detached.fetch_add(1, Ordering::SeqCst);
-            }
+            self.core.requests.count(self.detached);
         }
     }
 
     /// Whether messages of the request are sent to a response sink.
     pub(crate) fn has_outlet(&self) -> bool {
-        self.exchange.origin.sink.is_some()
+        self.request.origin.sink.is_some()
     }
 
-    /// Ends the request with a final notification and the result. Both messages are queued without
-    /// blocking. [`Core::write_soon`] writes the messages.
+    /// Ends the request with a final notification and the result, without blocking. A thread of the
+    /// connection writes both messages.
     pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
             let text = format!("the result of {} is not JSON: {error}", self.method());
             Error::new(ErrorKind::Invalid, text)
         })?;
         self.answered = true;
-        self.exchange.begin_answer()?;
-        self.core.exchanges.forget(&self.exchange);
-        self.core.post_last(&self.exchange, farewell, text)
+        self.request.begin_answer()?;
+        self.core.requests.free_id(&self.request);
+        self.core.conclude(&self.request, farewell, text)
     }
 
     /// Answers the request with an internal error. The details are logged, and not disclosed to the
@@ -331,7 +321,7 @@ impl Responder {
         let text = || {
             format!(
                 "request {} ({}) of '{}': {why}",
-                self.exchange.id,
+                self.request.id(),
                 self.method(),
                 self.core.peer()
             )
@@ -340,7 +330,7 @@ impl Responder {
         let kind = ServerEventKind::HandlerFailed;
         self.core.trouble(kind, Some(self.method()), text);
         let text = jsonrpc::write_error(
-            Some(&self.exchange.id),
+            Some(self.request.id()),
             &RpcError::internal("internal error"),
         );
         self.answer(text, Answer::Failed(ErrorCode::INTERNAL_ERROR))
@@ -348,29 +338,32 @@ impl Responder {
 
     fn answer(&mut self, text: Vec<u8>, answer: Answer) -> Result<()> {
         self.answered = true;
-        self.exchange.begin_answer()?;
-        self.core.exchanges.forget(&self.exchange);
+        self.request.begin_answer()?;
+        self.core.requests.free_id(&self.request);
         let is_counted = self.admitted && !self.detached;
         if is_counted {
-            self.core.answering.fetch_add(1, Ordering::SeqCst);
+            self.core.requests.begin_answering();
         }
         // The share is released before the answer is queued. The client may send its next request
         // as soon as it has read the answer.
         self.share = None;
-        let queued = self.core.queue_response(&self.exchange, text, answer);
+        let (origin, id) = (&self.request.origin, Some(self.id()));
+        let queued = self
+            .core
+            .respond(origin, id, (Some(text), answer), self.when);
         self.stand_aside();
         if is_counted {
-            self.core.answering.fetch_sub(1, Ordering::SeqCst);
+            self.core.requests.end_answering();
         }
         queued?;
-        self.core.write_answers();
+        self.core.write(self.when, SendDeadline::WriteTimeout);
         Ok(())
     }
 }
 
 impl Drop for Responder {
     fn drop(&mut self) {
-        if !self.answered && self.exchange.is_open() {
+        if !self.answered && self.request.is_open() {
             let why = if std::thread::panicking() {
                 "its handler panicked"
             } else {
@@ -383,16 +376,14 @@ impl Drop for Responder {
             }
         }
         self.stand_aside();
-        if let Some(key) = self.key {
-            self.core.engine().in_hand.leave(key);
-        }
+        self.core.requests.leave(&self.request);
     }
 }
 
 impl fmt::Debug for Responder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Responder")
-            .field("id", &self.exchange.id)
+            .field("id", self.request.id())
             .field("method", &self.method())
             .finish_non_exhaustive()
     }
@@ -400,58 +391,29 @@ impl fmt::Debug for Responder {
 
 /// A handle for sending messages that belong to a request of the peer, before its answer.
 pub(crate) struct Asking {
-    core: Arc<Core>,
-    exchange: Arc<Exchange>,
+    pub(super) core: Arc<Core>,
+    pub(super) request: Arc<ActiveRequest>,
 }
 
 impl Asking {
     /// Returns the id of the request.
     pub(crate) fn id(&self) -> &RequestId {
-        &self.exchange.id
+        self.request.id()
     }
 
     /// Registers a watcher for the cancellation of the request. Returns `false` if the exchange is
     /// no longer open.
     pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) -> bool {
-        self.exchange.watch(watcher)
+        self.request.watch(watcher)
     }
 
-    /// Sends or queues a notification without blocking: see [`Core::post`].
-    pub(crate) fn post(&self, text: Vec<u8>) -> Result<bool> {
-        self.core.post(Some(&self.exchange), text)
-    }
-
-    /// Sends or queues notifications that belong to the request, as [`Core::post_all`] does.
-    pub(crate) fn post_all(&self, texts: Vec<Vec<u8>>) -> Result<usize> {
-        self.core.post_all(Some(&self.exchange), texts)
+    /// Sends or queues notifications that belong to the request, as [`Core::post`] does.
+    pub(crate) fn post(&self, texts: Vec<Vec<u8>>) -> Result<usize> {
+        self.core.post(Some(&self.request), texts)
     }
 
     /// Sends a serialized message that belongs to the request, before the answer of the request.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
-        self.core.send_while_open(&self.exchange, text)
+        self.core.send_during(&self.request, text)
     }
-
-    /// Sends a request whose outcome goes to a callback. The callback runs in order with
-    /// notification handlers. See [`call::start_request`].
-    pub(crate) fn start(
-        &self,
-        method: &'static str,
-        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-    ) -> Result<StartedCall> {
-        let send = |message| self.core.send_started(message, Some(&self.exchange));
-        call::start_request(
-            &self.core,
-            method,
-            write_params,
-            CallbackPlace::InOrder,
-            on_end,
-            send,
-        )
-    }
-}
-
-/// Creates the message that answers an exchange.
-pub(super) fn response_of(exchange: &Exchange, text: Vec<u8>) -> SessionMessage {
-    SessionMessage::new(text).related_to(exchange.id.clone())
 }

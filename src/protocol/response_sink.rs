@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 #[cfg(feature = "http-server")]
 use std::time::Duration;
 use std::time::Instant;
 
-use super::core::Core;
-use super::incoming::{Batch, Exchange};
 use super::principal::Principal;
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::shares::Client;
+use crate::sync::Mutex;
 
 /// The kind of an answer. Some response sinks also report the kind outside of the message, for
 /// example as an HTTP status.
@@ -95,22 +94,17 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
 /// A handle that cancels the request of a response sink. A thread uses the handle when the client
 /// has disconnected.
 #[derive(Clone)]
-pub(crate) struct ExchangeHandle {
-    core: Arc<Core>,
-    exchange: Weak<Exchange>,
+pub(crate) struct ExchangeHandle(pub(super) Arc<dyn CancelRequest>);
+
+/// The cancellation of one request by the thread that notices the client's absence.
+pub(super) trait CancelRequest: Send + Sync {
+    fn cancel(&self, reason: &str);
 }
 
 impl ExchangeHandle {
-    pub(super) fn new(core: Arc<Core>, exchange: &Arc<Exchange>) -> Self {
-        let exchange = Arc::downgrade(exchange);
-        Self { core, exchange }
-    }
-
     /// Cancels the request, because the client no longer waits. Neither blocks nor runs user code.
     pub(crate) fn cancel(&self, reason: &str) {
-        if let Some(exchange) = self.exchange.upgrade() {
-            self.core.abandon(&exchange, reason);
-        }
+        self.0.cancel(reason);
     }
 }
 
@@ -164,5 +158,61 @@ impl Origin {
             Some(batch) => batch.end_one(response),
             None => response,
         }
+    }
+}
+
+/// A batch: collects the responses to its members. The responses are sent together.
+///
+/// Spec: Base Protocol, "Batching" (2025-03-26 only).
+#[derive(Debug)]
+pub(crate) struct Batch(Mutex<BatchState>);
+
+#[derive(Debug)]
+struct BatchState {
+    /// The number of members without an outcome.
+    open: usize,
+    responses: Vec<Vec<u8>>,
+}
+
+impl Batch {
+    /// Creates a batch of `open` members. Each member is ended with [`end_one`](Self::end_one).
+    pub(crate) fn new(open: usize) -> Self {
+        Self(Mutex::new(BatchState {
+            open,
+            responses: Vec::new(),
+        }))
+    }
+
+    /// Ends one member, with or without a response. After the last member, returns the array of all
+    /// responses; `None` if there are no responses.
+    pub(crate) fn end_one(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut state = self.0.lock();
+        state.responses.extend(response);
+        state.open -= 1;
+        if state.open > 0 || state.responses.is_empty() {
+            return None;
+        }
+        let mut array = state.responses.join(&b","[..]);
+        array.insert(0, b'[');
+        array.push(b']');
+        Some(array)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // AMB-71, L-BATCH-B-10
+    #[test]
+    fn a_batch_is_answered_with_one_array_or_not_at_all() {
+        let batch = Batch::new(3);
+        assert_eq!(batch.end_one(Some(b"1".to_vec())), None);
+        assert_eq!(batch.end_one(None), None);
+        assert_eq!(
+            batch.end_one(Some(b"2".to_vec())).as_deref(),
+            Some(&b"[1,2]"[..])
+        );
+        assert_eq!(Batch::new(1).end_one(None), None);
     }
 }

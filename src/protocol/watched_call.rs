@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::call::{Call, Patience, cancelled_error, judge, reason_of, time_text, timed_out};
@@ -13,7 +12,6 @@ use super::outgoing::{CallEvent, Delivery, OnEnd, OnProgress};
 use super::request_options::RequestOptions;
 use crate::error::Result;
 use crate::jsonrpc::{RawResult, RequestId};
-use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
@@ -55,7 +53,7 @@ impl Ending {
     /// Delivers the error to the call's callback and notifies the peer. Does nothing if the outcome
     /// has arrived.
     fn run(&self) {
-        let deadline = *self.patience.deadline.lock();
+        let deadline = self.patience.time.lock().deadline;
         let token = self.token.as_ref();
         let is_cancelled = token.is_some_and(CancelToken::is_triggered);
         let (error, reason) = match deadline.passed(Instant::now()) {
@@ -93,12 +91,7 @@ impl Call {
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<WatchedCall> {
         let core = Arc::clone(&self.core);
-        let patience = Arc::new(Patience {
-            core: Arc::clone(&core),
-            deadline: Mutex::new(self.deadline),
-            user_time: self.user_time,
-            is_busy: AtomicBool::new(false),
-        });
+        let patience = Patience::of(&self);
         let mut watched = WatchedCall {
             core: Arc::clone(&core),
             id: self.waiter.id,
@@ -108,7 +101,7 @@ impl Call {
         };
         let extended = Arc::clone(&patience);
         let on_progress: OnProgress = Box::new(move |progress| {
-            extended.deadline.lock().extend(about_now());
+            extended.time.lock().deadline.extend(about_now());
             on_progress(progress)
         });
         let (judging, method) = (Arc::clone(&core), Arc::clone(&self.method));

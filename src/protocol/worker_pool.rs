@@ -32,10 +32,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::call_channel::{CallChannel, CallMessage};
-use super::handlers::Place;
-use super::responder::Responder;
 use super::work_queue::WorkQueue;
-use crate::jsonrpc::Request;
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
@@ -58,27 +55,10 @@ const SLOW_STREAK: u32 = 2;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// A handler that waits for a thread to run it.
-pub(crate) struct Work {
-    pub(crate) run: Run,
-    /// The key of the handler's item in the table of active requests, if it has an item.
-    pub(crate) key: Option<u64>,
-    /// The client that sent the request. The handler needs a worker permit of this client to run.
-    /// The field is used only on a connection that several clients share.
-    pub(crate) client: Option<Client>,
-}
-
-/// The code of a queued handler.
-pub(crate) enum Run {
-    /// Calls the handler of a request.
-    Serve(Place, Request, Responder),
-    Job(Job),
-}
-
 /// The next task of a pool thread.
-pub(crate) enum PoolTask<R> {
+pub(crate) enum PoolTask<R, W> {
     /// Run a handler, then call [`WorkerPool::work_done`].
-    Run(Work),
+    Run(W),
     /// Run a notification handler or a callback, then call [`WorkerPool::serial_done`]. Only one
     /// serial task runs at a time, in the order of the queue.
     Serial(Job),
@@ -100,12 +80,12 @@ pub(crate) enum Spawn {
     One,
 }
 
-/// The worker pool of a connection. `R` is the type of the receiver.
-pub(crate) struct WorkerPool<R> {
+/// The worker pool of a connection. `R` is the type of the receiver, and `W` of a queued handler.
+pub(crate) struct WorkerPool<R, W> {
     // Not held while user code runs, nor while a thread reads or writes. A change that creates work
     // calls `call_for_worker` or wakes the watchdog under this lock, unless the same thread calls
     // `next_duty` next. So no work is left without a thread.
-    state: Mutex<State<R>>,
+    state: Mutex<State<R, W>>,
     /// The condition variable that is notified when there is work for idle threads.
     work: Condvar,
     /// The condition variable that is notified when there is work for the watchdog, or when the
@@ -116,7 +96,7 @@ pub(crate) struct WorkerPool<R> {
     max_workers: usize,
 }
 
-struct State<R> {
+struct State<R, W> {
     // The parked receiver: no thread reads. `None` while a thread reads, and after reading has
     // ended.
     receiver: Option<R>,
@@ -127,7 +107,7 @@ struct State<R> {
     hand_over: bool,
     /// The callers that wait on their channels and could take the reading role.
     standby: BTreeMap<i64, Arc<CallChannel>>,
-    queued: WorkQueue<Work>,
+    queued: WorkQueue<W>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
@@ -167,7 +147,7 @@ enum Watchdog {
     Asleep,
 }
 
-impl<R> WorkerPool<R> {
+impl<R, W> WorkerPool<R, W> {
     /// Creates the pool of a connection with a single client.
     pub(crate) fn new(max_workers: usize) -> Self {
         Self::with(max_workers.max(1), WorkQueue::Single(VecDeque::new()))
@@ -182,7 +162,7 @@ impl<R> WorkerPool<R> {
         Self::with(max_workers, WorkQueue::shared(max_workers, part, reserve))
     }
 
-    fn with(max_workers: usize, queued: WorkQueue<Work>) -> Self {
+    fn with(max_workers: usize, queued: WorkQueue<W>) -> Self {
         let state = State {
             receiver: None,
             parks: 0,
@@ -217,7 +197,7 @@ impl<R> WorkerPool<R> {
     /// when the thread was idle too long or the connection has ended.
     ///
     /// `has_come` is true on the first call of a newly started thread.
-    pub(crate) fn next_duty(&self, has_come: bool) -> (PoolTask<R>, Spawn) {
+    pub(crate) fn next_duty(&self, has_come: bool) -> (PoolTask<R, W>, Spawn) {
         let mut state = self.state.lock();
         state.starting &= !has_come;
         let mut idle_until = None;
@@ -247,7 +227,10 @@ impl<R> WorkerPool<R> {
 
     /// Runs the watchdog. Returns when there is work, or when the receiver was parked for a whole
     /// tick.
-    fn keep_watch<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) -> MutexGuard<'a, State<R>> {
+    fn keep_watch<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State<R, W>>,
+    ) -> MutexGuard<'a, State<R, W>> {
         let mut calm = 0;
         while !state.has_work(self.max_workers) && !state.over {
             let (parks, tick) = (state.parks, Instant::now() + TICK);
@@ -282,7 +265,7 @@ impl<R> WorkerPool<R> {
 
     /// Ensures that a thread will take the pending work. Wakes an idle thread or the watchdog, or
     /// tells the caller to start a new thread.
-    fn call_for_worker(&self, state: &mut State<R>) -> Spawn {
+    fn call_for_worker(&self, state: &mut State<R, W>) -> Spawn {
         let is_needed = state.receiver.is_some() || state.flush_soon;
         let unwatched = is_needed && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
@@ -308,7 +291,7 @@ impl<R> WorkerPool<R> {
 
     /// Parks the receiver under the lock of the caller. If reading has ended, leaves the receiver
     /// in its `Option`. The caller then drops the receiver outside of the lock.
-    fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Spawn {
+    fn park_locked(&self, state: &mut State<R, W>, receiver: &mut Option<R>) -> Spawn {
         if state.over {
             return Spawn::No;
         }
@@ -411,13 +394,6 @@ impl<R> WorkerPool<R> {
         Ok((state.parks, spawn))
     }
 
-    /// Whether the receiver is still parked since the parking with the number `park`. If so, no
-    /// thread reads.
-    pub(crate) fn is_parked(&self, park: u64) -> bool {
-        let state = self.state.lock();
-        state.receiver.is_some() && state.parks == park
-    }
-
     /// Ends an inline handler. Takes the receiver back unless another thread has taken it. A
     /// waiting handler gets the worker permit of the ended handler.
     pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Spawn) {
@@ -432,14 +408,13 @@ impl<R> WorkerPool<R> {
         (receiver, self.call_for_worker(&mut state))
     }
 
-    /// Queues a handler that another thread will run.
-    pub(crate) fn push_work(&self, work: Work) -> Spawn {
+    /// Queues a handler of this client that another thread will run.
+    pub(crate) fn push_work(&self, client: Option<&Client>, work: W) -> Spawn {
         let mut state = self.state.lock();
         if state.stopped {
             return Spawn::No;
         }
-        let client = work.client.clone();
-        state.queued.push(client.as_ref(), work);
+        state.queued.push(client, work);
         self.call_for_worker(&mut state)
     }
 
@@ -493,14 +468,14 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Requests that a pool thread writes the messages queued in the outbox.
+    /// Requests that a pool thread writes the messages queued in the writer.
     pub(crate) fn want_flush(&self) -> Spawn {
         let mut state = self.state.lock();
         state.flush = true;
         self.call_for_worker(&mut state)
     }
 
-    /// Requests that a pool thread writes the messages queued in the outbox after a tick or two.
+    /// Requests that a pool thread writes the messages queued in the writer after a tick or two.
     pub(crate) fn want_flush_soon(&self) -> Spawn {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.flush_soon, true) {
@@ -588,7 +563,7 @@ impl<R> WorkerPool<R> {
         self.wait_for(deadline, |state| state.threads <= own)
     }
 
-    fn wait_for(&self, deadline: Instant, is_so: impl Fn(&State<R>) -> bool) -> bool {
+    fn wait_for(&self, deadline: Instant, is_so: impl Fn(&State<R, W>) -> bool) -> bool {
         let mut state = self.state.lock();
         while !is_so(&state) {
             if Instant::now() >= deadline {
@@ -622,7 +597,7 @@ impl<R> WorkerPool<R> {
     }
 }
 
-impl<R> State<R> {
+impl<R, W> State<R, W> {
     fn take(&mut self) -> Option<R> {
         self.hand_over = false;
         self.receiver.take()
@@ -651,7 +626,7 @@ impl<R> State<R> {
             || (self.hand_over && self.receiver.is_some())
     }
 
-    fn pick(&mut self, max_workers: usize) -> Option<PoolTask<R>> {
+    fn pick(&mut self, max_workers: usize) -> Option<PoolTask<R, W>> {
         if std::mem::take(&mut self.flush) {
             return Some(PoolTask::Flush);
         }
@@ -681,18 +656,10 @@ impl<R> State<R> {
 mod tests {
     use super::*;
 
-    fn nothing() -> Work {
-        Work {
-            run: Run::Job(Box::new(|| {})),
-            key: None,
-            client: None,
-        }
-    }
-
     /// A leftover wakeup would end the caller's next read turn at once, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
-        let (pool, channel) = (WorkerPool::<u32>::new(4), CallChannel::new());
+        let (pool, channel) = (WorkerPool::<u32, ()>::new(4), CallChannel::new());
         assert_eq!(pool.take_or_stand_by(1, &channel), None);
         let _ = pool.park(7);
         assert_eq!(pool.take_or_stand_by(1, &channel), Some(7));
@@ -704,7 +671,7 @@ mod tests {
     /// would wait for the watchdog's tick.
     #[test]
     fn a_caller_that_ends_passes_the_role_on() {
-        let pool = WorkerPool::<u32>::new(4);
+        let pool = WorkerPool::<u32, ()>::new(4);
         let channels = [CallChannel::new(), CallChannel::new()];
         for (id, channel) in (0..).zip(&channels) {
             assert_eq!(pool.take_or_stand_by(id, channel), None);
@@ -718,7 +685,7 @@ mod tests {
     /// A caller that has read and released the role wakes one caller, not two.
     #[test]
     fn a_caller_that_has_read_wakes_one_caller() {
-        let pool = WorkerPool::<u32>::new(4);
+        let pool = WorkerPool::<u32, ()>::new(4);
         let channels = [(); 3].map(|()| CallChannel::new());
         let _ = pool.park(7);
         assert_eq!(pool.take_or_stand_by(0, &channels[0]), Some(7));
@@ -734,7 +701,7 @@ mod tests {
     /// waiting callers, a pool thread starts to read at once.
     #[test]
     fn a_thread_of_the_pool_reads_for_many_callers() {
-        let pool = WorkerPool::<u32>::new(4);
+        let pool = WorkerPool::<u32, ()>::new(4);
         let channels: Vec<_> = (0..CROWD).map(|_| CallChannel::new()).collect();
         for (id, channel) in (0..).zip(&channels) {
             assert_eq!(pool.is_crowded(), id >= FEW as i64);
@@ -754,7 +721,7 @@ mod tests {
     /// A request whose write may be delayed is written although no thread waits for its answer.
     #[test]
     fn a_flush_that_may_wait_comes_after_a_tick() {
-        let pool = WorkerPool::<u32>::new(4);
+        let pool = WorkerPool::<u32, ()>::new(4);
         assert_eq!(pool.want_flush_soon(), Spawn::One);
         assert_eq!(pool.want_flush_soon(), Spawn::No);
         assert!(matches!(pool.next_duty(true), (PoolTask::Flush, _)));
@@ -762,9 +729,9 @@ mod tests {
 
     #[test]
     fn one_thread_is_called_at_a_time() {
-        let pool = WorkerPool::<u32>::new(4);
-        assert_eq!(pool.push_work(nothing()), Spawn::One);
-        assert_eq!(pool.push_work(nothing()), Spawn::No);
+        let pool = WorkerPool::<u32, ()>::new(4);
+        assert_eq!(pool.push_work(None, ()), Spawn::One);
+        assert_eq!(pool.push_work(None, ()), Spawn::No);
         assert!(matches!(
             pool.next_duty(true),
             (PoolTask::Run(_), Spawn::One)
@@ -779,13 +746,13 @@ mod tests {
     /// The first thread then takes the receiver, and a queued handler gets the free permit.
     #[test]
     fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
-        let pool = WorkerPool::<u32>::new(1);
+        let pool = WorkerPool::<u32, ()>::new(1);
         let Ok((park, Spawn::One)) = pool.begin_inline(7) else {
             panic!("there is a place, and nobody watches")
         };
         pool.state.lock().starting = false;
         assert_eq!(pool.take(), Some(7));
-        assert_eq!(pool.push_work(nothing()), Spawn::No);
+        assert_eq!(pool.push_work(None, ()), Spawn::No);
         let _ = pool.park(7);
         pool.state.lock().starting = false;
         assert_eq!(pool.end_inline(park), (Some(7), Spawn::One));

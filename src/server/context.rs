@@ -23,7 +23,7 @@ use crate::buffer_cache;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::principal::{Principal, scope_set};
-use crate::protocol::{Asking, CancelToken, LogLevel, Peer, Progress, Responder};
+use crate::protocol::{ActiveRequest, Asking, CancelToken, LogLevel, Peer, Progress, Responder};
 use crate::schema::{
     ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams, NotificationMetaObject,
     ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
@@ -354,9 +354,9 @@ impl Context {
         self.0.responder.peer()
     }
 
-    /// Returns the key of the call in the list of active requests.
-    pub(super) fn key(&self) -> Option<u64> {
-        self.0.responder.key()
+    /// Returns the call in the table of active requests.
+    pub(super) fn active(&self) -> Arc<ActiveRequest> {
+        self.0.responder.active()
     }
 
     /// Sends the client a progress notification, if the client requested progress.

@@ -189,8 +189,12 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     let Some(again) = context.asker().map(|asker| Arc::clone(&asker.again)) else {
         return;
     };
-    let (core, key) = (Arc::clone(context.peer().core()), context.key());
-    core.run_later(context.sharer(), key, Box::new(move || again.run(context)));
+    let (core, active) = (Arc::clone(context.peer().core()), context.active());
+    core.run_later(
+        context.sharer(),
+        Some(active),
+        Box::new(move || again.run(context)),
+    );
 }
 
 /// Returns the copy of an input request that is sent to the client. Adds the unique id that a URL

@@ -145,10 +145,8 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     if let Some(meta) = server.result_meta(revision) {
         result.meta.get_or_insert_default().server_info = meta.server_info;
     }
-    let peer = responder.peer();
     // Sending fails when the client has cancelled the request or has gone.
     _ = responder.conclude(farewell, &result);
-    peer.core().write_soon();
 }
 
 /// Returns the weight of a resource or task in the subscription limit. The name is stored and may
@@ -588,7 +586,7 @@ impl Conversation {
         // topics follow the acknowledgement.
         let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
-        if !matches!(asking.post(ack), Ok(true)) {
+        if !matches!(asking.post(vec![ack]), Ok(1)) {
             // There was no room for the acknowledgement, so the stream ends at once.
             return self.end_stream(number);
         }

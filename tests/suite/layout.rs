@@ -36,13 +36,12 @@ const FILE_LINES: usize = 800;
 /// The longest function, in lines of code: without blank lines and comments.
 const FUNCTION_LINES: usize = 60;
 /// The functions that are longer today, with their lines of code. The list may only shrink.
-const LONG_FUNCTIONS: [(&str, usize); 8] = [
+const LONG_FUNCTIONS: [(&str, usize); 7] = [
     ("cffi/auth/authorizer.rs: builder", 109),
     ("client/mrtr.rs: call_round_trips", 61),
     ("jsonrpc/message.rs: of", 119),
     ("protocol/core/ending.rs: close", 66),
-    ("protocol/core/reading.rs: lead", 70),
-    ("protocol/outbox.rs: flush", 76),
+    ("protocol/writer.rs: flush", 76),
     ("transport/http/client/refusal.rs: refusal", 63),
     ("transport/http/client/stream.rs: hear", 62),
 ];
@@ -567,7 +566,7 @@ fn pure_parts_do_no_input_and_output() {
     const PURE: [&str; 11] = [
         "jsonrpc/",
         "schema/",
-        "protocol/incoming.rs",
+        "protocol/response_sink.rs",
         "protocol/deadline.rs",
         "server/progress.rs",
         "server/paging.rs",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
 use super::super::peer::Peer;
-use super::{Core, Ending, FAREWELL, Life, POOL_OF};
+use super::{Core, Ending, FAREWELL, Life};
 use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
@@ -44,18 +44,17 @@ impl Core {
             return;
         }
         let core = Arc::clone(self);
-        let spawn = self.engine().pool.push_own(Box::new(move || {
+        self.run_own(move || {
             drop(core.wait_for_requests(after(core.settings.drain)));
             core.cancel_requests();
-        }));
-        self.spawn_if_needed(spawn);
+        });
     }
 
     /// Whether any requests are active or deferred.
     fn has_requests(&self) -> bool {
         // Deferred requests are checked first. So a request that becomes active in between is seen
         // by at least one of the two checks.
-        !self.held_back.is_empty() || self.admitted.load(Ordering::SeqCst) > 0
+        !self.held_back.is_empty() || self.requests.counted() > 0
     }
 
     /// Blocks until no request is active, another thread closes the connection, or the deadline
@@ -87,7 +86,7 @@ impl Core {
             self.end(&error);
         }
         let core = Arc::clone(self);
-        let spawn = self.engine().pool.push_own(Box::new(move || {
+        self.run_own(move || {
             if has_gone {
                 let until = Instant::now() + FAREWELL;
                 let mut life = core.life.lock();
@@ -98,8 +97,15 @@ impl Core {
                 core.end(&error);
             }
             core.wait_and_close();
-        }));
-        self.spawn_if_needed(spawn);
+        });
+    }
+
+    /// Ends the connection with the error `text`, and closes it on a thread of the connection.
+    pub(super) fn give_up(self: &Arc<Self>, text: String) {
+        self.log(LogLevel::Warning, || text.clone());
+        self.end(&Error::new(ErrorKind::Closed, text));
+        let core = Arc::clone(self);
+        self.run_own(move || core.close(Ending::InOrder));
     }
 
     pub(super) fn cancel_requests(self: &Arc<Self>) {
@@ -116,7 +122,7 @@ impl Core {
     /// contains the reason `why`.
     fn cut_requests_off(self: &Arc<Self>, why: &str) {
         let error = RpcError::internal(format!("the request was cut off: {why}"));
-        self.push_callbacks(self.exchanges.close(&error));
+        self.push_callbacks(self.requests.close(&error));
     }
 
     /// Ends the connection for the reason `why`, and then closes it with
@@ -136,13 +142,11 @@ impl Core {
         if self.life.lock().closing {
             return;
         }
-        if self.admitted.load(Ordering::SeqCst) == 0 && self.stats().threads == 0 {
+        if self.requests.counted() == 0 && self.stats().threads == 0 {
             return self.close(Ending::InOrder);
         }
         let core = Arc::clone(self);
-        let close = Box::new(move || core.close(Ending::InOrder));
-        let spawn = self.engine().pool.push_own(close);
-        self.spawn_if_needed(spawn);
+        self.run_own(move || core.close(Ending::InOrder));
     }
 
     /// Wakes threads that wait for the last active request to end. Called after the number of
@@ -184,7 +188,7 @@ impl Core {
         let closing = life.closing;
         drop(life);
         if !closing {
-            self.engine().outbox.drain(drained);
+            self.engine().writer.drain(drained);
         }
         self.close(Ending::InOrder);
         error
@@ -193,7 +197,7 @@ impl Core {
     /// Closes the connection and everything that belongs to it, in order; idempotent and bounded in
     /// time. See the [module](crate::protocol).
     pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
-        let own_thread = usize::from(POOL_OF.get() == self.address());
+        let own_thread = usize::from(self.is_own_thread());
         let patience = self.settings.drain.saturating_add(Duration::from_secs(8));
         let mut life = self.life.lock();
         if life.is_closed_here() {
@@ -236,7 +240,7 @@ impl Core {
             Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
         );
         self.engine()
-            .outbox
+            .writer
             .drain(Instant::now() + Duration::from_millis(500));
         match how {
             Ending::InOrder => self.control.close(),

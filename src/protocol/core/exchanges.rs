@@ -4,7 +4,7 @@
 //! The [`ExchangeTransport`] sends each request in an exchange. Notifications and answers of this
 //! side have no exchange: the transport's function `post` sends them. If a sending thread has to
 //! know whether its notification arrived, the thread calls `post` itself. Other notifications, and
-//! all answers, go through the outbox in order.
+//! all answers, go through the writer in order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -17,20 +17,19 @@ use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
 use super::super::outgoing::Waiter;
 use super::super::peer::Peer;
-use super::routing::Routed;
-use super::{Core, THREAD_ROLE, ThreadRole};
+use super::Core;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
 use crate::transport::clock::after;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeTransport, Listening};
 use crate::transport::{Received, Sender, SessionMessage};
 
-/// The sender of the outbox on an exchange transport. The sender posts one message after the other.
-pub(super) struct Posting {
-    pub(super) exchange_transport: Arc<dyn ExchangeTransport>,
+/// The sender of the writer on an exchange transport. The sender posts one message after the other.
+pub(in crate::protocol) struct Posting {
+    pub(in crate::protocol) exchange_transport: Arc<dyn ExchangeTransport>,
     /// How long the peer may take to accept one posted message.
-    pub(super) patience: Duration,
-    pub(super) log: Option<LogHook>,
+    pub(in crate::protocol) patience: Duration,
+    pub(in crate::protocol) log: Option<LogHook>,
 }
 
 impl Sender for Posting {
@@ -87,22 +86,13 @@ impl Core {
         received: Received,
         reader: Option<&mut Waiter>,
     ) {
-        let outer = THREAD_ROLE.replace(ThreadRole::Reading(self.address()));
-        let taken = self.take(received);
-        THREAD_ROLE.set(outer);
-        let Some(taken) = taken else { return };
-        let asks_nothing = matches!(taken, Routed::Progress(..));
+        let Some(taken) = self.take(received) else {
+            return;
+        };
         // Progress of one call may arrive on several streams at once. Progress in the channel is
         // older. So the caller stores progress itself only if the channel is empty.
         let reader = reader.filter(|reader| reader.channel.is_empty());
         self.dispatch(taken, reader);
-        if asks_nothing {
-            return;
-        }
-        if self.engine().outbox.is_due(false) {
-            let spawn = self.engine().pool.want_flush();
-            self.spawn_if_needed(spawn);
-        }
     }
 
     /// Sends a request whose outcome goes to a callback. A thread of the connection processes the
@@ -118,7 +108,7 @@ impl Core {
             return Err(Error::new(ErrorKind::State, text));
         };
         let (core, cancel_handle) = (Arc::clone(self), Arc::clone(cancel_handle));
-        let spawn = self.engine().pool.push_own(Box::new(move || {
+        self.run_own(move || {
             let carried = exchange_transport.exchange(&message, &cancel_handle, &mut |received| {
                 core.take_carried(received, None);
                 if core.engine().calls.is_owed(id) {
@@ -131,8 +121,7 @@ impl Core {
                 // This has no effect if the call was given up, or was answered in another way.
                 _ = core.complete(&RequestId::from(id), Outcome::Failed(error));
             }
-        }));
-        self.spawn_if_needed(spawn);
+        });
         Ok(())
     }
 
@@ -148,7 +137,7 @@ impl Core {
         let waker = settled.clone();
         let _nudge = cancel.map(|token| token.on_trigger(move || _ = waker.send(())));
         let core = Arc::clone(self);
-        let spawn = self.engine().pool.push_own(Box::new(move || {
+        self.run_own(move || {
             let mut on_event = |on_event| match on_event {
                 Listening::Settled => _ = settled.send(()),
                 Listening::Refused {
@@ -184,8 +173,7 @@ impl Core {
                     format!("nothing can be heard beside calls: {error}")
                 });
             }
-        }));
-        self.spawn_if_needed(spawn);
+        });
         // A timeout is harmless: messages of this side wait for the stream, or are lost with the
         // stream.
         _ = wait.recv_timeout(patience);
@@ -214,7 +202,7 @@ impl Core {
             })
         });
         let (core, own) = (Arc::clone(self), Arc::clone(&cancel_handle));
-        let spawn = self.engine().pool.push_own(Box::new(move || {
+        self.run_own(move || {
             let mut is_open = false;
             let fell = exchange_transport.fall_back(
                 &own,
@@ -232,8 +220,7 @@ impl Core {
                 Err(error) => _ = settled.send(Err(error)),
                 Ok(()) => {}
             }
-        }));
-        self.spawn_if_needed(spawn);
+        });
         let outcome = wait.recv_timeout(patience).unwrap_or_else(|_| {
             let text = format!(
                 "'{}' did not say within {} where messages go",

@@ -1,40 +1,29 @@
 //! The work of a connection's threads: they read messages, and run the handlers and jobs in the
 //! queues of the worker pool.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::log::LogLevel;
+use super::super::handlers::{Run, Work};
+use super::super::log::{LogLevel, panic_text};
 use super::super::outgoing::{OutcomeBatch, Waiter};
-use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
+use super::super::worker_pool::{PoolTask, Spawn};
 use super::routing::Routed;
-use super::{Core, IN_HANDLER, OWN_CORE, PERMIT_OF, POOL_OF, ReadTurn, THREAD_ROLE, ThreadRole};
+use super::{Core, POOL_THREAD, PoolThread, ReadTurn};
 use crate::error::Result;
+use crate::shares::Client;
 use crate::transport::{Receiver, Stack};
 
 /// The maximum number of messages that a reading thread processes in a row.
 ///
-/// After this number of messages, a pool thread that reads for many callers writes the queued
-/// messages. A calling thread that reads makes the pool write them, and checks its deadline.
+/// After this number of messages, a pool thread writes the queued messages. A calling thread that
+/// reads checks its deadline.
 const BURST: usize = 64;
 
 /// The interval at which the reading thread checks its timers while it reads no input, because too
 /// many requests are deferred.
 const MOMENT: Duration = Duration::from_millis(100);
-
-/// The reading thread's knowledge of the outgoing queue, between two flush checks.
-#[derive(Default)]
-struct FlushState {
-    /// The argument with which `Outbox::is_due` was last called, if nothing was queued since then.
-    /// A second check with this argument is skipped.
-    checked: Option<bool>,
-    /// Whether this thread had promised to flush the queue and has just withdrawn the promise.
-    /// Senders may have relied on the promise, so the queue is checked once more, including
-    /// messages whose write may be delayed.
-    is_promised: bool,
-}
 
 impl Core {
     /// Starts a thread if the pool requests one.
@@ -60,8 +49,11 @@ impl Core {
     }
 
     pub(super) fn serve_duties(self: Arc<Self>) {
-        POOL_OF.set(self.address());
-        OWN_CORE.set(Some(Arc::clone(&self)));
+        POOL_THREAD.set(Some(PoolThread {
+            core: Arc::clone(&self),
+            is_in_handler: false,
+            client: None,
+        }));
         let mut has_come = true;
         loop {
             let (duty, spawn) = self.engine().pool.next_duty(std::mem::take(&mut has_come));
@@ -71,14 +63,13 @@ impl Core {
                 PoolTask::Lead(receiver) => self.lead(receiver),
                 PoolTask::Own(job) => self.run_guarded(job),
                 PoolTask::Flush => self.flush_until(None),
-                PoolTask::Run(mut work) => {
-                    PERMIT_OF.set(work.client.take());
+                PoolTask::Run(work) => {
                     let started = Instant::now();
-                    if let Some(key) = work.key {
-                        self.engine().in_hand.begin_run(key, started);
+                    if let Some(request) = &work.request {
+                        self.requests.begin_run(request, started);
                     }
-                    self.run(work);
-                    let (client, took) = (PERMIT_OF.take(), started.elapsed());
+                    let client = self.run(work);
+                    let took = started.elapsed();
                     self.engine().pool.work_done(client.as_ref(), took);
                 }
                 PoolTask::Serial(job) => {
@@ -87,24 +78,40 @@ impl Core {
                 }
             }
         }
-        OWN_CORE.set(None);
+        POOL_THREAD.set(None);
         self.engine().pool.thread_left();
     }
 
-    /// Runs a handler. The handler may release its worker permit while it waits for the peer.
-    fn run(self: &Arc<Self>, work: Work) {
-        IN_HANDLER.set(true);
+    /// Runs a job on a thread of the connection. Starts a thread if no thread is idle.
+    pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
+        let spawn = self.engine().pool.push_own(Box::new(job));
+        self.spawn_if_needed(spawn);
+    }
+
+    /// Whether the current thread belongs to the worker pool of this connection.
+    pub(super) fn is_own_thread(self: &Arc<Self>) -> bool {
+        POOL_THREAD.with_borrow(|thread| {
+            let thread = thread.as_ref();
+            thread.is_some_and(|thread| Arc::ptr_eq(&thread.core, self))
+        })
+    }
+
+    /// Runs a handler on a thread of the pool. The handler may release its worker permit while it
+    /// waits for the peer. Returns the client whose permit the handler held.
+    fn run(self: &Arc<Self>, mut work: Work) -> Option<Client> {
+        let client = work.client.take();
+        set_handler(true, client);
         self.run_seen(work);
-        IN_HANDLER.set(false);
+        set_handler(false, None)
     }
 
     /// Runs a handler. Before the call, the start of the handler must be recorded in the table of
     /// active requests.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
-        let _run = work.key.map(|key| self.running(key));
+        let _run = work.request.as_ref().map(|request| self.running(request));
         match work.run {
-            Run::Serve(place, request, responder) => {
-                self.run_guarded(|| self.handlers.serve(place, request, responder));
+            Run::Serve(handler, request, responder) => {
+                self.run_guarded(|| handler(request, responder));
             }
             Run::Job(job) => self.run_guarded(job),
         }
@@ -113,10 +120,10 @@ impl Core {
     /// Queues a handler for another thread. Changes the record of the handler in the table of
     /// active requests from "running" to "waiting for a thread".
     pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
-        if let Some(key) = work.key {
-            self.engine().in_hand.wait(key);
+        if let Some(request) = &work.request {
+            self.requests.wait(request);
         }
-        let spawn = self.engine().pool.push_work(work);
+        let spawn = self.engine().pool.push_work(None, work);
         self.spawn_if_needed(spawn);
     }
 
@@ -133,111 +140,111 @@ impl Core {
     }
 
     /// Releases the worker permit of the handler on this thread, until the guard is dropped.
-    pub(in crate::protocol) fn leave_worker(&self) -> WorkerPlace {
-        let core = IN_HANDLER
-            .take()
-            .then(|| OWN_CORE.with_borrow(Clone::clone))
-            .flatten();
-        if let Some(core) = &core {
-            let pool = &core.engine().pool;
-            let spawn = PERMIT_OF.with_borrow(|client| pool.blocked(client.as_ref()));
-            core.spawn_if_needed(spawn);
+    pub(in crate::protocol) fn leave_worker() -> WorkerPlace {
+        let left = POOL_THREAD.with_borrow_mut(|thread| {
+            let thread = thread.as_mut()?;
+            let was_in_handler = std::mem::take(&mut thread.is_in_handler);
+            was_in_handler.then(|| (Arc::clone(&thread.core), thread.client.clone()))
+        });
+        if let Some((core, client)) = &left {
+            core.spawn_if_needed(core.engine().pool.blocked(client.as_ref()));
         }
-        WorkerPlace(core)
+        WorkerPlace(left)
     }
 
     /// Reads messages until another thread takes the reading role or the connection ends.
-    pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        let mut flushing = FlushState::default();
+    ///
+    /// The reading thread of a server promises to write what is queued while it processes a
+    /// message: see [`Writer::will_flush`](super::super::writer::Writer::will_flush).
+    pub(super) fn lead(self: &Arc<Self>, receiver: Box<dyn Receiver>) {
+        let read = self.lead_while_held(receiver);
+        if self.settings.serving {
+            // Senders may have relied on this thread.
+            self.engine().writer.will_flush(false);
+            self.flush_until(None);
+        }
+        if let Err(error) = read {
+            self.end(&error);
+        }
+    }
+
+    /// Reads messages until this thread no longer holds the receiver. Fails if reading has failed.
+    fn lead_while_held(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) -> Result<()> {
+        let (pool, inline) = (&self.engine().pool, self.settings.serving);
+        let (mut has_promised, mut unseen) = (false, 0);
         loop {
-            if self.is_flush_due(&*receiver, std::mem::take(&mut flushing)) {
+            // A client's promise is withdrawn already, so the flush must not wait for more input.
+            // A server's promise ends after some messages, because a flooding peer always sends
+            // more.
+            let more = receiver.has_message()
+                && !self.held_back.is_full(self.max_held_back())
+                && (inline || !has_promised)
+                && unseen < BURST;
+            unseen = if more { unseen + 1 } else { 0 };
+            if self.is_flush_due(more, has_promised) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
-                    None => return,
+                    None => return Ok(()),
                 }
             }
+            has_promised &= more;
             let patience = self.run_timers();
             if self.take_no_more_input(patience) {
                 continue;
             }
-            let received = self.receive(&mut *receiver, patience);
+            let received = self.receive(&mut *receiver, patience)?;
             // Invariant: this thread does not block while wakeups are deferred. Otherwise completed
             // callers would stay asleep.
-            let gathering = (!self.settings.inline && self.engine().pool.is_crowded())
-                .then(|| self.engine().calls.gather());
-            let work = match received.map(|received| self.take_received(received)) {
-                Ok(Some(Routed::Work(work))) => work,
-                Ok(Some(Routed::Delivered)) if !self.settings.inline => {
+            let gathering = (!inline && pool.is_crowded()).then(|| self.engine().calls.gather());
+            if inline {
+                self.engine().writer.will_flush(true);
+                has_promised = true;
+            }
+            let Some(taken) = self.take(received) else {
+                continue;
+            };
+            match taken {
+                Routed::Work(work) if inline => match self.run_inline(work, receiver) {
+                    Some(taken_back) => receiver = taken_back,
+                    None => return Ok(()),
+                },
+                Routed::Delivered if !inline => {
                     let Some(gathering) = gathering else {
                         // The answered caller may send its next request at once, and then reads for
                         // itself.
-                        let spawn = self.engine().pool.release_reader(receiver);
-                        return self.spawn_if_needed(spawn);
+                        self.spawn_if_needed(pool.release_reader(receiver));
+                        return Ok(());
                     };
-                    if let Err(error) = self.read_for_crowd(&mut *receiver, gathering) {
-                        drop(receiver);
-                        return self.end(&error);
-                    }
-                    flushing.is_promised = true;
-                    continue;
+                    self.read_for_crowd(&mut *receiver, gathering)?;
+                    has_promised = true;
                 }
-                Ok(Some(taken)) => {
-                    self.dispatch(taken, None);
-                    continue;
-                }
-                Ok(None) => continue,
-                Err(error) => {
-                    drop(receiver);
-                    return self.end(&error);
-                }
-            };
-            if !self.settings.inline {
-                self.run_elsewhere(work);
-                continue;
-            }
-            let more = receiver.has_message();
-            match self.engine().pool.begin_inline(receiver) {
-                Ok((park, spawn)) => {
-                    self.spawn_if_needed(spawn);
-                    self.run_inline(work, park);
-                    // The receiver is parked, so a blocking write does not stop reading. The flush
-                    // comes after the handler, when its messages are queued.
-                    if !more || self.engine().outbox.is_due(more) {
-                        self.flush_until(None);
-                    }
-                    let (taken_back, spawn) = self.engine().pool.end_inline(park);
-                    self.spawn_if_needed(spawn);
-                    match taken_back {
-                        Some(taken_back) => {
-                            receiver = taken_back;
-                            flushing.checked = Some(more);
-                        }
-                        None => {
-                            self.flush_until(None);
-                            return;
-                        }
-                    }
-                }
-                Err(given_back) => {
-                    receiver = given_back;
-                    self.run_elsewhere(work);
-                }
+                taken => self.dispatch(taken, None),
             }
         }
     }
 
-    /// Whether the reading thread has to flush the queue before it receives the next message.
-    fn is_flush_due(&self, receiver: &dyn Receiver, flushing: FlushState) -> bool {
-        let more = !flushing.is_promised && receiver.has_message();
-        let outbox = &self.engine().outbox;
-        flushing.checked != Some(more) && outbox.is_due(more)
-            || flushing.is_promised && outbox.has_soon()
+    /// Whether the current thread, which holds the receiver, has to flush the queue before it
+    /// receives the next message. If it would block for the message, withdraws its promise.
+    ///
+    /// With `and_soon`, messages whose write may be delayed are due too: the thread has promised to
+    /// flush, or waits for an answer.
+    pub(in crate::protocol) fn is_flush_due(&self, more: bool, and_soon: bool) -> bool {
+        let writer = &self.engine().writer;
+        if more {
+            return writer.is_due(true);
+        }
+        writer.will_flush(false);
+        writer.is_due(false) || and_soon && writer.has_soon()
+    }
+
+    fn max_held_back(&self) -> usize {
+        self.settings.limits.max_queued_bytes
     }
 
     /// If the deferred requests have reached `max_queued_bytes`, blocks for a moment instead of
     /// reading more input. Returns whether the thread has blocked.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
-        let max = self.settings.limits.max_queued_bytes;
+        let max = self.max_held_back();
         if !self.held_back.is_full(max) {
             return false;
         }
@@ -253,8 +260,8 @@ impl Core {
         receiver: &mut dyn Receiver,
         gathering: OutcomeBatch<'_>,
     ) -> Result<()> {
-        let outbox = &self.engine().outbox;
-        outbox.will_flush(true);
+        let writer = &self.engine().writer;
+        writer.will_flush(true);
         let mut read = Ok(());
         for _ in 0..BURST {
             if read.is_err() || !receiver.has_message() {
@@ -270,14 +277,39 @@ impl Core {
         // The caller of this function checks the queue afterwards.
         drop(gathering);
         std::thread::yield_now();
-        outbox.will_flush(false);
+        writer.will_flush(false);
         read
     }
 
-    pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {
-        let outer = THREAD_ROLE.replace(ThreadRole::Inline(self.address(), park));
+    /// Runs a handler on this thread, which is reading, while the receiver is parked. If the
+    /// handler should run on another thread, queues the handler.
+    ///
+    /// Returns the receiver, or `None` if another thread has taken the receiver.
+    fn run_inline(
+        self: &Arc<Self>,
+        work: Work,
+        receiver: Box<dyn Receiver>,
+    ) -> Option<Box<dyn Receiver>> {
+        let (pool, more) = (&self.engine().pool, receiver.has_message());
+        let park = match pool.begin_inline(receiver) {
+            Ok((park, spawn)) => {
+                self.spawn_if_needed(spawn);
+                park
+            }
+            Err(given_back) => {
+                self.run_elsewhere(work);
+                return Some(given_back);
+            }
+        };
         self.run(work);
-        THREAD_ROLE.set(outer);
+        // The receiver is parked, so a blocking write does not stop reading. The flush comes after
+        // the handler, when its messages are queued.
+        if !more || self.engine().writer.is_due(more) {
+            self.flush_until(None);
+        }
+        let (taken_back, spawn) = pool.end_inline(park);
+        self.spawn_if_needed(spawn);
+        taken_back
     }
 
     /// Writes the queued messages while the receiver is parked. So another thread can read, even if
@@ -330,15 +362,13 @@ impl Core {
                     return ReadTurn::Ended;
                 }
             }
-            // Messages for other callers must not keep this caller past its deadline, and answers
-            // to these messages must be written in time. So the clock and the queue are checked
-            // when no input is left, and after every `BURST` messages, because a flooding peer
-            // always sends more.
+            // Messages for other callers must not keep this caller past its deadline. So the clock
+            // is checked when no input is left, and after every `BURST` messages, because a
+            // flooding peer always sends more.
             unseen += 1;
             let has_found = reader.kept() > 0 || !reader.channel.is_empty();
             if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
-                self.have_written();
                 now = Instant::now();
                 patience = until.saturating_duration_since(now);
             }
@@ -348,39 +378,31 @@ impl Core {
                 return ReadTurn::Quiet;
             }
         }
-        if unseen > 0 {
-            self.have_written();
-        }
         let spawn = self.engine().pool.release_reader(receiver);
         self.spawn_if_needed(spawn);
         ReadTurn::Found
     }
-
-    /// Makes a thread of the pool write the messages that the reading thread has queued.
-    fn have_written(self: &Arc<Self>) {
-        if self.engine().outbox.is_due(false) {
-            let spawn = self.engine().pool.want_flush();
-            self.spawn_if_needed(spawn);
-        }
-    }
 }
 
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no text")
+/// Records whether this thread of the pool runs a handler, and the client of the handler. Returns
+/// the client that was recorded before.
+fn set_handler(is_in_handler: bool, client: Option<Client>) -> Option<Client> {
+    POOL_THREAD.with_borrow_mut(|thread| {
+        let thread = thread.as_mut()?;
+        thread.is_in_handler = is_in_handler;
+        std::mem::replace(&mut thread.client, client)
+    })
 }
 
 /// A guard for a worker permit that a handler has released. Dropping the guard takes the permit
 /// again.
-pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
+pub(in crate::protocol) struct WorkerPlace(Option<(Arc<Core>, Option<Client>)>);
 
 impl Drop for WorkerPlace {
     fn drop(&mut self) {
-        if let Some(core) = self.0.take() {
-            let pool = &core.engine().pool;
-            PERMIT_OF.with_borrow(|client| pool.unblocked(client.as_ref()));
-            IN_HANDLER.set(true);
+        if let Some((core, client)) = self.0.take() {
+            core.engine().pool.unblocked(client.as_ref());
+            set_handler(true, client);
         }
     }
 }

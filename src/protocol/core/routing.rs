@@ -2,28 +2,27 @@
 //! code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::super::active::What;
+use super::super::active_requests::{ActiveRequest, Opening, Refusal};
 use super::super::call_channel::{Outcome, Progress};
 use super::super::cancel::Callback;
-use super::super::handlers::Place;
+use super::super::handlers::{RequestHandler, Run, Work};
 use super::super::incident::ServerEventKind;
-use super::super::incoming::{Batch, Exchange, Refusal};
-use super::super::log::LogLevel;
+use super::super::log::{LogLevel, panic_text};
 use super::super::outgoing::{Delivery, OnEnd, PendingCallback, Waiter};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
-use super::super::response_sink::{Answer, ExchangeHandle, Origin};
+use super::super::response_sink::{Answer, Batch, CancelRequest, ExchangeHandle, Origin};
 use super::super::stats::count;
-use super::super::worker_pool::{Job, Run, Work};
+use super::super::worker_pool::Job;
+use super::super::writer::{SendDeadline, When};
 use super::progress::ProgressParams;
-use super::reading::panic_text;
-use super::{CANCELLED, Core, PROGRESS, Share, THREAD_ROLE, ThreadRole};
+use super::{CANCELLED, Core, PROGRESS, Share};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
@@ -55,7 +54,7 @@ impl Core {
         patience: Option<Duration>,
     ) -> Result<Option<Routed>> {
         let received = self.receive(receiver, patience)?;
-        Ok(self.take_received(received))
+        Ok(self.take(received))
     }
 
     /// Receives the next message. Returns [`Received::Nothing`] when no message arrived in time.
@@ -82,13 +81,6 @@ impl Core {
     }
 
     /// Routes a received message. Returns `None` when no message was received.
-    pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Routed> {
-        let outer = THREAD_ROLE.replace(ThreadRole::Reading(self.address()));
-        let taken = self.take(received);
-        THREAD_ROLE.set(outer);
-        taken
-    }
-
     pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Routed> {
         match received {
             Received::Message(message) => Some(self.take_in(message)),
@@ -263,11 +255,7 @@ impl Core {
         }
     }
 
-    pub(super) fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Routed {
-        let refuse = |error: RpcError| {
-            self.reply(Some(request.id()), &error, origin);
-            Routed::Done
-        };
+    fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Routed {
         if !self.answers.load(Ordering::Acquire) {
             count(&self.engine().counters.malformed);
             self.log(LogLevel::Warning, || {
@@ -280,33 +268,28 @@ impl Core {
             self.end_batch_member(origin);
             return Routed::Done;
         }
-        let Some((place, handler)) = self.handlers.for_request(request.method()) else {
-            return refuse(RpcError::method_not_found(request.method()));
+        let Some(found) = self.handlers.for_request(request.method()) else {
+            let error = RpcError::method_not_found(request.method());
+            self.reply(Some(request.id()), &error, origin);
+            return Routed::Done;
         };
-        let quick = handler.quick;
         // A quick request is answered at once and needs no room.
-        let sharer = if quick { None } else { origin.sharer() };
-        let (is_shared, share) = (
-            sharer.is_some(),
-            sharer.and_then(|client| self.take_share(client)),
-        );
-        let is_refused = share.is_some() != is_shared || !self.has_room();
-        if !quick && is_refused {
-            let Err(request) = self.hold_back(request, origin) else {
-                return Routed::Done;
-            };
-            let refuse = |error: RpcError| {
-                self.reply(Some(request.id()), &error, origin);
-                Routed::Done
-            };
+        if found.1.quick {
+            return self.admit(request, origin, found, None);
+        }
+        let share = origin.sharer().map(|client| self.take_share(client));
+        if !matches!(share, Some(None)) && self.requests.has_room() {
+            return self.admit(request, origin, found, share.flatten());
+        }
+        if let Err(request) = self.hold_back(request, origin) {
             count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
             self.trouble(ServerEventKind::Busy, Some(request.method()), || {
                 error.message.clone()
             });
-            return refuse(error);
+            self.reply(Some(request.id()), &error, origin);
         }
-        self.admit(request, origin, place, quick, share)
+        Routed::Done
     }
 
     /// Makes a request active. Before the call, the caller must check that there is room for one
@@ -315,54 +298,56 @@ impl Core {
         self: &Arc<Self>,
         request: Request,
         origin: &Origin,
-        place: Place,
-        quick: bool,
+        (method, handler): (&Arc<str>, &RequestHandler),
         share: Option<Share>,
     ) -> Routed {
-        let exchange = match self.exchanges.open(request.id(), origin) {
-            Ok(exchange) => exchange,
-            Err(Refusal::InUse) => {
-                let error = RpcError::invalid_request(format!(
-                    "id {} is in use by a request that is not answered yet",
-                    request.id()
-                ));
-                self.reply(Some(request.id()), &error, origin);
-                return Routed::Done;
-            }
+        let opening = Opening {
+            id: Some(request.id()),
+            method,
+            origin,
+            quick: handler.quick,
+            // A quick request ends at once and is not listed in the activity.
+            runs: !handler.quick,
+        };
+        let active = match self.requests.open(&opening, about_now()) {
+            Ok(active) => active,
             // On the connection's stream no peer waits for an answer any more.
             Err(Refusal::Closed) if origin.sink.is_none() => return Routed::Done,
-            Err(Refusal::Closed) => {
-                let error = RpcError::internal("the connection is closed");
+            Err(refusal) => {
+                let error = match refusal {
+                    Refusal::Closed => RpcError::internal("the connection is closed"),
+                    Refusal::InUse => RpcError::invalid_request(format!(
+                        "id {} is in use by a request that is not answered yet",
+                        request.id()
+                    )),
+                };
                 self.reply(Some(request.id()), &error, origin);
                 return Routed::Done;
             }
         };
-        self.admitted.fetch_add(1, Ordering::AcqRel);
         if let Some(sink) = &origin.sink {
-            sink.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
+            sink.attach(self.exchange_handle(&active));
         }
-        // A quick request ends at once and is not listed in the activity.
-        let key = (!quick).then(|| {
-            let in_hand = &self.engine().in_hand;
-            let what = What::Request(place, request.id().clone());
-            in_hand.enter_running(what, about_now())
-        });
-        let responder = Responder::new(Arc::clone(self), exchange, place, key, share);
-        if quick {
-            self.run_guarded(|| self.handlers.serve(place, request, responder));
+        let listed = (!handler.quick).then(|| Arc::clone(&active));
+        let responder = Responder::new(Arc::clone(self), active, handler.quick, share);
+        if handler.quick {
+            self.run_guarded(|| (handler.call)(request, responder));
             return Routed::Done;
         }
-        let run = Run::Serve(place, request, responder);
-        // On a connection that clients share, the handler runs on the thread that fed the request.
-        let client = None;
-        Routed::Work(Work { run, key, client })
+        Routed::Work(Work {
+            run: Run::Serve(Arc::clone(&handler.call), request, responder),
+            request: listed,
+            // On a connection that clients share, the handler runs on the thread that fed the
+            // request.
+            client: None,
+        })
     }
 
-    /// Defers a request if the outbox is full, because the peer reads its answers too slowly. If
+    /// Defers a request if the writer is full, because the peer reads its answers too slowly. If
     /// the request cannot be deferred, returns the request, which the caller must refuse.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
         let is_of_stream = origin.sink.is_none() && origin.batch.is_none();
-        if !is_of_stream || !self.engine().outbox.is_full() {
+        if !is_of_stream || !self.engine().writer.is_full() {
             return Err(request);
         }
         // A caller that reads must not block until there is room, so it may exceed the limit.
@@ -374,30 +359,18 @@ impl Core {
 
     /// Makes deferred requests active while there is room.
     pub(in crate::protocol) fn serve_held_back(self: &Arc<Self>) {
-        while !self.held_back.is_empty() && self.has_room() {
+        while !self.held_back.is_empty() && self.requests.has_room() {
             let Some(request) = self.held_back.pop() else {
                 return;
             };
-            if let Some((place, handler)) = self.handlers.for_request(request.method()) {
-                let quick = handler.quick;
-                let taken = self.admit(request, &Origin::default(), place, quick, None);
+            if let Some(found) = self.handlers.for_request(request.method()) {
+                let taken = self.admit(request, &Origin::default(), found, None);
                 self.dispatch(taken, None);
             }
             self.held_back.taken();
             // The last active request may have ended while this request still counted as deferred.
             self.request_ended();
         }
-    }
-
-    /// Whether there is room for one more active request.
-    fn has_room(&self) -> bool {
-        // `admitted` is read last. So a request that ends in between is subtracted twice, and one
-        // request too many may be admitted. But no request is refused because of a request that has
-        // ended.
-        let answering = self.answering.load(Ordering::SeqCst);
-        let detached = self.detached.load(Ordering::SeqCst);
-        let admitted = self.admitted.load(Ordering::SeqCst);
-        admitted.saturating_sub(answering + detached) < self.settings.limits.max_requests
     }
 
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
@@ -408,13 +381,22 @@ impl Core {
                 if let Some(quick) = self.handlers.for_quick_notification(method) {
                     quick(&peer, &notification);
                 }
-                if let Some((place, handler)) = self.handlers.for_notification(method) {
+                if let Some((method, handler)) = self.handlers.for_notification(method) {
                     let handler = Arc::clone(handler);
-                    let what = What::Notification(place);
-                    let key = self.engine().in_hand.enter(what, about_now());
-                    let leaving = Leaving(Arc::clone(self), key);
-                    self.push_serial(self.seen(key, move || {
-                        let _leaving = leaving;
+                    let opening = Opening {
+                        id: None,
+                        method,
+                        origin: &Origin::default(),
+                        quick: false,
+                        runs: false,
+                    };
+                    let opened = self.requests.open(&opening, about_now());
+                    let active = opened.expect("a notification is never refused");
+                    let leaving = Leaving(Arc::clone(self), active);
+                    self.push_serial(Box::new(move || {
+                        let Leaving(core, active) = &leaving;
+                        core.requests.begin_run(active, about_now());
+                        let _run = core.running(active);
                         handler(&peer, &notification);
                     }));
                 }
@@ -435,7 +417,7 @@ impl Core {
             return;
         };
         let why = reason.clone();
-        let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
+        let Some((active, callbacks)) = self.requests.cancel(&request_id, reason) else {
             if self.held_back.cancel(&request_id) {
                 return;
             }
@@ -453,23 +435,33 @@ impl Core {
             )
         });
         self.push_callbacks(callbacks);
-        self.end_batch_member(&exchange.origin);
+        self.end_batch_member(&active.origin);
     }
 
     /// Cancels a request because its client has disconnected.
-    pub(in crate::protocol) fn abandon(self: &Arc<Self>, exchange: &Arc<Exchange>, reason: &str) {
-        let Some(callbacks) = self.exchanges.abandon(exchange, reason) else {
+    fn abandon(self: &Arc<Self>, active: &Arc<ActiveRequest>, reason: &str) {
+        let Some(callbacks) = self.requests.abandon(active, reason) else {
             return;
         };
         self.log(LogLevel::Debug, || {
             format!(
                 "request {} of '{}' is cancelled: {reason}",
-                exchange.id,
+                active.id(),
                 self.peer()
             )
         });
         self.push_callbacks(callbacks);
-        self.end_batch_member(&exchange.origin);
+        self.end_batch_member(&active.origin);
+    }
+
+    pub(in crate::protocol) fn exchange_handle(
+        self: &Arc<Self>,
+        active: &Arc<ActiveRequest>,
+    ) -> ExchangeHandle {
+        ExchangeHandle(Arc::new(Served {
+            core: Arc::clone(self),
+            request: Arc::downgrade(active),
+        }))
     }
 
     #[cfg(feature = "http-server")]
@@ -484,9 +476,18 @@ impl Core {
 
     /// Runs the handler of a request again, on a thread of the connection. Clients that share the
     /// connection get the free threads in turn.
-    pub(crate) fn run_later(self: &Arc<Self>, client: Option<Client>, key: Option<u64>, run: Job) {
-        let run = Run::Job(run);
-        let spawn = self.engine().pool.push_work(Work { run, key, client });
+    pub(crate) fn run_later(
+        self: &Arc<Self>,
+        client: Option<Client>,
+        request: Option<Arc<ActiveRequest>>,
+        run: Job,
+    ) {
+        let work = Work {
+            run: Run::Job(run),
+            request,
+            client: client.clone(),
+        };
+        let spawn = self.engine().pool.push_work(client.as_ref(), work);
         self.spawn_if_needed(spawn);
     }
 
@@ -600,31 +601,32 @@ impl Core {
         Routed::Done
     }
 
-    /// Sends an error response to a message that is not in the table of active requests.
+    /// Sends an error response to a message that is not in the table of active requests. Does not
+    /// block, except for a response sink.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,
         error: &RpcError,
         origin: &Origin,
     ) {
-        let text = origin.completed_by(Some(jsonrpc::write_error(id, error)));
-        let Some(text) = text else { return };
-        let sent = match &origin.sink {
-            Some(sink) => {
-                let answer = match origin.batch {
-                    None => Answer::Refused(error.code),
-                    Some(_) => Answer::Result,
-                };
-                sink.respond(text, answer, self.write_deadline())
-            }
-            None => {
-                let mut message = SessionMessage::new(text);
-                message.related = id.cloned();
-                self.queue(message)
-            }
-        };
-        match sent {
-            Ok(()) => self.write_answers(),
+        let response = Some(jsonrpc::write_error(id, error));
+        self.end_unhandled(id, (response, Answer::Refused(error.code)), origin);
+    }
+
+    /// Ends a batch member that gets no answer. If this was the last member without an outcome,
+    /// sends the answers of the other members.
+    pub(super) fn end_batch_member(self: &Arc<Self>, origin: &Origin) {
+        self.end_unhandled(None, (None, Answer::Result), origin);
+    }
+
+    fn end_unhandled(
+        self: &Arc<Self>,
+        id: Option<&RequestId>,
+        response: (Option<Vec<u8>>, Answer),
+        origin: &Origin,
+    ) {
+        match self.respond(origin, id, response, When::Elsewhere) {
+            Ok(()) => self.write(When::Elsewhere, SendDeadline::WriteTimeout),
             Err(error) => self.log(LogLevel::Warning, || {
                 format!("an error answer could not be sent: {error}")
             }),
@@ -632,13 +634,27 @@ impl Core {
     }
 }
 
+/// A request and the connection that serves it, for the request's response sink.
+struct Served {
+    core: Arc<Core>,
+    request: Weak<ActiveRequest>,
+}
+
+impl CancelRequest for Served {
+    fn cancel(&self, reason: &str) {
+        if let Some(request) = self.request.upgrade() {
+            self.core.abandon(&request, reason);
+        }
+    }
+}
+
 /// A guard for a queued notification. When the handler of the notification has run or is discarded,
 /// the guard is dropped. This removes the notification from the table of active requests.
-struct Leaving(Arc<Core>, u64);
+struct Leaving(Arc<Core>, Arc<ActiveRequest>);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.engine().in_hand.leave(self.1);
+        self.0.requests.leave(&self.1);
     }
 }
 

@@ -4,222 +4,192 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use serde::Serialize;
-
-use super::super::call::SendTime;
+use super::super::active_requests::ActiveRequest;
 use super::super::cancel::CancelToken;
-use super::super::incoming::Exchange;
 use super::super::log::LogLevel;
-use super::super::outbox::{Flush, Source};
-use super::super::responder::response_of;
 use super::super::response_sink::{Answer, Origin};
-use super::{CALL_TURN, CANCELLED, Core, Ending, THREAD_ROLE, ThreadRole, WRITE_TURN};
+use super::super::writer::{Flush, SendDeadline, Source, When};
+use super::{CALL_TURN, CANCELLED, Core, Engine, WRITE_TURN};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{self, RequestId};
+use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::CancelHandle;
-use crate::transport::{Limits, SessionMessage};
 
 impl Core {
-    /// Queues the answer of an exchange, or passes the answer to the response sink of the exchange.
-    /// The caller must call [`begin_answer`](Exchange::begin_answer) before this function, and
-    /// [`write_answers`](Self::write_answers) after it.
-    pub(in crate::protocol) fn queue_response(
+    /// Queues a message for the connection's stream. The message is written at the time `when`.
+    ///
+    /// # Errors
+    ///
+    /// `Timeout` or `Cancelled` when there was no room for the message, `Limit` when there is no
+    /// room and the thread does not wait, or the reason why the connection is closed. On an error
+    /// the message is not queued.
+    pub(in crate::protocol) fn send(
         self: &Arc<Self>,
-        exchange: &Exchange,
-        text: Vec<u8>,
-        answer: Answer,
+        message: SessionMessage,
+        when: When,
+        deadline: SendDeadline<'_>,
     ) -> Result<()> {
-        let Some(text) = exchange.origin.completed_by(Some(text)) else {
-            return Ok(());
-        };
-        match &exchange.origin.sink {
-            Some(sink) => {
-                // The answer of a batch combines several answers, so it counts as a result.
-                let answer = match exchange.origin.batch {
-                    None => answer,
-                    Some(_) => Answer::Result,
-                };
-                sink.respond(text, answer, self.write_deadline())
-            }
-            None => self.queue(response_of(exchange, text)),
-        }
+        self.queue(message, deadline, |message| {
+            self.engine().writer.push(message, when)
+        })?;
+        self.write(when, deadline);
+        Ok(())
     }
 
-    /// Ends a batch member that gets no answer. If this was the last member without an outcome,
-    /// sends the answers of the other members.
-    pub(super) fn end_batch_member(self: &Arc<Self>, origin: &Origin) {
-        let Some(text) = origin.completed_by(None) else {
-            return;
-        };
-        let sent = match &origin.sink {
-            Some(sink) => sink.respond(text, Answer::Result, self.write_deadline()),
-            None => self.queue(SessionMessage::new(text)),
-        };
-        match sent {
-            Ok(()) => self.write_answers(),
-            Err(error) => self.log(LogLevel::Warning, || {
-                format!("the answer of a batch could not be sent: {error}")
-            }),
-        }
-    }
-
-    /// Sends a notification that belongs to an exchange. Fails if the exchange was answered or
-    /// cancelled.
-    pub(in crate::protocol) fn send_while_open(
+    /// Sends a message that belongs to a request, before its answer. Fails if the request was
+    /// answered or cancelled.
+    pub(in crate::protocol) fn send_during(
         self: &Arc<Self>,
-        exchange: &Exchange,
+        request: &ActiveRequest,
         text: Vec<u8>,
     ) -> Result<()> {
-        if let Some(sink) = &exchange.origin.sink {
-            exchange.while_open(|| Ok(()))?;
+        if let Some(sink) = request.open_sink()? {
             return sink.send(&text, self.write_deadline()).map(drop);
         }
-        let deadline = || self.write_deadline();
-        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for
+        let (message, when, deadline) =
+            (request.message(text), When::Now, SendDeadline::WriteTimeout);
+        // Waiting for room happens outside of the request's lock: a cancellation must not wait for
         // a peer that does not read.
-        self.push(response_of(exchange, text), deadline, None, |message| {
-            exchange.while_open(|| self.engine().outbox.try_push(message))
+        self.queue(message, deadline, |message| {
+            request.while_open(|| self.engine().writer.push(message, when))
         })?;
-        if !self.is_written_later() {
-            self.flush_until(deadline());
+        self.write(when, deadline);
+        Ok(())
+    }
+
+    /// Queues a message with the function `push`. Waits while the queue has no room.
+    fn queue(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: SendDeadline<'_>,
+        push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
+    ) -> Result<()> {
+        let mut message = Some(message);
+        push(&mut message)?;
+        if let Some(len) = message.as_ref().map(|message| message.text.len()) {
+            let (until, cancel) = match deadline {
+                SendDeadline::WriteTimeout => (self.write_deadline(), None),
+                SendDeadline::Until(until) => (until, None),
+                SendDeadline::OfCall(until, cancel) => (until, cancel),
+            };
+            while message.is_some() {
+                self.wait_for_room(len, until, cancel)?;
+                push(&mut message)?;
+            }
         }
         Ok(())
     }
 
-    /// Whether the messages that a handler on this thread has queued may be written later.
-    ///
-    /// If so, the next thread that takes the receiver writes the messages. That is this thread when
-    /// the handler returns, or the watchdog thread after a tick.
-    pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
-        match THREAD_ROLE.get() {
-            ThreadRole::Inline(address, park) if address == self.address() => {
-                self.engine().outbox.is_short() && self.engine().pool.is_parked(park)
-            }
-            _ => false,
+    /// Writes the queued messages at the time `when`.
+    pub(in crate::protocol) fn write(self: &Arc<Self>, when: When, deadline: SendDeadline<'_>) {
+        // Answers of an HTTP session have their own streams, so often no message was ever queued.
+        let Some(Engine { writer, pool, .. }) = self.engine.get().map(|engine| &**engine) else {
+            return;
+        };
+        match when {
+            When::Soon if !writer.is_short() => self.flush_until(turn_of(deadline)),
+            _ if writer.is_seen_to() => {}
+            When::Now => self.flush_until(turn_of(deadline)),
+            When::Soon => self.spawn_if_needed(pool.want_flush_soon()),
+            // A response sink has no message in the queue, so no thread is needed.
+            When::Elsewhere if !writer.is_due(false) => {}
+            When::Elsewhere => self.spawn_if_needed(pool.want_flush()),
         }
     }
 
-    /// Queues a request whose outcome goes to a callback, and makes a thread write the request.
-    /// `during` is the exchange of the peer's request to which the new request belongs, if any.
+    /// Blocks until the queue has room for `len` bytes or a moment has passed. Writes queued
+    /// messages meanwhile.
+    fn wait_for_room(
+        self: &Arc<Self>,
+        len: usize,
+        until: Option<Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
+        if cancel.is_some_and(CancelToken::is_triggered) {
+            return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+        }
+        let turn = cancel.map_or(until, |_| turn_of_call(until));
+        // The queue may be full because the thread that has to write runs a handler first. So this
+        // thread writes the queued messages.
+        self.flush_until(turn);
+        match self.engine().writer.wait_for_room(len, turn) {
+            Err(error) if error.kind() == ErrorKind::Timeout && turn != until => Ok(()),
+            waited => waited,
+        }
+    }
+
+    /// Queues the response of a message with this origin, or ends the message without a response. A
+    /// member of a batch is queued when the batch is complete. Afterwards the caller must call
+    /// [`write`](Self::write).
+    pub(in crate::protocol) fn respond(
+        self: &Arc<Self>,
+        origin: &Origin,
+        id: Option<&RequestId>,
+        (response, answer): (Option<Vec<u8>>, Answer),
+        when: When,
+    ) -> Result<()> {
+        let Some(text) = origin.completed_by(response) else {
+            return Ok(());
+        };
+        if let Some(sink) = &origin.sink {
+            // The answer of a batch combines several answers, so it counts as a result.
+            let answer = match origin.batch {
+                None => answer,
+                Some(_) => Answer::Result,
+            };
+            return sink.respond(text, answer, self.write_deadline());
+        }
+        let mut message = SessionMessage::new(text);
+        message.related = id.cloned();
+        let queued = self.queue(message, SendDeadline::WriteTimeout, |message| {
+            self.engine().writer.push(message, when)
+        });
+        if let Err(error) = &queued
+            && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
+        {
+            // An answer must not get lost while the connection lives.
+            self.end(&error.clone().with_kind(ErrorKind::Closed));
+        }
+        queued
+    }
+
+    /// Sends the final notification and the answer of a request, without blocking.
+    ///
+    /// A response sink gets no final notification, because the client sees the end of the sink.
+    // AMB-04
+    pub(in crate::protocol) fn conclude(
+        self: &Arc<Self>,
+        request: &ActiveRequest,
+        farewell: Vec<u8>,
+        text: Vec<u8>,
+    ) -> Result<()> {
+        if let Some(sink) = &request.origin.sink {
+            return sink.respond(text, Answer::Result, None);
+        }
+        let deadline = SendDeadline::WriteTimeout;
+        self.send(request.message(farewell), When::Elsewhere, deadline)?;
+        self.send(request.message(text), When::Elsewhere, deadline)
+    }
+
+    /// Sends a request whose outcome goes to a callback. Does not block, except for a response
+    /// sink. `during` is the request of the peer's request to which the new request belongs.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
-        during: Option<&Exchange>,
+        during: Option<&ActiveRequest>,
     ) -> Result<()> {
-        if let Some(exchange) = during
-            && let Some(sink) = &exchange.origin.sink
+        if let Some(request) = during
+            && let Some(sink) = request.open_sink()?
         {
-            exchange.while_open(|| Ok(()))?;
             return sink.ask(&message.text, self.write_deadline());
         }
-        self.engine().outbox.push_over(message)?;
-        let spawn = self.engine().pool.want_flush();
-        self.spawn_if_needed(spawn);
-        Ok(())
-    }
-
-    /// Queues a message with `try_push`. Blocks while the queue has no room, at most until the
-    /// deadline or until the token is cancelled.
-    ///
-    /// `deadline` is called only if there is no room.
-    pub(super) fn push(
-        self: &Arc<Self>,
-        message: SessionMessage,
-        deadline: impl FnOnce() -> Option<Instant>,
-        cancel: Option<&CancelToken>,
-        try_push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
-    ) -> Result<()> {
-        let mut message = Some(message);
-        try_push(&mut message)?;
-        let Some(len) = message.as_ref().map(|message| message.text.len()) else {
-            return Ok(());
-        };
-        let deadline = deadline();
-        while message.is_some() {
-            if cancel.is_some_and(CancelToken::is_triggered) {
-                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
-            }
-            let turn = if cancel.is_some() {
-                turn_of_call(deadline)
-            } else {
-                deadline
-            };
-            // The queue may be full because the thread that has to write runs a handler first. So
-            // this thread writes the queued messages.
-            self.flush_until(turn);
-            match self.engine().outbox.wait_for_room(len, turn) {
-                Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
-                waited => waited?,
-            }
-            try_push(&mut message)?;
-        }
-        Ok(())
-    }
-
-    /// Queues a request. With [`SendTime::Now`] also writes it. With [`SendTime::Soon`] the request
-    /// may be written together with later requests: by the next thread that waits for a call, or by
-    /// a thread of the connection after a tick. Blocks for room in the queue until the deadline or
-    /// until the token is cancelled.
-    pub(in crate::protocol) fn send_request(
-        self: &Arc<Self>,
-        message: SessionMessage,
-        deadline: Option<Instant>,
-        cancel: Option<&CancelToken>,
-        when: SendTime,
-    ) -> Result<()> {
-        let outbox = &self.engine().outbox;
-        self.push(
-            message,
-            || deadline,
-            cancel,
-            |message| match when {
-                SendTime::Now => outbox.try_push(message),
-                SendTime::Soon => outbox.try_push_soon(message),
-            },
-        )?;
-        if when == SendTime::Soon && outbox.is_short() {
-            if !outbox.is_seen_to() {
-                let spawn = self.engine().pool.want_flush_soon();
-                self.spawn_if_needed(spawn);
-            }
-        } else if when == SendTime::Soon || !outbox.is_seen_to() {
-            self.flush_until(turn_of_call(deadline));
-        }
-        Ok(())
-    }
-
-    /// Writes the requests that were queued to be written soon. Called by a thread that is about to
-    /// block.
-    pub(in crate::protocol) fn flush_requests(self: &Arc<Self>, deadline: Option<Instant>) {
-        if self.has_requests_to_flush() {
-            self.flush_until(turn_of_call(deadline));
-        }
-    }
-
-    /// Whether messages are queued that no other thread is about to write.
-    pub(in crate::protocol) fn has_requests_to_flush(&self) -> bool {
-        let outbox = &self.engine().outbox;
-        !outbox.is_seen_to() && outbox.has_soon()
-    }
-
-    fn push_in_time(
-        self: &Arc<Self>,
-        message: SessionMessage,
-        deadline: impl FnOnce() -> Option<Instant>,
-    ) -> Result<()> {
-        self.push(message, deadline, None, |message| {
-            self.engine().outbox.try_push(message)
-        })
-    }
-
-    pub(crate) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
-        self.send_notification_until(text, None, None)
+        self.send(message, When::Elsewhere, SendDeadline::WriteTimeout)
     }
 
     /// Sends a notification. Blocks at most until `until`, and at most for the write timeout. On an
-    /// exchange transport, `cancel` ends the wait too.
-    pub(in crate::protocol) fn send_notification_until(
+    /// request transport, `cancel` ends the wait too.
+    pub(crate) fn send_notification(
         self: &Arc<Self>,
         text: Vec<u8>,
         until: Option<Instant>,
@@ -232,193 +202,108 @@ impl Core {
             return Err(error);
         }
         let deadline = self.write_deadline().into_iter().chain(until).min();
-        if let Some(exchange_transport) = self.exchange_transport() {
-            let cancel_handle = CancelHandle::until(deadline);
-            let _on_cancel = cancel.map(|token| {
-                let cancel_handle = Arc::clone(&cancel_handle);
-                token.on_trigger(move || cancel_handle.end())
-            });
-            let posted = exchange_transport.post(&SessionMessage::new(text), &cancel_handle);
-            return posted.map_err(|error| match cancel {
-                Some(token) if token.is_triggered() && error.kind() == ErrorKind::Timeout => {
-                    error.with_kind(ErrorKind::Cancelled)
-                }
-                _ => error,
-            });
-        }
-        self.push_in_time(SessionMessage::new(text), || deadline)?;
-        self.flush_until(deadline);
-        Ok(())
+        let message = SessionMessage::new(text);
+        let Some(exchange_transport) = self.exchange_transport() else {
+            return self.send(message, When::Now, SendDeadline::Until(deadline));
+        };
+        let cancel_handle = CancelHandle::until(deadline);
+        let _on_cancel = cancel.map(|token| {
+            let cancel_handle = Arc::clone(&cancel_handle);
+            token.on_trigger(move || cancel_handle.end())
+        });
+        let posted = exchange_transport.post(&message, &cancel_handle);
+        posted.map_err(|error| match cancel {
+            Some(token) if token.is_triggered() && error.kind() == ErrorKind::Timeout => {
+                error.with_kind(ErrorKind::Cancelled)
+            }
+            _ => error,
+        })
     }
 
     /// Sends or queues notifications in their order, without blocking. Stops at the first
     /// notification for which there is no room. Returns the number of notifications that were sent
-    /// or queued.
-    pub(crate) fn post_all(
+    /// or queued. Queued messages are written by [`write_soon`](Self::write_soon).
+    pub(crate) fn post(
         &self,
-        exchange: Option<&Exchange>,
+        request: Option<&ActiveRequest>,
         texts: Vec<Vec<u8>>,
     ) -> Result<usize> {
-        if let Some(exchange) = exchange
-            && let Some(sink) = &exchange.origin.sink
+        if let Some(request) = request
+            && let Some(sink) = request.open_sink()?
         {
-            exchange.while_open(|| Ok(()))?;
             return sink.send_all(&texts);
         }
+        let writer = &self.engine().writer;
         let mut sent = 0;
         for text in texts {
-            match self.post(exchange, text) {
-                Ok(true) => sent += 1,
+            let mut message = SessionMessage::new(text);
+            message.related = request.map(|request| request.id().clone());
+            let mut message = Some(message);
+            let pushed = match request {
+                Some(request) => request.while_open(|| writer.push(&mut message, When::Now)),
+                None => writer.push(&mut message, When::Now),
+            };
+            match pushed {
                 // The next attempt finds the error again. The count must not get lost.
                 Err(error) if sent == 0 => return Err(error),
-                Ok(false) | Err(_) => break,
+                Ok(()) if message.is_none() => sent += 1,
+                Ok(()) | Err(_) => break,
             }
         }
         Ok(sent)
     }
 
-    /// Sends or queues a notification without blocking. Returns `false` when there is no room. A
-    /// queued message is written by [`write_soon`](Self::write_soon).
-    pub(crate) fn post(&self, exchange: Option<&Exchange>, text: Vec<u8>) -> Result<bool> {
-        if let Some(exchange) = exchange
-            && let Some(sink) = &exchange.origin.sink
-        {
-            exchange.while_open(|| Ok(()))?;
-            return sink.send(&text, None);
-        }
-        let mut message = SessionMessage::new(text);
-        message.related = exchange.map(|exchange| exchange.id.clone());
-        let mut message = Some(message);
-        match exchange {
-            Some(exchange) => {
-                exchange.while_open(|| self.engine().outbox.try_push(&mut message))?
-            }
-            None => self.engine().outbox.try_push(&mut message)?,
-        }
-        Ok(message.is_none())
+    /// Ensures that the posted messages are written. If the reading thread will not write them,
+    /// makes a thread of the pool write them.
+    pub(crate) fn write_soon(self: &Arc<Self>) {
+        self.write(When::Elsewhere, SendDeadline::WriteTimeout);
     }
 
     /// Makes a thread of the connection write the messages of the connection's [`Source`]. If the
     /// connection has no source yet, `make` creates it.
     pub(crate) fn pull_soon(self: &Arc<Self>, make: impl FnOnce() -> Box<dyn Source>) {
-        self.engine().outbox.want_pull(make);
+        self.engine().writer.want_pull(make);
         self.write_soon();
     }
 
-    /// Runs a job on a thread of the connection. Starts a thread if no thread is idle.
-    pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
-        let spawn = self.engine().pool.push_own(Box::new(job));
-        self.spawn_if_needed(spawn);
-    }
-
-    /// Queues the final notification and the answer of a request, without blocking.
-    ///
-    /// A response sink gets no final notification, because the client sees the end of the sink.
-    // AMB-04
-    pub(in crate::protocol) fn post_last(
-        &self,
-        exchange: &Exchange,
-        farewell: Vec<u8>,
-        text: Vec<u8>,
-    ) -> Result<()> {
-        if let Some(sink) = &exchange.origin.sink {
-            return sink.respond(text, Answer::Result, None);
-        }
-        self.engine()
-            .outbox
-            .push_over(response_of(exchange, farewell))?;
-        self.engine().outbox.push_over(response_of(exchange, text))
-    }
-
-    /// Ensures that the posted messages are written. If this thread will not write them later
-    /// itself, makes a thread of the pool write them.
-    pub(crate) fn write_soon(self: &Arc<Self>) {
-        let reads = THREAD_ROLE.get() == ThreadRole::Reading(self.address());
-        if !reads && !self.has_written_all() && !self.is_written_later() {
-            let spawn = self.engine().pool.want_flush();
-            self.spawn_if_needed(spawn);
+    /// Writes the requests that were queued to be written soon. Called by a thread that is about to
+    /// block.
+    pub(in crate::protocol) fn flush_requests(self: &Arc<Self>, deadline: Option<Instant>) {
+        let writer = &self.engine().writer;
+        if writer.has_soon() && !writer.is_seen_to() {
+            self.flush_of_call(deadline);
         }
     }
 
-    /// Ends the connection with the error `text`, and closes it on a thread of the connection.
-    pub(super) fn give_up(self: &Arc<Self>, text: String) {
-        self.log(LogLevel::Warning, || text.clone());
-        self.end(&Error::new(ErrorKind::Closed, text));
-        let core = Arc::clone(self);
-        self.run_own(move || core.close(Ending::InOrder));
+    /// Writes the queued messages for a moment, on the thread of a call with this deadline.
+    pub(in crate::protocol) fn flush_of_call(self: &Arc<Self>, deadline: Option<Instant>) {
+        self.flush_until(turn_of_call(deadline));
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.settings.limits
-    }
-
-    /// Notifies the peer that the caller of a request no longer waits. Only queues the
-    /// notification, and does not block.
+    /// Notifies the peer that the caller of a request no longer waits. Does not block.
     ///
-    /// On an exchange transport of the modern era no message is sent, because ending the exchange
+    /// On a request transport of the modern era no message is sent, because ending the request
     /// cancels the request.
     // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
         if self.exchange_transport().is_some() && !self.answers.load(Ordering::Acquire) {
             return;
         }
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            request_id: i64,
-            reason: &'a str,
-        }
-        let text = jsonrpc::write_notification(
-            CANCELLED,
-            &Params {
-                request_id: id,
-                reason,
-            },
-        )
-        .expect("a number and a string");
+        let params = serde_json::json!({ "requestId": id, "reason": reason });
+        let text = jsonrpc::write_notification(CANCELLED, &params).expect("a number and a string");
         let message = SessionMessage::new(text).related_to(RequestId::from(id));
-        match self.engine().outbox.push_over(message) {
-            Ok(()) => {
-                let spawn = self.engine().pool.want_flush();
-                self.spawn_if_needed(spawn);
-            }
-            Err(error) => self.log(LogLevel::Warning, || {
+        let sent = self.send(message, When::Elsewhere, SendDeadline::WriteTimeout);
+        if let Err(error) = sent {
+            self.log(LogLevel::Warning, || {
                 format!(
                     "'{}' could not be told that request {id} is cancelled: {error}",
                     self.peer()
                 )
-            }),
+            });
         }
     }
 
-    /// Queues an answer. The answer is written by [`write_answers`](Self::write_answers).
-    pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
-        let pushed = match THREAD_ROLE.get() {
-            ThreadRole::Reading(address) if address == self.address() => {
-                self.engine().outbox.push_over(message)
-            }
-            _ => self.push_in_time(message, || self.write_deadline()),
-        };
-        if let Err(error) = &pushed
-            && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
-        {
-            // An answer must not get lost while the connection lives.
-            self.end(&error.clone().with_kind(ErrorKind::Closed));
-        }
-        pushed
-    }
-
-    /// Writes the queued messages, unless this thread reads for the connection or runs an inline
-    /// handler. In these two cases the messages are written soon afterwards.
-    pub(in crate::protocol) fn write_answers(self: &Arc<Self>) {
-        let here = self.address();
-        if !matches!(THREAD_ROLE.get(), ThreadRole::Reading(address) | ThreadRole::Inline(address, _) if address == here)
-        {
-            self.flush_until(self.write_deadline());
-        }
-    }
-
-    pub(in crate::protocol) fn write_deadline(&self) -> Option<Instant> {
+    pub(super) fn write_deadline(&self) -> Option<Instant> {
         Instant::now().checked_add(self.settings.write_timeout)
     }
 
@@ -432,11 +317,11 @@ impl Core {
         let patience = self.settings.write_timeout;
         let turn = about_now() + WRITE_TURN.min(patience);
         let turn = deadline.map_or(turn, |deadline| deadline.min(turn));
-        match engine.outbox.flush(turn) {
+        match engine.writer.flush(turn) {
             Flush::Done => {}
             // A subscriber that reads nothing is ended here, because its merged notifications fill
             // no queue.
-            Flush::Unfinished if engine.outbox.is_unread_for(patience) => self.give_up(format!(
+            Flush::Unfinished if engine.writer.is_unread_for(patience) => self.give_up(format!(
                 "'{}' has read nothing for {} (the write timeout)",
                 self.peer(),
                 Span(patience)
@@ -453,4 +338,13 @@ impl Core {
 fn turn_of_call(deadline: Option<Instant>) -> Option<Instant> {
     let turn = about_now() + CALL_TURN;
     Some(deadline.map_or(turn, |deadline| deadline.min(turn)))
+}
+
+/// Returns when the sending thread stops to write, if earlier than any other thread.
+fn turn_of(deadline: SendDeadline<'_>) -> Option<Instant> {
+    match deadline {
+        SendDeadline::WriteTimeout => None,
+        SendDeadline::Until(until) => until,
+        SendDeadline::OfCall(until, _) => turn_of_call(until),
+    }
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::active::SlowHandler;
+use super::super::active_requests::{ActiveRequest, SlowHandler};
 use super::super::activity::Activity;
-use super::super::call::{CallbackPlace, start_request};
+use super::super::call::start_request;
 use super::super::keepalive::{Beat, PingParams, Pulse};
 use super::super::log::LogLevel;
-use super::super::worker_pool::Job;
+use super::super::outgoing::OnEnd;
 use super::Core;
 use crate::error::Span;
 use crate::transport::clock::about_now;
@@ -18,11 +18,11 @@ impl Core {
     /// Runs due timers. Returns how long the reading thread may wait for input; `None` without a
     /// limit.
     pub(super) fn run_timers(self: &Arc<Self>) -> Option<Duration> {
-        if self.engine().in_hand.is_empty() && self.pulse.is_none() {
+        if self.requests.is_empty() && self.pulse.is_none() {
             return None;
         }
         let now = Instant::now();
-        let handlers = self.engine().in_hand.look(now).map(|(late, next)| {
+        let handlers = self.requests.look(now).map(|(late, next)| {
             for late in late {
                 self.log_late(&late, "has been running for");
             }
@@ -54,16 +54,20 @@ impl Core {
         loop {
             match pulse.beat(now) {
                 Beat::Wait(span) => return Some(span),
-                Beat::Ping => pulse.ping(|method, params| {
+                Beat::Ping => pulse.ping(|previous, method, params| {
+                    if let Some(previous) = previous {
+                        self.engine().calls.give_up(previous);
+                    }
                     let send = |message| self.send_started(message, None);
                     let write = |id, text: &mut Vec<u8>| params(id, text);
-                    let sent = start_request(self, method, write, CallbackPlace::Quick, drop, send);
+                    let sent = start_request(self, method, write, OnEnd::Quick, drop, send);
                     sent.inspect_err(|error| {
                         self.log(LogLevel::Warning, || {
                             format!("'{}' could not be pinged: {error}", self.peer())
                         });
                     })
                     .ok()
+                    .map(|call| call.id())
                 }),
                 Beat::Failed(failures) => self.log(LogLevel::Warning, || {
                     format!(
@@ -96,33 +100,26 @@ impl Core {
         }
     }
 
-    /// Wraps a handler so that the table of active requests shows when the handler runs.
-    pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
-        let core = Arc::clone(self);
-        Box::new(move || {
-            core.engine().in_hand.begin_run(key, about_now());
-            let _run = core.running(key);
-            handler();
-        })
-    }
-
     /// Returns a guard that records the end of a handler's run when the guard is dropped.
-    pub(super) fn running(&self, key: u64) -> Run<'_> {
-        Run { core: self, key }
+    pub(super) fn running<'a>(&'a self, request: &'a Arc<ActiveRequest>) -> Run<'a> {
+        Run {
+            core: self,
+            request,
+        }
     }
 
     pub(in crate::protocol) fn activity(&self) -> Activity {
         let now = Instant::now();
         let (waiting_handlers, waiting_callbacks) = self.engine().pool.waiting();
-        let (writing, waiting_to_write) = self.engine().outbox.who_writes(now);
+        let (writing, waiting_to_write) = self.engine().writer.who_writes(now);
         Activity {
             peer: self.peer(),
             has_ended: self.has_ended(),
             calls: self.engine().calls.show(now),
-            requests: self.engine().in_hand.show(now),
+            requests: self.requests.show(now),
             writing,
             waiting_to_write,
-            queued_bytes: self.engine().outbox.queued_bytes(),
+            queued_bytes: self.engine().writer.queued_bytes(),
             waiting_handlers,
             waiting_callbacks,
             threads: self.engine().pool.threads(),
@@ -133,12 +130,12 @@ impl Core {
 /// A guard for a running handler. Dropping the guard records the end of the run.
 pub(super) struct Run<'a> {
     core: &'a Core,
-    key: u64,
+    request: &'a Arc<ActiveRequest>,
 }
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        if let Some(late) = self.core.engine().in_hand.end_run(self.key, about_now()) {
+        if let Some(late) = self.core.requests.end_run(self.request, about_now()) {
             self.core.log_late(&late, "took");
         }
     }

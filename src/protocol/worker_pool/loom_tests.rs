@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn loom_the_receiver_has_one_holder() {
     loom::model(|| {
-        let pool = Arc::new(WorkerPool::<u32>::new(4));
+        let pool = Arc::new(WorkerPool::<u32, ()>::new(4));
         let thief = {
             let pool = Arc::clone(&pool);
             loom::thread::spawn(move || pool.take())
@@ -33,7 +33,7 @@ fn loom_the_receiver_has_one_holder() {
 #[test]
 fn loom_a_waiting_caller_is_not_forgotten() {
     loom::model(|| {
-        let pool = Arc::new(WorkerPool::<u32>::new(4));
+        let pool = Arc::new(WorkerPool::<u32, ()>::new(4));
         let channel = CallChannel::new();
         let leaving = {
             let pool = Arc::clone(&pool);
@@ -58,7 +58,7 @@ fn loom_a_waiting_caller_is_not_forgotten() {
 #[test]
 fn loom_the_reading_role_is_passed_on() {
     loom::model(|| {
-        let pool = Arc::new(WorkerPool::<u32>::new(4));
+        let pool = Arc::new(WorkerPool::<u32, ()>::new(4));
         let channels = [CallChannel::new(), CallChannel::new()];
         for (id, channel) in (1..).zip(&channels) {
             assert_eq!(pool.take_or_stand_by(id, channel), None);
@@ -78,15 +78,11 @@ fn loom_the_reading_role_is_passed_on() {
 /// started for it.
 #[test]
 fn loom_a_handler_of_another_client_is_not_forgotten() {
-    let work = |number| Work {
-        run: Run::Job(Box::new(|| {})),
-        key: None,
-        client: Some(Client::Connection(number)),
-    };
-    loom::model(move || {
-        let pool = Arc::new(WorkerPool::<u32>::shared(1, 1, 0));
+    loom::model(|| {
+        let clients = [1, 2].map(Client::Connection);
+        let pool = Arc::new(WorkerPool::<u32, ()>::shared(1, 1, 0));
         pool.end_reading();
-        assert_eq!(pool.push_work(work(1)), Spawn::One);
+        assert_eq!(pool.push_work(Some(&clients[0]), ()), Spawn::One);
         assert!(matches!(pool.next_duty(true), (PoolTask::Run(_), _)));
         let worker = {
             let pool = Arc::clone(&pool);
@@ -95,7 +91,7 @@ fn loom_a_handler_of_another_client_is_not_forgotten() {
                 matches!(pool.next_duty(false), (PoolTask::Run(_), _))
             })
         };
-        let spawn = pool.push_work(work(2));
+        let spawn = pool.push_work(Some(&clients[1]), ());
         let has_run = worker.join().expect("no panic");
         // Both may be true. Then the started thread finds that the other thread was faster.
         assert!(has_run || spawn == Spawn::One);
@@ -110,7 +106,7 @@ fn loom_a_handler_of_another_client_is_not_forgotten() {
 #[test]
 fn loom_the_end_takes_the_receiver() {
     loom::model(|| {
-        let pool = Arc::new(WorkerPool::<Arc<()>>::new(4));
+        let pool = Arc::new(WorkerPool::<Arc<()>, ()>::new(4));
         let receiver = Arc::new(());
         let watch = Arc::clone(&receiver);
         let parking = {

@@ -726,8 +726,8 @@ impl Voice {
     /// which there was room.
     fn post(&self, texts: Vec<Vec<u8>>) -> Result<usize, Offered> {
         let posted = match self {
-            Self::Stream(asking) => asking.post_all(texts),
-            Self::Client(peer) => peer.core().post_all(None, texts),
+            Self::Stream(asking) => asking.post(texts),
+            Self::Client(peer) => peer.core().post(None, texts),
             Self::SessionStream(stream) => {
                 return match stream.offer(&texts) {
                     Offered::Accepted => Ok(texts.len()),

@@ -63,7 +63,10 @@ impl ResponseSink for TaskResponseSink {
         }
         match self.task.listener() {
             Some(listener) => listener.forward(text.to_vec())?,
-            None => self.peer.core().send_notification(text.to_vec())?,
+            None => self
+                .peer
+                .core()
+                .send_notification(text.to_vec(), None, None)?,
         }
         Ok(true)
     }

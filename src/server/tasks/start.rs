@@ -165,8 +165,12 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
 fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
     match detach(context, start.ttl_ms) {
         Detached::Task(context) => {
-            let (core, key) = (Arc::clone(context.peer().core()), context.key());
-            core.run_later(context.sharer(), key, Box::new(move || run(context)));
+            let (core, active) = (Arc::clone(context.peer().core()), context.active());
+            core.run_later(
+                context.sharer(),
+                Some(active),
+                Box::new(move || run(context)),
+            );
         }
         Detached::Over => {}
         Detached::NoSlot(mut context, _) if start.may_run_at_once => {

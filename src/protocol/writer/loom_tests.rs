@@ -1,4 +1,4 @@
-//! Models of the outbox. `loom` runs each model in all possible orders of its threads.
+//! Models of the writer. `loom` runs each model in all possible orders of its threads.
 
 use std::sync::Arc;
 
@@ -15,27 +15,31 @@ impl Sender for Counting {
     }
 }
 
+fn push(writer: &Writer, when: When) {
+    let mut message = Some(SessionMessage::new("x".into()));
+    writer.push(&mut message, when).expect("open");
+    assert!(message.is_none(), "there is room");
+}
+
 /// Two threads queue and flush. Each thread may leave when the other thread is writing.
 /// Nevertheless all messages are written.
 #[test]
 fn loom_nothing_stays_behind() {
     loom::model(|| {
         let sent = Arc::new(loom::sync::Mutex::new(0));
-        let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-        let write = |outbox: &Outbox| {
-            outbox
-                .push_over(SessionMessage::new("x".into()))
-                .expect("room");
-            assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        let writer = Arc::new(Writer::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+        let write = |writer: &Writer| {
+            push(&writer, When::Elsewhere);
+            assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         };
         let other = {
-            let outbox = Arc::clone(&outbox);
-            loom::thread::spawn(move || write(&outbox))
+            let writer = Arc::clone(&writer);
+            loom::thread::spawn(move || write(&writer))
         };
-        write(&outbox);
+        write(&writer);
         other.join().expect("no panic");
         assert_eq!(*sent.lock().expect("no panic"), 2);
-        assert!(!outbox.is_due(false));
+        assert!(!writer.is_due(false));
     });
 }
 
@@ -46,21 +50,20 @@ fn loom_nothing_stays_behind() {
 fn loom_what_is_seen_to_is_written() {
     loom::model(|| {
         let sent = Arc::new(loom::sync::Mutex::new(0));
-        let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-        outbox.will_flush(true);
+        let writer = Arc::new(Writer::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+        writer.will_flush(true);
         let caller = {
-            let outbox = Arc::clone(&outbox);
+            let writer = Arc::clone(&writer);
             loom::thread::spawn(move || {
-                let pushed = outbox.try_push(&mut Some(SessionMessage::new("x".into())));
-                pushed.expect("open");
-                if !outbox.is_seen_to() {
-                    assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+                push(&writer, When::Now);
+                if !writer.is_seen_to() {
+                    assert!(matches!(writer.flush(Instant::now()), Flush::Done));
                 }
             })
         };
-        outbox.will_flush(false);
-        if outbox.is_due(false) {
-            assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        writer.will_flush(false);
+        if writer.is_due(false) {
+            assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         }
         caller.join().expect("no panic");
         assert_eq!(*sent.lock().expect("no panic"), 1);
@@ -74,22 +77,21 @@ fn loom_what_is_seen_to_is_written() {
 fn loom_what_may_wait_is_written_too() {
     loom::model(|| {
         let sent = Arc::new(loom::sync::Mutex::new(0));
-        let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-        outbox.will_flush(true);
+        let writer = Arc::new(Writer::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+        writer.will_flush(true);
         let caller = {
-            let outbox = Arc::clone(&outbox);
+            let writer = Arc::clone(&writer);
             loom::thread::spawn(move || {
-                let pushed = outbox.try_push_soon(&mut Some(SessionMessage::new("x".into())));
-                pushed.expect("open");
-                if !outbox.is_seen_to() && outbox.has_soon() {
-                    assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+                push(&writer, When::Soon);
+                if !writer.is_seen_to() && writer.has_soon() {
+                    assert!(matches!(writer.flush(Instant::now()), Flush::Done));
                 }
             })
         };
-        outbox.will_flush(false);
-        assert!(!outbox.is_due(false), "the message may wait");
-        if outbox.has_soon() {
-            assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        writer.will_flush(false);
+        assert!(!writer.is_due(false), "the message may wait");
+        if writer.has_soon() {
+            assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         }
         caller.join().expect("no panic");
         assert_eq!(*sent.lock().expect("no panic"), 1);
@@ -98,17 +100,16 @@ fn loom_what_may_wait_is_written_too() {
 
 /// A source whose messages are created when the writer pulls them.
 struct Waiting {
-    outbox: std::sync::Weak<Outbox>,
+    writer: std::sync::Weak<Writer>,
     count: Arc<loom::sync::Mutex<usize>>,
 }
 
 impl Source for Waiting {
     fn pull(&self, _enough: usize) -> bool {
         let count = std::mem::take(&mut *self.count.lock().expect("no panic"));
-        let outbox = self.outbox.upgrade().expect("it pulls");
+        let writer = self.writer.upgrade().expect("it pulls");
         for _ in 0..count {
-            let message = SessionMessage::new("x".into());
-            outbox.push_over(message).expect("room");
+            push(&writer, When::Elsewhere);
         }
         false
     }
@@ -120,28 +121,26 @@ impl Source for Waiting {
 fn loom_what_waits_elsewhere_is_written() {
     loom::model(|| {
         let sent = Arc::new(loom::sync::Mutex::new(0));
-        let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+        let writer = Arc::new(Writer::new(Box::new(Counting(Arc::clone(&sent))), 1000));
         let count = Arc::new(loom::sync::Mutex::new(0));
         let teller = {
-            let (outbox, count) = (Arc::clone(&outbox), Arc::clone(&count));
+            let (writer, count) = (Arc::clone(&writer), Arc::clone(&count));
             loom::thread::spawn(move || {
                 *count.lock().expect("no panic") += 1;
-                outbox.want_pull(|| {
+                writer.want_pull(|| {
                     Box::new(Waiting {
-                        outbox: Arc::downgrade(&outbox),
+                        writer: Arc::downgrade(&writer),
                         count: Arc::clone(&count),
                     })
                 });
-                assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+                assert!(matches!(writer.flush(Instant::now()), Flush::Done));
             })
         };
-        outbox
-            .push_over(SessionMessage::new("x".into()))
-            .expect("room");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        push(&writer, When::Elsewhere);
+        assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         teller.join().expect("no panic");
         assert_eq!(*sent.lock().expect("no panic"), 2);
-        assert!(outbox.is_empty());
+        assert!(writer.is_empty());
     });
 }
 
@@ -150,16 +149,14 @@ fn loom_what_waits_elsewhere_is_written() {
 fn loom_draining_waits_for_the_writer() {
     loom::model(|| {
         let sent = Arc::new(loom::sync::Mutex::new(0));
-        let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-        outbox
-            .push_over(SessionMessage::new("x".into()))
-            .expect("room");
-        let writer = {
-            let outbox = Arc::clone(&outbox);
-            loom::thread::spawn(move || _ = outbox.flush(Instant::now()))
+        let writer = Arc::new(Writer::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+        push(&writer, When::Elsewhere);
+        let writing = {
+            let writer = Arc::clone(&writer);
+            loom::thread::spawn(move || _ = writer.flush(Instant::now()))
         };
-        outbox.drain(Instant::now() + Duration::from_secs(3600));
+        writer.drain(Instant::now() + Duration::from_secs(3600));
         assert_eq!(*sent.lock().expect("no panic"), 1);
-        writer.join().expect("no panic");
+        writing.join().expect("no panic");
     });
 }

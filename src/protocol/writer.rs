@@ -1,15 +1,15 @@
-//! The outbox: the queue of messages to write, and the choice of the thread that writes them.
+//! The writer: the queue of messages to write, and the choice of the thread that writes them.
 //!
-//! Messages are queued under a lock and written outside of the lock. A sender that finds no writer
-//! becomes the writer, which avoids a context switch. While a thread writes, other threads only
-//! queue messages. The writer writes these messages too, several in one write.
+//! Messages are queued under a lock and written outside of the lock. A sending thread writes for
+//! itself if no other thread writes, which avoids a context switch. While a thread writes, other
+//! threads only queue messages. The writing thread writes these messages too, several in one write.
 //!
-//! Messages that can be merged are not queued. They stay with their [`Source`] until the writer
-//! pulls them, just before the write.
+//! Messages that can be merged are not queued. They stay with their [`Source`] until the writing
+//! thread pulls them, just before the write.
 //!
 //! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A
-//! sending thread queues its message before it looks for a writer. Under the lock, the writer
-//! checks the queue before it puts the [`Sender`] back. So the writer either writes the message or
+//! sending thread queues its message before it looks for a writing thread. Under the lock, the
+//! writing thread checks the queue before it puts the [`Sender`] back. So it writes the message or
 //! returns [`Flush::Unfinished`]. After [`Flush::Unfinished`] another flush must follow, so no
 //! message is stranded.
 
@@ -22,8 +22,9 @@ use std::thread::{Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
+use super::cancel::CancelToken;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, fence};
 use crate::transport::clock::about_now;
 use crate::transport::{Sender, SessionMessage};
 
@@ -57,24 +58,24 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// The outgoing message queue of a connection.
-pub(crate) struct Outbox {
-    // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's lock
+pub(crate) struct Writer {
+    // Not held while a thread writes, waits, or runs a `Source`. Lock order: a request's lock
     // before this lock.
     state: Mutex<State>,
     /// The source of merged messages; empty until the source has its first message.
     source: OnceLock<Box<dyn Source>>,
     /// The condition variable that is notified when the queue became shorter, a thread stopped
-    /// writing, or the outbox was closed.
+    /// writing, or the writer was closed.
     changed: Condvar,
     /// Whether the reading thread guarantees to flush the queue before it blocks.
     // Order: a sending thread queues its message, then loads the flag. The reading thread clears
-    // the flag, then checks the queue once more. If the sending thread saw `true`, this check finds
-    // its message. Otherwise the sending thread flushes itself. Without the check the message would
-    // be stranded.
+    // the flag, then checks the queue once more. A fence stands between the two steps of each
+    // thread. If the sending thread saw `true`, this check finds its message. Otherwise the sending
+    // thread flushes itself. Without the check the message would be stranded.
     seen_to: AtomicBool,
     /// The fill level of the queue, see [`State::fill`]. The reading thread reads the level after
     /// each answer, mostly without the lock.
-    // Stored under the lock.
+    // Stored under the lock. `is_due` reads it without the lock, see `seen_to`.
     fill: AtomicUsize,
     /// The number of queued messages whose write may be delayed, so that they are written together
     /// with later messages. No thread has to write them before it blocks, except a thread that
@@ -113,7 +114,31 @@ struct State {
     closed: Option<Error>,
 }
 
-/// The result of a flush of the outbox.
+/// The thread that writes a message, and the time at which it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// The sending thread writes the message at once, unless another thread is about to. The
+    /// sending thread waits for room in the queue.
+    Now,
+    /// The message is written together with later messages: by the next thread that waits for a
+    /// call, or by a thread of the connection after about a millisecond. The sending thread waits
+    /// for room in the queue.
+    Soon,
+    /// A thread of the connection writes the message. The sending thread does not block.
+    Elsewhere,
+}
+
+/// How long a sending thread waits for room in the queue, and for the peer to read.
+#[derive(Clone, Copy)]
+pub(super) enum SendDeadline<'a> {
+    /// The write timeout of the connection, beginning now.
+    WriteTimeout,
+    Until(Option<Instant>),
+    /// The deadline and the token of a call. The thread of a call writes only for a moment.
+    OfCall(Option<Instant>, Option<&'a CancelToken>),
+}
+
+/// The result of a flush of the writer.
 #[derive(Debug)]
 pub(crate) enum Flush {
     /// Nothing is left to write, or another thread is writing and will write the rest.
@@ -124,7 +149,7 @@ pub(crate) enum Flush {
     Failed(Error),
 }
 
-impl Outbox {
+impl Writer {
     pub(crate) fn new(sender: Box<dyn Sender>, max_bytes: usize) -> Self {
         let state = State {
             queue: VecDeque::new(),
@@ -151,64 +176,39 @@ impl Outbox {
         }
     }
 
-    /// Queues a message without waiting for room. Up to twice the limit may be queued. The reading
-    /// thread uses this function, because that thread must not block. The message is written by the
-    /// next [`flush`](Self::flush).
+    /// Takes the message out of the `Option` and queues it, if the queue has room. The next
+    /// [`flush`](Self::flush) writes the message.
+    ///
+    /// With [`When::Elsewhere`] up to twice the limit may be queued, because the sending thread
+    /// cannot wait for room.
     ///
     /// # Errors
     ///
-    /// `Limit` when there is no room, or the reason why the outbox is closed. On an error the
-    /// message is not queued.
-    pub(crate) fn push_over(&self, message: SessionMessage) -> Result<()> {
-        let (mut message, max) = (Some(message), self.max_bytes.saturating_mul(2));
-        self.push_up_to(&mut message, max)?;
-        match message {
-            None => Ok(()),
-            Some(_) => Err(Error::new(ErrorKind::Limit, stuck(self.queued_bytes()))),
-        }
-    }
-
-    /// Takes the message out of the `Option` and queues it, if the queue has room.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the outbox is closed, if it is closed.
-    pub(crate) fn try_push(&self, message: &mut Option<SessionMessage>) -> Result<()> {
-        self.push_up_to(message, self.max_bytes)
-    }
-
-    /// Queues a message as [`try_push`](Self::try_push) does. The write of the message may be
-    /// delayed, so that it is written together with later messages.
-    pub(crate) fn try_push_soon(&self, message: &mut Option<SessionMessage>) -> Result<()> {
+    /// The reason why the writer is closed, if it is closed. `Limit` if there is no room for a
+    /// message with [`When::Elsewhere`].
+    pub(crate) fn push(&self, message: &mut Option<SessionMessage>, when: When) -> Result<()> {
         let mut state = self.state.lock();
-        self.push_locked(&mut state, message, self.max_bytes)?;
-        if message.is_none() {
-            self.soon.fetch_add(1, Ordering::Release);
-        }
-        drop(state);
-        Ok(())
-    }
-
-    fn push_up_to(&self, message: &mut Option<SessionMessage>, max_bytes: usize) -> Result<()> {
-        self.push_locked(&mut self.state.lock(), message, max_bytes)
-    }
-
-    fn push_locked(
-        &self,
-        state: &mut State,
-        message: &mut Option<SessionMessage>,
-        max_bytes: usize,
-    ) -> Result<()> {
         if let Some(error) = &state.closed {
             return Err(error.clone());
         }
         let len = message.as_ref().map_or(0, |message| message.text.len());
-        if state.has_room(len, max_bytes)
-            && let Some(message) = message.take()
-        {
+        let max_bytes = match when {
+            When::Elsewhere => self.max_bytes.saturating_mul(2),
+            When::Now | When::Soon => self.max_bytes,
+        };
+        if !state.has_room(len, max_bytes) {
+            return match when {
+                When::Elsewhere => Err(Error::new(ErrorKind::Limit, stuck(state.bytes))),
+                When::Now | When::Soon => Ok(()),
+            };
+        }
+        if let Some(message) = message.take() {
             state.bytes += len;
             state.queue.push_back(message);
-            self.fill.store(state.fill(), Ordering::Release);
+            if when == When::Soon {
+                self.soon.fetch_add(1, Ordering::Release);
+            }
+            self.store_fill(&state);
         }
         Ok(())
     }
@@ -217,14 +217,16 @@ impl Outbox {
     /// `make` creates it.
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
-        self.state.lock().pulls = true;
+        let mut state = self.state.lock();
+        state.pulls = true;
+        self.store_fill(&state);
     }
 
     /// Blocks until the queue has room for a message of `len` bytes.
     ///
     /// # Errors
     ///
-    /// `Timeout` at the deadline, or the reason why the outbox is closed.
+    /// `Timeout` at the deadline, or the reason why the writer is closed.
     pub(crate) fn wait_for_room(&self, len: usize, deadline: Option<Instant>) -> Result<()> {
         let mut state = self.state.lock();
         loop {
@@ -286,7 +288,6 @@ impl Outbox {
             });
             state = self.state.lock();
             state.bytes = state.bytes.saturating_sub(taken - bytes_of(&batch));
-            self.fill.store(state.fill(), Ordering::Release);
             self.changed.notify_all();
             let sent_before = std::mem::replace(&mut state.sent_bytes, bytes);
             let is_read = sent_before != bytes || bytes_of(&batch) < taken;
@@ -296,8 +297,8 @@ impl Outbox {
                     // Messages that were queued meanwhile follow the rest of this batch.
                     batch.append(&mut state.queue);
                     state.queue = batch;
-                    self.fill.store(state.fill(), Ordering::Release);
                     state.cut = true;
+                    self.store_fill(&state);
                     if is_read {
                         state.unread_since = None;
                     } else {
@@ -331,6 +332,7 @@ impl Outbox {
             state.spare = batch;
         }
         let has_more = state.has_more();
+        self.store_fill(&state);
         drop(state);
         self.changed.notify_all();
         if has_more {
@@ -382,7 +384,7 @@ impl Outbox {
     /// must be written, except messages whose write may be delayed. If `more_input` is true, a
     /// flush is due only if enough answers are queued. So several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
-        if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
+        if self.fill.load(Ordering::Acquire) < if more_input { TOGETHER } else { 1 } {
             return false;
         }
         let mut state = self.state.lock();
@@ -392,6 +394,10 @@ impl Outbox {
         waits && (!more_input || state.is_enough())
     }
 
+    fn store_fill(&self, state: &State) {
+        self.fill.store(state.fill(), Ordering::Release);
+    }
+
     /// Whether messages are queued whose write may be delayed.
     pub(crate) fn has_soon(&self) -> bool {
         self.soon.load(Ordering::Acquire) > 0
@@ -399,13 +405,18 @@ impl Outbox {
 
     /// Sets whether the reading thread, which calls this function, will flush before it blocks.
     /// After `false` the caller must check [`is_due`](Self::is_due).
-    pub(crate) fn will_flush(&self, will_write: bool) {
-        self.seen_to.store(will_write, Ordering::SeqCst);
+    pub(crate) fn will_flush(&self, will_flush: bool) {
+        self.seen_to.store(will_flush, Ordering::Relaxed);
+        if !will_flush {
+            fence(Ordering::SeqCst);
+        }
     }
 
-    /// Whether the reading thread will write the messages that were queued before this call.
+    /// Whether the reading thread will write the messages that were queued before this call. If
+    /// many messages are queued, the result is false, so that the sending thread writes them.
     pub(crate) fn is_seen_to(&self) -> bool {
-        self.seen_to.load(Ordering::SeqCst)
+        fence(Ordering::SeqCst);
+        self.seen_to.load(Ordering::Relaxed) && self.fill.load(Ordering::Relaxed) < TOGETHER_MOST
     }
 
     /// Returns true if the queue is full, or if senders already wait for room in the queue.
@@ -416,8 +427,7 @@ impl Outbox {
 
     /// Whether few messages are queued, so that writing them can wait.
     pub(crate) fn is_short(&self) -> bool {
-        let state = self.state.lock();
-        state.queue.len() < TOGETHER && state.bytes < TOGETHER_BYTES
+        self.fill.load(Ordering::Relaxed) < TOGETHER
     }
 
     /// Refuses new messages and discards the queued ones.
@@ -457,10 +467,11 @@ impl State {
         self.cut || self.pulls || !self.queue.is_empty()
     }
 
-    /// Returns a measure of how full the queue is. The measure is at least [`TOGETHER`] if the
-    /// queue has that many messages, or if [`TOGETHER_BYTES`] bytes are not yet written.
+    /// Returns a measure of how full the queue is: 0 if nothing is left to write, and at least
+    /// [`TOGETHER`] if the queue has that many messages or [`TOGETHER_BYTES`] bytes.
     fn fill(&self) -> usize {
-        self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
+        let messages = self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER);
+        messages.max(usize::from(self.has_more()))
     }
 
     /// Whether to write the queued messages now, although more input is available: because there
@@ -493,7 +504,7 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    /// Closes the outbox. Returns the queued messages and the sender, which the caller drops
+    /// Closes the writer. Returns the queued messages and the sender, which the caller drops
     /// outside of the lock.
     #[must_use]
     fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
@@ -506,9 +517,9 @@ impl State {
     }
 }
 
-impl fmt::Debug for Outbox {
+impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbox")
+        f.debug_struct("Writer")
             .field("state", &self.state)
             .finish_non_exhaustive()
     }
@@ -553,13 +564,13 @@ mod tests {
         }
     }
 
-    fn outbox(
+    fn writer(
         turns: &[Result<usize, ErrorKind>],
         max: usize,
-    ) -> (Outbox, mpsc::Receiver<Vec<String>>) {
+    ) -> (Writer, mpsc::Receiver<Vec<String>>) {
         let (sent, received) = mpsc::channel();
         (
-            Outbox::new(
+            Writer::new(
                 Box::new(Script {
                     turns: turns.iter().copied().collect(),
                     sent,
@@ -570,54 +581,53 @@ mod tests {
         )
     }
 
-    fn push(outbox: &Outbox, text: &str) {
-        outbox
-            .push_over(SessionMessage::new(text.into()))
-            .expect("room");
+    fn push(writer: &Writer, text: &str) {
+        let mut message = Some(SessionMessage::new(text.into()));
+        writer.push(&mut message, When::Elsewhere).expect("room");
     }
 
     #[test]
     fn queued_messages_leave_together_and_in_order() {
-        let (outbox, sent) = outbox(&[], 100);
+        let (writer, sent) = writer(&[], 100);
         for text in ["a", "b", "c"] {
-            push(&outbox, text);
+            push(&writer, text);
         }
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         assert_eq!(sent.try_iter().collect::<Vec<_>>(), [["a", "b", "c"]]);
-        assert_eq!(outbox.queued_bytes(), 0);
+        assert_eq!(writer.queued_bytes(), 0);
     }
 
     #[test]
     fn answers_wait_for_the_next_ones_while_those_come_quickly() {
-        let (outbox, _sent) = outbox(&[], 1 << 20);
-        push(&outbox, "a");
-        assert!(outbox.is_due(false), "nothing comes next");
-        assert!(!outbox.is_due(true));
+        let (writer, _sent) = writer(&[], 1 << 20);
+        push(&writer, "a");
+        assert!(writer.is_due(false), "nothing comes next");
+        assert!(!writer.is_due(true));
         for _ in 1..TOGETHER {
-            push(&outbox, "a");
+            push(&writer, "a");
         }
-        outbox.state.lock().held_since = Instant::now().checked_sub(PATIENCE);
-        assert!(outbox.is_due(true), "the next ones take their time");
-        outbox.state.lock().held_since = Instant::now().checked_add(Duration::from_secs(3600));
-        assert!(!outbox.is_due(true), "they come quickly");
+        writer.state.lock().held_since = Instant::now().checked_sub(PATIENCE);
+        assert!(writer.is_due(true), "the next ones take their time");
+        writer.state.lock().held_since = Instant::now().checked_add(Duration::from_secs(3600));
+        assert!(!writer.is_due(true), "they come quickly");
         for _ in TOGETHER..TOGETHER_MOST {
-            push(&outbox, "a");
+            push(&writer, "a");
         }
-        assert!(outbox.is_due(true), "there are enough");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
-        assert!(outbox.state.lock().held_since.is_none());
-        push(&outbox, &"a".repeat(TOGETHER_BYTES));
-        assert!(outbox.is_due(true), "it is large");
+        assert!(writer.is_due(true), "there are enough");
+        assert!(matches!(writer.flush(Instant::now()), Flush::Done));
+        assert!(writer.state.lock().held_since.is_none());
+        push(&writer, &"a".repeat(TOGETHER_BYTES));
+        assert!(writer.is_due(true), "it is large");
     }
 
     #[test]
     fn what_a_deadline_left_goes_first_next_time() {
-        let (outbox, sent) = outbox(&[Ok(1)], 100);
-        push(&outbox, "a");
-        push(&outbox, "b");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
-        push(&outbox, "c");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        let (writer, sent) = writer(&[Ok(1)], 100);
+        push(&writer, "a");
+        push(&writer, "b");
+        assert!(matches!(writer.flush(Instant::now()), Flush::Unfinished));
+        push(&writer, "c");
+        assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         assert_eq!(
             sent.try_iter().flatten().collect::<Vec<_>>(),
             ["a", "b", "c"]
@@ -626,26 +636,26 @@ mod tests {
 
     #[test]
     fn a_full_outbox_makes_callers_wait_and_tells_the_reader() {
-        let (outbox, _sent) = outbox(&[], 4);
-        push(&outbox, "abc");
-        let message = || SessionMessage::new("de".into());
+        let (writer, _sent) = writer(&[], 4);
+        push(&writer, "abc");
         let soon = Instant::now() + Duration::from_millis(5);
-        let mut waiting = Some(message());
-        outbox.try_push(&mut waiting).expect("open");
+        let mut waiting = Some(SessionMessage::new("de".into()));
+        writer.push(&mut waiting, When::Now).expect("open");
         assert!(waiting.is_some(), "full");
-        let error = outbox.wait_for_room(2, Some(soon)).expect_err("full");
+        let error = writer.wait_for_room(2, Some(soon)).expect_err("full");
         assert_eq!(error.kind(), ErrorKind::Timeout);
-        outbox.push_over(message()).expect("twice the limit");
-        push(&outbox, "fgh");
-        let error = outbox.push_over(message()).expect_err("full");
+        push(&writer, "de");
+        push(&writer, "fgh");
+        let pushed = writer.push(&mut waiting, When::Elsewhere);
+        let error = pushed.expect_err("full");
         assert_eq!(error.kind(), ErrorKind::Limit);
     }
 
     #[test]
     fn one_message_of_any_size_is_taken() {
-        let (outbox, sent) = outbox(&[], 4);
-        push(&outbox, "larger than the limit");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        let (writer, sent) = writer(&[], 4);
+        push(&writer, "larger than the limit");
+        assert!(matches!(writer.flush(Instant::now()), Flush::Done));
         assert_eq!(sent.try_iter().count(), 1);
     }
 
@@ -662,32 +672,32 @@ mod tests {
     fn a_peer_that_reads_nothing_is_told_from_one_that_is_slow() {
         let hour = Duration::from_secs(3600);
         let nothing = Err(ErrorKind::Timeout);
-        let (outbox, _sent) = outbox(&[nothing, nothing, Ok(1), nothing], 100);
-        push(&outbox, "a");
-        push(&outbox, "b");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
-        assert!(!outbox.is_unread_for(Duration::ZERO), "nobody waits");
-        outbox.want_pull(|| Box::new(Endless));
-        assert!(outbox.is_unread_for(Duration::ZERO) && !outbox.is_unread_for(hour));
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
-        assert!(outbox.is_unread_for(Duration::ZERO));
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
-        assert!(!outbox.is_unread_for(Duration::ZERO), "it took a message");
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
-        assert!(outbox.is_unread_for(Duration::ZERO));
-        assert!(!outbox.is_empty() && outbox.is_due(false));
+        let (writer, _sent) = writer(&[nothing, nothing, Ok(1), nothing], 100);
+        push(&writer, "a");
+        push(&writer, "b");
+        assert!(matches!(writer.flush(Instant::now()), Flush::Unfinished));
+        assert!(!writer.is_unread_for(Duration::ZERO), "nobody waits");
+        writer.want_pull(|| Box::new(Endless));
+        assert!(writer.is_unread_for(Duration::ZERO) && !writer.is_unread_for(hour));
+        assert!(matches!(writer.flush(Instant::now()), Flush::Unfinished));
+        assert!(writer.is_unread_for(Duration::ZERO));
+        assert!(matches!(writer.flush(Instant::now()), Flush::Unfinished));
+        assert!(!writer.is_unread_for(Duration::ZERO), "it took a message");
+        assert!(matches!(writer.flush(Instant::now()), Flush::Unfinished));
+        assert!(writer.is_unread_for(Duration::ZERO));
+        assert!(!writer.is_empty() && writer.is_due(false));
     }
 
     #[test]
     fn a_failure_closes_and_wakes_who_waits_for_room() {
-        let (outbox, _sent) = outbox(&[Err(ErrorKind::Io)], 1);
-        let outbox = Arc::new(outbox);
-        push(&outbox, "a");
+        let (writer, _sent) = writer(&[Err(ErrorKind::Io)], 1);
+        let writer = Arc::new(writer);
+        push(&writer, "a");
         let waiting = {
-            let outbox = Arc::clone(&outbox);
-            std::thread::spawn(move || outbox.wait_for_room(1, None))
+            let writer = Arc::clone(&writer);
+            std::thread::spawn(move || writer.wait_for_room(1, None))
         };
-        assert!(matches!(outbox.flush(Instant::now()), Flush::Failed(_)));
+        assert!(matches!(writer.flush(Instant::now()), Flush::Failed(_)));
         // The thread either waited for room and was woken, or started after the end.
         assert_eq!(
             waiting
