@@ -42,7 +42,7 @@ pub(crate) fn run(request: &RecordRequest, options: &Options) -> Result<(), Fail
     let server = open(recorder.tap(child), &limits)
         .map_err(|error| Failure::of_connecting(&error, None, true))?;
     let host = open(Stdio::new(), &limits)?;
-    let ended = pump(host, server);
+    let ended = pump(host, server, || {});
     recorder
         .finish()
         .map_err(|error| Failure::new(LOST, format!("{path} is incomplete: {error}")))?;
@@ -71,8 +71,13 @@ pub(crate) struct Ended {
 }
 
 /// Passes the messages of each side to the other one. Blocks until one side has closed or a signal
-/// arrives, and the rest of the server's messages have passed.
-pub(crate) fn pump(host: TransportParts, server: TransportParts) -> Ended {
+/// arrives, and the rest of the server's messages have passed. `on_end` runs when the host's side has
+/// ended, before the server's side is closed.
+pub(crate) fn pump(
+    host: TransportParts,
+    server: TransportParts,
+    on_end: impl FnOnce() + Send + 'static,
+) -> Ended {
     let (mut from_host, mut to_host) = (host.receiver, host.sender);
     let (mut from_server, mut to_server) = (server.receiver, server.sender);
     let (host, server) = (host.control, server.control);
@@ -84,6 +89,7 @@ pub(crate) fn pump(host: TransportParts, server: TransportParts) -> Ended {
     let thread = thread::Builder::new().name("pump".to_owned());
     let passing = thread.spawn(move || {
         let ended = pass_on(&mut *from_host, &mut *to_server);
+        on_end();
         // The server sees the end of its input, and may still answer.
         ends_server.close();
         ended

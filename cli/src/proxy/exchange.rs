@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use mcplink::client::Requester;
 use mcplink::jsonrpc::RawResult;
 use mcplink::protocol::{CancelToken, OnCancel, Progress};
-use mcplink::schema::{GetPromptResult, ProtocolVersion};
+use mcplink::schema::{ClientCapabilities, GetPromptResult, ProtocolVersion};
 use mcplink::server::{AskError, Context, PromptCall, ResourceCall, ToolCall};
 use mcplink::{Error, ErrorKind, RpcError};
 
@@ -147,20 +147,24 @@ impl Exchange {
     fn resume(&self, call: Call) {
         let (token, cancel) = (call.context().cancel_token().clone(), self.cancel.clone());
         let on_cancel = token.on_trigger(move || cancel.cancel());
+        // The earlier callback is dropped without the lock.
+        let earlier = self.state().on_cancel.replace(on_cancel);
+        drop(earlier);
+        self.put(call);
+    }
+
+    /// Puts the call back, or answers it if its outcome has come meanwhile.
+    fn put(&self, call: Call) {
         let mut state = self.state();
-        let earlier = state.on_cancel.replace(on_cancel);
-        let done = match state.outcome.take() {
-            Some(outcome) => Some((call, outcome)),
+        match state.outcome.take() {
+            Some(outcome) => {
+                drop(state);
+                call.answer(outcome);
+            }
             None => {
                 state.call = Some(call);
-                None
+                self.changed.notify_all();
             }
-        };
-        self.changed.notify_all();
-        drop(state);
-        drop(earlier);
-        if let Some((call, outcome)) = done {
-            call.answer(outcome);
         }
     }
 
@@ -203,10 +207,11 @@ impl Exchange {
     }
 
     /// Makes an input request to the client, and waits for its answer. Returns `None` if no answer
-    /// will come.
+    /// will come. `can_answer` tells whether a client with these capabilities can be asked.
     pub(super) fn ask<T>(
         self: &Arc<Self>,
         by: &Requester,
+        can_answer: impl Fn(&ClientCapabilities) -> bool,
         ask: impl Fn(&Context, &str) -> Result<T, AskError>,
     ) -> Option<Result<T, AskError>> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,6 +220,10 @@ impl Exchange {
         loop {
             let call = self.take_call(by.cancel_token())?;
             let context = call.context();
+            if !can_answer(&context.terms().capabilities) {
+                self.put(call);
+                return None;
+            }
             let answer = context
                 .remember(KEY, &self.id)
                 .and_then(|()| ask(context, &key));
@@ -222,7 +231,7 @@ impl Exchange {
                 // The client gets the input request when the call is dropped.
                 Err(error) if error.is_pending() => drop(call),
                 answer => {
-                    self.state().call = Some(call);
+                    self.put(call);
                     return Some(answer);
                 }
             }

@@ -1,113 +1,139 @@
-//! The limit of calls that run at one server at once.
+//! The threads on which calls of one server wait for it.
+//!
+//! **Threads.** `call`, started by [`Gate::run`] when no thread is idle: each runs one job after the
+//! other, and ends after [`IDLE`] without a job. No thread joins them. The threads of the proxy's own
+//! connections never wait for a server: over HTTP, the connection of the client would wait with them.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// How many calls run at one server at once. The others wait, so a slow server occupies only these
-/// threads.
-pub(super) const MAX_AT_ONCE: usize = 32;
+/// How many calls run at one server at once. The others wait.
+const MAX_AT_ONCE: usize = 64;
+/// How long a thread waits for a job before it ends.
+const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs jobs on the threads that bring them, at most [`MAX_AT_ONCE`] at the same time. A thread
-/// whose job has ended goes on with the job that has waited longest.
+/// Runs jobs on threads, at most [`MAX_AT_ONCE`] at the same time. Each server has a gate of its own,
+/// so a slow server occupies no thread of another one.
 #[derive(Default)]
-pub(super) struct Gate(Mutex<State>);
+pub(super) struct Gate(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Notified, under the lock, when a thread is called.
+    called: Condvar,
+}
 
 #[derive(Default)]
 struct State {
-    running: usize,
+    threads: usize,
+    /// The threads that wait and were not called.
+    idle: usize,
+    /// The threads that were called and have not woken up. A job has called each of them, so a job
+    /// never waits behind a running one while another thread could start.
+    calls: usize,
     waiting: VecDeque<Job>,
 }
 
 impl Gate {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs a job now, or leaves it to the first thread that becomes free.
+    /// Runs a job on another thread, as soon as fewer than [`MAX_AT_ONCE`] jobs run.
     pub(super) fn run(&self, job: impl FnOnce() + Send + 'static) {
-        let mut state = self.state();
-        if state.running >= MAX_AT_ONCE {
-            state.waiting.push_back(Box::new(job));
+        let mut state = self.0.state();
+        state.waiting.push_back(Box::new(job));
+        if state.idle > 0 {
+            state.idle -= 1;
+            state.calls += 1;
+            self.0.called.notify_one();
             return;
         }
-        state.running += 1;
+        if state.threads >= MAX_AT_ONCE {
+            return;
+        }
+        state.threads += 1;
         drop(state);
-        let mut pass = Pass {
-            gate: self,
-            is_held: true,
-        };
-        job();
-        while let Some(next) = pass.next() {
-            next();
+        let shared = Arc::clone(&self.0);
+        let thread = thread::Builder::new().name("call".to_owned());
+        if thread.spawn(move || shared.work()).is_err() {
+            let mut state = self.0.state();
+            state.threads -= 1;
+            // Without any thread, the job runs here.
+            let job = match state.threads {
+                0 => state.waiting.pop_front(),
+                _ => None,
+            };
+            drop(state);
+            if let Some(job) = job {
+                job();
+            }
         }
     }
 }
 
-/// The right of one thread to run jobs. A job that panics gives it back.
-struct Pass<'a> {
-    gate: &'a Gate,
-    is_held: bool,
-}
-
-impl Pass<'_> {
-    /// Takes the next job. Gives the right back if there is none, under the same lock: a job that
-    /// comes later then finds a free place.
-    fn next(&mut self) -> Option<Job> {
-        let mut state = self.gate.state();
-        let next = state.waiting.pop_front();
-        if next.is_none() {
-            state.running -= 1;
-            self.is_held = false;
-        }
-        next
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Drop for Pass<'_> {
-    fn drop(&mut self) {
-        if self.is_held {
-            self.gate.state().running -= 1;
+    /// The body of a thread.
+    fn work(&self) {
+        let mut state = self.state();
+        loop {
+            if let Some(job) = state.waiting.pop_front() {
+                drop(state);
+                job();
+                state = self.state();
+                continue;
+            }
+            state.idle += 1;
+            let end = Instant::now() + IDLE;
+            while state.calls == 0 {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    state.idle -= 1;
+                    state.threads -= 1;
+                    return;
+                }
+                let waited = self.called.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            state.calls -= 1;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Barrier, mpsc};
-    use std::thread;
-    use std::time::Duration;
+    use std::sync::{Barrier, mpsc};
 
     use super::*;
 
     #[test]
     fn jobs_beyond_the_limit_wait_for_a_thread() {
-        let gate = Arc::new(Gate::default());
+        let gate = Gate::default();
         let all_run = Arc::new(Barrier::new(MAX_AT_ONCE + 1));
         let may_end = Arc::new(Barrier::new(MAX_AT_ONCE + 1));
-        let threads: Vec<_> = (0..MAX_AT_ONCE)
-            .map(|_| {
-                let (gate, run, end) = (Arc::clone(&gate), all_run.clone(), may_end.clone());
-                thread::spawn(move || {
-                    gate.run(move || {
-                        run.wait();
-                        end.wait();
-                    });
-                })
-            })
-            .collect();
+        for _ in 0..MAX_AT_ONCE {
+            let (run, end) = (Arc::clone(&all_run), Arc::clone(&may_end));
+            gate.run(move || {
+                run.wait();
+                end.wait();
+            });
+        }
         all_run.wait();
         let (done, is_done) = mpsc::channel();
-        gate.run(move || done.send(()).expect("the test waits"));
-        assert!(is_done.try_recv().is_err(), "it ran beyond the limit");
+        let last = done.clone();
+        gate.run(move || last.send(()).expect("the test waits"));
+        assert_eq!(gate.0.state().waiting.len(), 1, "it ran beyond the limit");
         may_end.wait();
-        for thread in threads {
-            thread.join().expect("no panic");
-        }
-        is_done
-            .recv_timeout(Duration::from_secs(30))
-            .expect("it ran");
-        assert_eq!(gate.state().running, 0);
+        let long = Duration::from_secs(30);
+        is_done.recv_timeout(long).expect("it ran");
+        // Idle threads run later jobs.
+        gate.run(move || done.send(()).expect("the test waits"));
+        is_done.recv_timeout(long).expect("it ran");
+        assert!(gate.0.state().threads <= MAX_AT_ONCE);
     }
 }

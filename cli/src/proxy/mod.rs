@@ -4,9 +4,8 @@
 //! eras and all transports work on both sides. Results pass as raw JSON.
 //!
 //! **Threads.** `upstream`, one for each server, started by [`run`]: it connects, and reads the lists
-//! again when they change. It runs until the process ends; no thread joins it. The handlers of calls
-//! run on the threads of the served connection, and wait there for their servers, at most
-//! [`gate::MAX_AT_ONCE`] for each server.
+//! again when they change. It runs until the process ends; no thread joins it. Calls wait for their
+//! servers on the threads of [`gate`].
 
 mod exchange;
 mod gate;
@@ -26,7 +25,7 @@ use mcplink::schema::{ElicitRequestParams, LoggingLevel, Root};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
 use mcplink::transport::trace::Recorder;
-use mcplink::transport::{Direction, Limits, Stdio, Tap, Transport};
+use mcplink::transport::{Direction, Stdio, Tap, Transport};
 
 use self::exchange::Exchanges;
 use self::patterns::Filter;
@@ -287,12 +286,9 @@ fn serve_all(proxy: &Arc<Proxy>, count: usize) -> Result<Server, Failure> {
 /// Builds the server for the clients. It declares what the servers have, or everything if some of
 /// them are still to come.
 fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
-    let mut limits = Limits::default();
-    limits.max_workers = limits.max_workers.max((count + 1) * gate::MAX_AT_ONCE);
     let version = env!("CARGO_PKG_VERSION");
     let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
     let mut builder = Server::builder("mcplink-proxy", version)
-        .limits(limits)
         .logging(true)
         .deferred_unlisted_resources(move |call| {
             let upstreams = unlisted.candidates(call.read().uri());

@@ -7,7 +7,8 @@ use mcplink::RpcError;
 use mcplink::client::{CallOptions, Requester};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, LoggingLevel, LoggingMessageNotificationParams, Root,
+    ElicitRequestParams, ElicitResult, ElicitationMode, LoggingLevel,
+    LoggingMessageNotificationParams, Root,
 };
 use mcplink::server::{CompletionCall, Context, PromptCall, ResourceCall, Server, ToolCall};
 use serde_json::Value;
@@ -262,7 +263,15 @@ impl Proxy {
     ) -> ElicitResult {
         let exchange = self.exchanges.of_request(server, by);
         let answer = exchange.and_then(|exchange| {
-            exchange.ask(by, |context, key| context.elicit(key, params.clone()))
+            let mode = match params {
+                ElicitRequestParams::Url(_) => ElicitationMode::Url,
+                _ => ElicitationMode::Form,
+            };
+            exchange.ask(
+                by,
+                |client| client.supports_elicitation(mode),
+                |context, key| context.elicit(key, params.clone()),
+            )
         });
         match answer {
             Some(Ok(result)) => result,
@@ -285,7 +294,11 @@ impl Proxy {
     ) -> Result<CreateMessageResult, RpcError> {
         let exchange = self.exchanges.of_request(server, by);
         let answer = exchange.and_then(|exchange| {
-            exchange.ask(by, |context, key| context.sample(key, params.clone()))
+            exchange.ask(
+                by,
+                |client| client.sampling.is_some(),
+                |context, key| context.sample(key, params.clone()),
+            )
         });
         self.answer_of(server, answer)
     }
@@ -296,7 +309,9 @@ impl Proxy {
             return Ok(self.roots.clone());
         }
         let exchange = self.exchanges.of_request(server, by);
-        let answer = exchange.and_then(|exchange| exchange.ask(by, Context::list_roots));
+        let answer = exchange.and_then(|exchange| {
+            exchange.ask(by, |client| client.roots.is_some(), Context::list_roots)
+        });
         Ok(self.answer_of(server, answer)?.roots)
     }
 

@@ -5,6 +5,7 @@ mod driver;
 mod trace;
 
 use std::fs;
+use std::time::Duration;
 
 use mcplink::transport::Stdio;
 use mcplink::transport::trace::Replay;
@@ -16,6 +17,9 @@ use crate::failure::{Failure, LOST, TOOL_FAILED};
 use crate::print::{self, note};
 use crate::reach::{self, Reached};
 use crate::record;
+
+/// How long the played server goes on after the end of its input, while it has something to say.
+const LAST: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(request: &ReplayRequest, options: &Options) -> Result<(), Failure> {
     let path = request.file.display();
@@ -43,7 +47,9 @@ fn serve(text: &str) -> Result<(), Failure> {
     let limits = record::limits();
     let server = record::open(replay, &limits)?;
     let host = record::open(Stdio::new(), &limits)?;
-    let ended = record::pump(host, server);
+    // What is still to be answered is answered before the end.
+    let last = played.clone();
+    let ended = record::pump(host, server, move || _ = last.wait(LAST));
     played
         .finish()
         .map_err(|error| Failure::new(TOOL_FAILED, error.to_string()))?;
