@@ -191,13 +191,13 @@ impl ToolCall {
     ///
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !raw_result::may_stay_raw(self.context(), revision) {
+        if !self.context().may_stay_raw(revision) {
             return match raw_result::parse::<CallToolResult>(result) {
                 Ok(result) => self.respond(result),
                 Err(error) => self.refuse_output(error),
             };
         }
-        raw_result::conclude(self.call.into_context(), result)
+        self.call.into_context().conclude_raw(result)
     }
 
     /// Answers the call with a protocol error. Prefer [`HandlerError::new`] for failures of the

@@ -4,18 +4,10 @@ use std::io::Write as _;
 
 use serde::de::DeserializeOwned;
 
-use super::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::jsonrpc::raw_object::RawObject;
-use crate::schema::{ProtocolVersion, tree};
-
-/// Whether a result of `revision` can be sent to the client of this call unparsed: the client's
-/// revision is not older, and no guard may change the result.
-pub(super) fn may_stay_raw(context: &Context, revision: ProtocolVersion) -> bool {
-    let guards = &context.server().guards;
-    revision <= context.terms().revision && !guards.iter().any(|guard| guard.changes_results())
-}
+use crate::schema::tree;
 
 /// Parses a result that can't be sent unparsed.
 pub(super) fn parse<T: DeserializeOwned>(result: &RawResult) -> Result<T> {
@@ -25,17 +17,8 @@ pub(super) fn parse<T: DeserializeOwned>(result: &RawResult) -> Result<T> {
     })
 }
 
-/// Answers the call with the text of a result. The text gets its `resultType` if the client's
-/// revision requires one.
-pub(super) fn conclude(context: Context, result: &RawResult) -> Result<()> {
-    let is_modern = context.terms().revision.is_modern();
-    context.conclude_with(Ok(result.as_str()), |result, _, buffer| {
-        append(result, is_modern, buffer);
-        Ok(())
-    })
-}
-
-fn append(result: &str, is_modern: bool, buffer: &mut Vec<u8>) {
+/// Appends the text of a result, with a `resultType` if `is_modern` is true and the text has none.
+pub(super) fn append(result: &str, is_modern: bool, buffer: &mut Vec<u8>) {
     buffer.reserve(result.len() + 32);
     let members = result.trim_ascii_start().strip_prefix('{');
     match members {

@@ -269,13 +269,13 @@ impl ResourceCall {
     ///
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !raw_result::may_stay_raw(self.context(), revision) {
+        if !self.context().may_stay_raw(revision) {
             return match raw_result::parse::<ReadResourceResult>(result) {
                 Ok(result) => self.respond(result),
                 Err(error) => self.respond(Err::<ReadResourceResult, HandlerError>(error.into())),
             };
         }
-        raw_result::conclude(self.call.into_context(), result)
+        self.call.into_context().conclude_raw(result)
     }
 
     /// Answers that the resource does not exist, with the error code of the client's revision.

@@ -8,7 +8,7 @@ use mcplink::client::{CallOptions, Requester};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationMode, LoggingLevel,
-    LoggingMessageNotificationParams, Root,
+    LoggingMessageNotificationParams, Prompt, Root, Tool,
 };
 use mcplink::server::{CompletionCall, Context, PromptCall, ResourceCall, Server, ToolCall};
 use serde_json::Value;
@@ -48,69 +48,88 @@ impl Proxy {
             .shown
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let failed = |what: &str, name: &str, error: &mcplink::Error| {
-            let server = &upstream.name;
-            note(&format!(
-                "mcplink: {server}: {what} {name} is left out: {error}"
-            ));
+        let is_added = |what: &str, name: &str, added: mcplink::Result<()>| {
+            if let Err(error) = &added {
+                let server = &upstream.name;
+                note(&format!(
+                    "mcplink: {server}: {what} {name} is left out: {error}"
+                ));
+            }
+            added.is_ok()
         };
         replace(&mut shown.tools, items.tools, |name, tool| {
             server.remove_tool(name);
-            let Some(tool) = tool else { return true };
-            let (this, upstream, own) = (Arc::clone(self), Arc::clone(upstream), tool.name.clone());
-            let mut tool = tool.clone();
-            tool.name = name.to_owned();
-            let handler = move |call| this.call_tool(&upstream, &own, call);
-            let added = server.add_deferred_tool(tool, handler);
-            added.map_err(|error| failed("tool", name, &error)).is_ok()
+            tool.is_none_or(|tool| {
+                is_added("tool", name, self.add_tool(server, upstream, name, tool))
+            })
         });
         replace(&mut shown.prompts, items.prompts, |name, prompt| {
             server.remove_prompt(name);
-            let Some(prompt) = prompt else { return true };
-            let arguments = prompt.arguments.iter().flatten();
-            let arguments = arguments.map(|argument| argument.name.clone());
-            let (ours, theirs) = (
-                CompletionReference::prompt(name),
-                CompletionReference::prompt(&*prompt.name),
-            );
-            self.complete_too(server, upstream, (&ours, &theirs), arguments.collect());
-            let (this, upstream, own) =
-                (Arc::clone(self), Arc::clone(upstream), prompt.name.clone());
-            let mut prompt = prompt.clone();
-            prompt.name = name.to_owned();
-            let handler = move |call| this.get_prompt(&upstream, &own, call);
-            let added = server.add_deferred_prompt(prompt, handler);
-            added
-                .map_err(|error| failed("prompt", name, &error))
-                .is_ok()
+            prompt.is_none_or(|prompt| {
+                is_added(
+                    "prompt",
+                    name,
+                    self.add_prompt(server, upstream, name, prompt),
+                )
+            })
         });
         replace(&mut shown.resources, items.resources, |uri, resource| {
             server.remove_resource(uri);
-            let Some(resource) = resource else {
-                return true;
-            };
-            let (this, upstream) = (Arc::clone(self), Arc::clone(upstream));
-            let handler = move |call| this.read_resource(vec![Arc::clone(&upstream)], call);
-            let added = server.add_deferred_resource(resource.clone(), handler);
-            added
-                .map_err(|error| failed("resource", uri, &error))
-                .is_ok()
+            resource.is_none_or(|resource| {
+                let added = server.add_deferred_resource(resource.clone(), self.reader(upstream));
+                is_added("resource", uri, added)
+            })
         });
         replace(&mut shown.templates, items.templates, |uri, template| {
             server.remove_template(uri);
-            let Some(template) = template else {
-                return true;
-            };
-            let reference = CompletionReference::resource(uri);
-            let both = (&reference, &reference);
-            self.complete_too(server, upstream, both, variables(uri));
-            let (this, upstream) = (Arc::clone(self), Arc::clone(upstream));
-            let handler = move |call| this.read_resource(vec![Arc::clone(&upstream)], call);
-            let added = server.add_deferred_template(template.clone(), handler);
-            added
-                .map_err(|error| failed("template", uri, &error))
-                .is_ok()
+            template.is_none_or(|template| {
+                let reference = CompletionReference::resource(uri);
+                let both = (&reference, &reference);
+                self.complete_too(server, upstream, both, variables(uri));
+                let added = server.add_deferred_template(template.clone(), self.reader(upstream));
+                is_added("template", uri, added)
+            })
         });
+    }
+
+    fn add_tool(
+        self: &Arc<Self>,
+        server: &Server,
+        upstream: &Arc<Upstream>,
+        name: &str,
+        tool: &Tool,
+    ) -> mcplink::Result<()> {
+        let (this, upstream, own) = (Arc::clone(self), Arc::clone(upstream), tool.name.clone());
+        let mut tool = tool.clone();
+        name.clone_into(&mut tool.name);
+        server.add_deferred_tool(tool, move |call| this.call_tool(&upstream, &own, call))
+    }
+
+    fn add_prompt(
+        self: &Arc<Self>,
+        server: &Server,
+        upstream: &Arc<Upstream>,
+        name: &str,
+        prompt: &Prompt,
+    ) -> mcplink::Result<()> {
+        let arguments = prompt.arguments.iter().flatten();
+        let arguments = arguments.map(|argument| argument.name.clone());
+        let ours = CompletionReference::prompt(name);
+        let theirs = CompletionReference::prompt(&*prompt.name);
+        self.complete_too(server, upstream, (&ours, &theirs), arguments.collect());
+        let (this, upstream, own) = (Arc::clone(self), Arc::clone(upstream), prompt.name.clone());
+        let mut prompt = prompt.clone();
+        name.clone_into(&mut prompt.name);
+        server.add_deferred_prompt(prompt, move |call| this.get_prompt(&upstream, &own, call))
+    }
+
+    /// Returns the handler that reads resources of one server.
+    fn reader(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+    ) -> impl Fn(ResourceCall) + Send + Sync + use<> {
+        let (this, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        move |call| this.read_resource(vec![Arc::clone(&upstream)], call)
     }
 
     fn call_tool(self: &Arc<Self>, upstream: &Arc<Upstream>, own: &str, call: ToolCall) {
