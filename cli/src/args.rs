@@ -575,8 +575,8 @@ impl Options {
             .collect()
     }
 
-    /// Checks what options mean together. `has_others` tells whether the action names servers of its
-    /// own, which the options may be for.
+    /// Checks what options mean together. `has_others` tells whether the action names servers of
+    /// its own, which the options may be for.
     fn check(&self, has_others: bool) -> Result<(), String> {
         if self.revisions().is_empty() {
             return Err("--era and --revision contradict each other".to_owned());

@@ -1,8 +1,8 @@
 //! The action `record`: sits between a host and a server that it starts, and writes each message to
 //! a file. Also the pump, with which two transports speak to each other.
 //!
-//! **Threads.** `pump`, started by [`pump`]: it passes the messages of the first side on. The second
-//! side is read on the calling thread. [`pump`] joins the thread.
+//! **Threads.** `pump`, started by [`pump`]: it passes the messages of the first side on. The
+//! second side is read on the calling thread. [`pump`] joins the thread.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -71,8 +71,8 @@ pub(crate) struct Ended {
 }
 
 /// Passes the messages of each side to the other one. Blocks until one side has closed or a signal
-/// arrives, and the rest of the server's messages have passed. `on_end` runs when the host's side has
-/// ended, before the server's side is closed.
+/// arrives, and the rest of the server's messages have passed. `on_end` runs when the host's side
+/// has ended, before the server's side is closed.
 pub(crate) fn pump(
     host: TransportParts,
     server: TransportParts,

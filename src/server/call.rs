@@ -179,13 +179,13 @@ impl ToolCall {
         context.conclude_with(answer, CallToolResult::append_to)
     }
 
-    /// Answers the call with a result that another server gave, for example in a proxy. `revision` is
-    /// the revision of the connection to that server.
+    /// Answers the call with a result that another server gave, for example in a proxy. `revision`
+    /// is the revision of the connection to that server.
     ///
-    /// The text is sent as it is, except that a missing `resultType` is added. It is parsed and sent
-    /// as [`respond`](Self::respond) does only if the client's revision is older than `revision`, or
-    /// if a guard [changes results](super::Guard::changes_results). An unparsed result is not checked
-    /// against the tool's output schema.
+    /// The text is sent as it is, except that a missing `resultType` is added. It is parsed and
+    /// sent as [`respond`](Self::respond) does only if the client's revision is older than
+    /// `revision`, or if a guard [changes results](super::Guard::changes_results). An unparsed
+    /// result is not checked against the tool's output schema.
     ///
     /// # Errors
     ///

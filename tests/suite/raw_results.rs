@@ -1,5 +1,5 @@
-//! What a proxy uses: raw results of other servers, resources that are not listed, and the call that
-//! an input request belongs to.
+//! What a proxy uses: raw results of other servers, resources that are not listed, and the call
+//! that an input request belongs to.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,9 +1,9 @@
-//! Edits of a JSON file as text: what is not edited stays as it is, with its order, its comments and
-//! its white space.
+//! Edits of a JSON file as text: what is not edited stays as it is, with its order, its comments
+//! and its white space.
 //!
 //! Comments and commas behind the last member are allowed, as many hosts allow them. Positions are
-//! found in a copy of the text in which both are spaces, so they are those of the text itself. After
-//! each edit, the values of the whole text are compared with what they should be.
+//! found in a copy of the text in which both are spaces, so they are those of the text itself.
+//! After each edit, the values of the whole text are compared with what they should be.
 
 use std::ops::Range;
 

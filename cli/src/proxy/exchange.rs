@@ -97,8 +97,8 @@ pub(super) struct Exchange {
     state: Mutex<State>,
     /// Notified, under the lock of `state`, when the call arrives and when a wait has to end.
     changed: Condvar,
-    /// The number of input requests so far. The lock is held while one of them waits for its answer,
-    /// so they are asked one after the other.
+    /// The number of input requests so far. The lock is held while one of them waits for its
+    /// answer, so they are asked one after the other.
     asked: Mutex<u32>,
 }
 

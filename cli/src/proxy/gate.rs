@@ -1,8 +1,9 @@
 //! The threads on which calls of one server wait for it.
 //!
-//! **Threads.** `call`, started by [`Gate::run`] when no thread is idle: each runs one job after the
-//! other, and ends after [`IDLE`] without a job. No thread joins them. The threads of the proxy's own
-//! connections never wait for a server: over HTTP, the connection of the client would wait with them.
+//! **Threads.** `call`, started by [`Gate::run`] when no thread is idle: each runs one job after
+//! the other, and ends after [`IDLE`] without a job. No thread joins them. The threads of the
+//! proxy's own connections never wait for a server: over HTTP, the connection of the client would
+//! wait with them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,8 +17,8 @@ const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs jobs on threads, at most [`MAX_AT_ONCE`] at the same time. Each server has a gate of its own,
-/// so a slow server occupies no thread of another one.
+/// Runs jobs on threads, at most [`MAX_AT_ONCE`] at the same time. Each server has a gate of its
+/// own, so a slow server occupies no thread of another one.
 #[derive(Default)]
 pub(super) struct Gate(Arc<Shared>);
 

@@ -3,9 +3,9 @@
 //! Both sides are the library's: a client of each server, and one server for the clients. So both
 //! eras and all transports work on both sides. Results pass as raw JSON.
 //!
-//! **Threads.** `upstream`, one for each server, started by [`run`]: it connects, and reads the lists
-//! again when they change. It runs until the process ends; no thread joins it. Calls wait for their
-//! servers on the threads of [`gate`].
+//! **Threads.** `upstream`, one for each server, started by [`run`]: it connects, and reads the
+//! lists again when they change. It runs until the process ends; no thread joins it. Calls wait for
+//! their servers on the threads of [`gate`].
 
 mod exchange;
 mod gate;
@@ -36,7 +36,8 @@ use crate::failure::{Failure, LOST};
 use crate::print::note;
 use crate::{interrupt, reach};
 
-/// How long clients wait for servers that are slow to start. Servers that come later are added then.
+/// How long clients wait for servers that are slow to start. Servers that come later are added
+/// then.
 const START: Duration = Duration::from_secs(10);
 /// The pauses between attempts to reach a server that was never reached: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));

@@ -17,8 +17,8 @@ pub(super) struct Change {
     pub(super) actual: Option<Value>,
 }
 
-/// Returns the places where `actual` differs from `recorded`. Members that are made anew or named in
-/// `ignore` are not compared, and neither are times and UUIDs.
+/// Returns the places where `actual` differs from `recorded`. Members that are made anew or named
+/// in `ignore` are not compared, and neither are times and UUIDs.
 pub(super) fn compare(recorded: &Value, actual: &Value, ignore: &[String]) -> Vec<Change> {
     let mut changes = Vec::new();
     walk(recorded, actual, ignore, String::new(), &mut changes);

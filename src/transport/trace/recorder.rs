@@ -49,9 +49,9 @@ impl Recorder {
     }
 
     /// Returns a recorder for the messages of another connection, which writes to the same
-    /// destination. Its lines name the peer of that connection (`"peer"`), so a program with several
-    /// connections can record all of them in one trace. A [`Replay`](super::Replay) skips these
-    /// lines.
+    /// destination. Its lines name the peer of that connection (`"peer"`), so a program with
+    /// several connections can record all of them in one trace. A [`Replay`](super::Replay) skips
+    /// these lines.
     pub fn for_peer(&self, name: &str) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
