@@ -42,12 +42,6 @@ impl Measured {
     /// Returns the time within which `percent` of the calls ended.
     fn percentile(&self, percent: f64) -> Duration {
         let last = self.times.len().saturating_sub(1);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_precision_loss,
-            clippy::cast_sign_loss,
-            reason = "an index of a list in memory"
-        )]
         let at = (percent / 100.0 * last as f64).round() as usize;
         self.times.get(at).copied().unwrap_or_default()
     }
@@ -136,7 +130,6 @@ fn measure(
 }
 
 fn per_second(count: usize, took: Duration) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a count for display")]
     let count = count as f64;
     count / took.as_secs_f64().max(f64::MIN_POSITIVE)
 }

@@ -421,6 +421,10 @@ fn find<'o>(object: &'o Object, key: &str) -> Result<Option<&'o Member>, String>
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on is a test that fails"
+)]
 mod tests {
     use serde_json::json;
 

@@ -379,6 +379,6 @@ fn latest(table: &HashMap<u64, Entry>, server: &str) -> Option<Arc<Exchange>> {
         exchange.id == latest.id
             || exchange.connection.is_some() && exchange.connection == latest.connection
     };
-    let is_clear = at_server.iter().all(|exchange| is_same(exchange));
+    let is_clear = at_server.iter().all(is_same);
     is_clear.then(|| Arc::clone(latest))
 }

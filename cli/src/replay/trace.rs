@@ -67,6 +67,10 @@ pub(super) fn read(text: &str) -> Result<Vec<Step>, String> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on is a test that fails"
+)]
 mod tests {
     use super::*;
 
