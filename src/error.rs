@@ -566,13 +566,16 @@ impl fmt::Display for Excerpt<'_> {
     }
 }
 
-/// Writes text on one line: control characters and Unicode line and paragraph separators are
-/// escaped.
+/// Writes text on one line. Escapes control characters, Unicode line and paragraph separators, and
+/// characters that change the direction of the text after them.
 fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    for piece in text.split_inclusive(breaks) {
+    let steers = |c: char| {
+        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+    };
+    for piece in text.split_inclusive(steers) {
         match piece.char_indices().next_back() {
-            Some((at, c)) if breaks(c) => write!(f, "{}{}", &piece[..at], c.escape_default())?,
+            Some((at, c)) if steers(c) => write!(f, "{}{}", &piece[..at], c.escape_default())?,
             _ => f.write_str(piece)?,
         }
     }
@@ -678,10 +681,10 @@ mod tests {
     fn the_text_of_an_error_is_one_line() {
         let rpc = RpcError::new(
             ErrorCode::INTERNAL_ERROR,
-            "first\r\nsecond\u{2028}\u{85}\u{7f}ö",
+            "first\r\nsecond\u{2028}\u{85}\u{7f}\u{202e}\u{2066}ö",
         );
         let error = Error::peer("p", "tools/call", rpc).with_stderr_tail(Some("a\nb".to_owned()));
-        let text = r"'p' refused tools/call: first\r\nsecond\u{2028}\u{85}\u{7f}ö (-32603)";
+        let text = r"'p' refused tools/call: first\r\nsecond\u{2028}\u{85}\u{7f}\u{202e}\u{2066}ö (-32603)";
         assert_eq!(error.to_string(), text);
         let whole = format!("{text}; its last words on standard error:\na\nb");
         assert_eq!(format!("{error:#}"), whole);

@@ -249,6 +249,10 @@ struct GuideToHttp;
 #[doc = include_str!("../docs/limits.md")]
 struct Limits;
 
+#[cfg(doctest)]
+#[doc = include_str!("../docs/scale.md")]
+struct Scale;
+
 /// Runs the examples of the guide to publishing skills as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/publishing-skills.md")]

@@ -1,5 +1,6 @@
 //! A server with every feature, to try clients on: `everything_server stdio`, or
-//! `everything_server http 127.0.0.1:PORT`.
+//! `everything_server http 127.0.0.1:PORT [REPLICA]`. The name of a replica is for several of these
+//! processes behind one proxy.
 //!
 //! The protocol's conformance suite requires the tools, resources and prompts whose names begin
 //! with `test`.
@@ -18,10 +19,13 @@ use std::process::ExitCode;
 use mcplink::server::Server;
 use mcplink::server::http::HttpOptions;
 
-fn server() -> mcplink::Result<Server> {
-    let server = Server::builder("everything", "1.0")
+fn server(replica: Option<&str>) -> mcplink::Result<Server> {
+    let mut server = Server::builder("everything", "1.0")
         .instructions("Everything here is for trying out clients.")
         .logging(true);
+    if let Some(replica) = replica {
+        server = server.replica(replica);
+    }
     let server = prompts::add(resources::add(asking::add(tools::add(server)?)));
     let server = skills::add(jobs::add(server)?);
     let server = server.build()?;
@@ -41,10 +45,13 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let served = match words[..] {
-        ["stdio"] => server().and_then(|server| server.serve_stdio()),
-        ["http", address] => server().and_then(|server| serve_http(&server, address)),
+        ["stdio"] => server(None).and_then(|server| server.serve_stdio()),
+        ["http", address] => server(None).and_then(|server| serve_http(&server, address)),
+        ["http", address, replica] => {
+            server(Some(replica)).and_then(|server| serve_http(&server, address))
+        }
         _ => {
-            eprintln!("usage: everything_server stdio | http ADDRESS:PORT");
+            eprintln!("usage: everything_server stdio | http ADDRESS:PORT [REPLICA]");
             return ExitCode::from(2);
         }
     };

@@ -28,7 +28,7 @@ use super::subscriptions::Subscriptions;
 use super::tasks::{TaskOptions, Tasks};
 use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
@@ -92,6 +92,7 @@ impl ServerBuilder {
             log: None,
             on_session: None,
             on_event: None,
+            replica: None,
             keys: KeyRing::new(keys).expect("there is one key"),
             state_lifetime: Duration::from_secs(600),
             state_store: None,
@@ -185,6 +186,25 @@ impl ServerBuilder {
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
         self.inner.keep_alive = Some(keep_alive);
+        self
+    }
+
+    /// Sets the name of this replica, for servers that several processes serve: at most 32 ASCII
+    /// letters, digits, `-` and `_`. By default a server has no name.
+    ///
+    /// The ids of HTTP sessions and of tasks then begin with the name and a dot, as in `r1.x7Qk`.
+    /// Only the process that created a session or a task knows it. By the name, a proxy finds this
+    /// process: the header field `Mcp-Session-Id` has the id of the session, and the field
+    /// `Mcp-Name` has the id of the task (since 2026-07-28). Clients see the name.
+    /// [`build`](Self::build) fails if the name is invalid.
+    pub fn replica(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        let is_fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+        if !(1..=32).contains(&name.len()) || !name.bytes().all(is_fine) {
+            let text = format!("'{}' can't be the name of a replica", Excerpt(&name));
+            return self.noting(Err(Error::new(ErrorKind::Invalid, text)));
+        }
+        self.inner.replica = Some(name.into());
         self
     }
 

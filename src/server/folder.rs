@@ -1,6 +1,6 @@
 //! A folder whose files a server offers as resources. Files outside of the folder are not offered.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use super::resources::ResourceRead;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::file_uri::{PathKind, path_of, uri_of};
 use crate::schema::{ResourceContents, ResourceTemplate};
+use crate::transport::sys::private::open_no_link;
 
 /// A folder whose files are resources with `file:` URIs. No file outside of the folder can be
 /// reached.
@@ -19,8 +20,9 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 /// another file or a device. So a name is "not found" there if it ends in a dot or a space,
 /// contains a colon or another reserved character, or is the name of a device (`NUL`, `com1.txt`).
 ///
-/// A user with the right to create links in the folder can replace a file with a link between the
-/// check and the read. So don't serve a folder that untrusted users can write to.
+/// A file that another program replaces with a symbolic link or a named pipe between the check and
+/// the read is not read. A hard link to a file outside can't be told from a file of the folder. So
+/// don't serve a folder in which untrusted users can create hard links.
 ///
 /// # Examples
 ///
@@ -120,8 +122,11 @@ impl Folder {
     pub fn read(&self, read: &ResourceRead) -> Result<ResourceContents, HandlerError> {
         let path = self.path(read.uri())?;
         let mut bytes = Vec::new();
-        File::open(&path)?
-            .take(self.max_bytes.saturating_add(1))
+        let file = open_no_link(&path)?;
+        if !file.metadata()?.is_file() {
+            return Err(HandlerError::not_found());
+        }
+        file.take(self.max_bytes.saturating_add(1))
             .read_to_end(&mut bytes)?;
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > self.max_bytes {
             let (path, max) = (path.display(), self.max_bytes);

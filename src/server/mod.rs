@@ -64,6 +64,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -112,6 +114,7 @@ use crate::schema::{
     self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
     LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
 };
+use crate::transport::sys::random;
 use crate::transport::{Limits, Stdio, Threads, Transport};
 use crate::validation::Validator;
 
@@ -161,6 +164,8 @@ struct Inner {
     log: Option<LogHook>,
     on_session: Option<SessionHook>,
     on_event: Option<EventHook>,
+    /// The name of this replica, with which ids of sessions and tasks begin.
+    replica: Option<Box<str>>,
     /// The keys that seal the state of a call while the client answers input requests.
     keys: KeyRing,
     state_lifetime: Duration,
@@ -680,7 +685,24 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Returns a new id of a session or a task, which can't be guessed. The id begins with the name of
+/// the replica, if there is one.
+// E-TASK-S-54
+fn new_id(replica: Option<&str>) -> Result<String> {
+    let mut bytes = [0; 24];
+    random::fill(&mut bytes)?;
+    let id = URL_SAFE_NO_PAD.encode(bytes);
+    Ok(match replica {
+        Some(replica) => format!("{replica}.{id}"),
+        None => id,
+    })
+}
+
 impl Inner {
+    pub(super) fn new_id(&self) -> Result<String> {
+        new_id(self.replica.as_deref())
+    }
+
     /// Returns the size of the memory budget for pending calls, in bytes: `max_workers` times
     /// `max_message_bytes`, but at least [`LEAST`](memory_budget::LEAST). The results of tasks have
     /// another budget of this size.
@@ -688,5 +710,39 @@ impl Inner {
         let limits = &self.limits;
         let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
         worked_on.max(memory_budget::LEAST)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    // E-TASK-S-54, L-TASK-B-24, L-TASK-B-09
+    #[test]
+    fn ids_are_long_and_random() {
+        let ids: HashSet<String> = (0..1000)
+            .map(|_| new_id(None).expect("random bytes"))
+            .collect();
+        assert_eq!(ids.len(), 1000);
+        for id in ids {
+            let bytes = URL_SAFE_NO_PAD.decode(&id).expect("base64");
+            assert!(bytes.len() * 8 >= 128, "{id}");
+        }
+        let id = new_id(Some("r1")).expect("random bytes");
+        let random = id.strip_prefix("r1.").expect("the name comes first");
+        assert_eq!(URL_SAFE_NO_PAD.decode(random).expect("base64").len(), 24);
+    }
+    #[test]
+    fn the_name_of_a_replica_is_short_and_plain() {
+        let build = |name: &str| Server::builder("s", "1").replica(name).build();
+        for name in ["r1", "A-z_09", &"x".repeat(32)] {
+            assert!(build(name).is_ok(), "{name}");
+        }
+        for name in ["", "a b", "a.b", "ä", "a/b", &"x".repeat(33)] {
+            let error = build(name).expect_err("no name");
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{name}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mcplink::ErrorKind;
 use mcplink::schema::ProtocolVersion;
@@ -113,4 +113,72 @@ fn a_folder_has_to_be_there() {
     assert!(path.unwrap().ends_with("open/text"));
     let all = Folder::new("/").unwrap();
     assert_eq!(all.uri(), "file:///");
+}
+
+/// Calls `swap` again and again on another thread while `read` runs.
+fn swapping(swap: impl Fn() + Sync, read: impl FnOnce()) {
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                swap();
+            }
+        });
+        let _over = Over(&is_over);
+        read();
+    });
+}
+
+// Must not happen: a file or folder that is replaced by a link while it is read gives what stands
+// outside of the folder.
+// M-RES-S-15
+#[test]
+fn what_is_swapped_for_a_link_while_it_is_read_gives_nothing_of_outside() {
+    let tree = Tree::new();
+    let folder = tree.folder();
+    let uri = folder.uri();
+    fs::write(tree.0.join("open/deep/x"), "inside").unwrap();
+    let template = folder.template("file");
+    let server = Server::builder("files", "1")
+        .template(template, move |read, _| folder.read(read))
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let mut read = |path: &str| {
+        let mut found = 0;
+        for _ in 0..2000 {
+            let params = json!({ "uri": format!("{uri}{path}") });
+            let answer = client.answer("resources/read", params).to_string();
+            assert!(!answer.contains("outside"), "{answer}");
+            found += u32::from(answer.contains("inside"));
+        }
+        assert!(found > 0, "{path}: the true file is read now and then");
+    };
+    let at = |name: &str| tree.0.join("open").join(name);
+    let rename = |from: &str, to: &str| fs::rename(at(from), at(to)).unwrap();
+    // A file and a link to a file.
+    fs::write(at("file"), "inside").unwrap();
+    std::os::unix::fs::symlink("../secret", at("link")).unwrap();
+    let swap = || {
+        rename("file", "parked");
+        rename("link", "file");
+        rename("file", "link");
+        rename("parked", "file");
+    };
+    swapping(swap, || read("file"));
+    // A folder and a link to a folder.
+    std::os::unix::fs::symlink("../open but not", at("link to folder")).unwrap();
+    let swap = || {
+        rename("deep", "parked");
+        rename("link to folder", "deep");
+        rename("deep", "link to folder");
+        rename("parked", "deep");
+    };
+    swapping(swap, || read("deep/x"));
 }

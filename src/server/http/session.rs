@@ -121,9 +121,9 @@ impl Session {
         on_one_stream: bool,
         slot: Slot,
     ) -> Result<Arc<Self>> {
-        let mut bytes = [0; 24 + 16];
-        random::fill(&mut bytes)?;
-        let (secret, name) = bytes.split_at(24);
+        let id = server.new_id()?;
+        let mut name = [0; 16];
+        random::fill(&mut name)?;
         // If a client of 2024-11-05 loses its stream, its session ends. So nothing is stored.
         let keeper = (!on_one_stream).then(|| {
             let (store, owner) = (table.store.clone(), slot.owner.clone());
@@ -132,7 +132,7 @@ impl Session {
         });
         let link = Conversation::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
-            id: URL_SAFE_NO_PAD.encode(secret).into(),
+            id: id.into(),
             principal,
             link: Arc::clone(&link),
             connection: OnceLock::new(),

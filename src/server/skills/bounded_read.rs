@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::transport::sys::private::open_no_link;
 
-/// Reads a file of at most `max` bytes. Does not follow a link in the last segment of the path.
-/// On Unix, does not wait for a named pipe.
+/// Reads a file of at most `max` bytes. Fails if a segment of the absolute path is a symbolic link.
+/// Does not wait for a named pipe.
 pub(super) fn read_at_most(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let file = open_no_link(path)?;
     if !file.metadata()?.is_file() {

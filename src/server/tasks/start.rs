@@ -121,7 +121,11 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     let Some(tasks) = server.tasks.as_ref() else {
         return Detached::Over;
     };
+    let Ok(id) = server.new_id() else {
+        return Detached::NoSlot(context, RpcError::internal("internal error"));
+    };
     let new = NewTask {
+        id,
         client: context.client(),
         principal: context.principal().map(Arc::from),
         revision: context.terms().revision,

@@ -13,9 +13,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::super::dispatch::Row;
 use super::super::paging::{Cursor, Paged};
 use super::super::session_state::ClientContext;
@@ -32,7 +29,6 @@ use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
 use crate::shares::{Admission, Client, GroupedShares};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::clock::after;
-use crate::transport::sys::random;
 use crate::transport::{Limits, Stack, Started, Threads};
 
 /// The number of tasks on a page of the list.
@@ -54,6 +50,8 @@ pub(in crate::server) struct Tasks {
 
 /// The properties of a new task.
 pub(super) struct NewTask {
+    /// An id that can't be guessed.
+    pub(super) id: String,
     /// The client whose shares of the server's limits the task uses.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
@@ -346,7 +344,7 @@ impl Tasks {
         (self.follow)(self, ids, principal)
     }
 
-    /// Creates a task with an id that can't be guessed.
+    /// Creates a task.
     ///
     /// # Errors
     ///
@@ -358,8 +356,6 @@ impl Tasks {
         threads: &Threads,
         new: NewTask,
     ) -> Result<Arc<Task>, RpcError> {
-        let mut bytes = [0; 24];
-        random::fill(&mut bytes).map_err(|_| RpcError::internal("internal error"))?;
         let lifetime = new.ttl_ms.map_or(self.options.lifetime, |asked| {
             Duration::from_millis(asked).min(self.options.max_lifetime)
         });
@@ -376,7 +372,7 @@ impl Tasks {
         table.next += 1;
         let number = table.next;
         let task = Arc::new_cyclic(|this| Task {
-            id: URL_SAFE_NO_PAD.encode(bytes),
+            id: new.id,
             number,
             store: Arc::downgrade(&self.store),
             principal: new.principal,
@@ -518,9 +514,9 @@ impl Drop for Tasks {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::collections::HashSet;
     use std::num::NonZeroUsize;
 
+    use super::super::super::new_id;
     use super::*;
 
     fn create(
@@ -530,6 +526,7 @@ mod tests {
         ttl_ms: Option<u64>,
     ) -> Result<Arc<Task>, RpcError> {
         let new = NewTask {
+            id: new_id(None).expect("random bytes"),
             client: Client::Principal(principal.unwrap_or_default().into()),
             principal: principal.map(Arc::from),
             revision,
@@ -544,20 +541,6 @@ mod tests {
     fn tasks(max: usize) -> Tasks {
         let max = NonZeroUsize::new(max).expect("not zero");
         Tasks::new(TaskOptions::default().max_tasks(max))
-    }
-
-    // E-TASK-S-54, L-TASK-B-24, L-TASK-B-09
-    #[test]
-    fn ids_are_long_and_random() {
-        let tasks = tasks(2000);
-        let ids: HashSet<String> = (0..1000)
-            .map(|_| create(&tasks, None, MODERN, None).expect("room").id.clone())
-            .collect();
-        assert_eq!(ids.len(), 1000);
-        for id in ids {
-            let bytes = URL_SAFE_NO_PAD.decode(&id).expect("base64");
-            assert!(bytes.len() * 8 >= 128, "{id}");
-        }
     }
 
     // E-TASK-S-55, L-TASK-B-23

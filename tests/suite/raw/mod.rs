@@ -125,7 +125,8 @@ impl Raw {
         self.error(method, params)["code"].as_i64().unwrap()
     }
 
-    fn answer(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request and waits for its answer, a result or a refusal.
+    pub(crate) fn answer(&mut self, method: &str, params: Value) -> Value {
         self.sent += 1;
         let id = json!(self.sent);
         self.request(id.clone(), method, params);

@@ -3,10 +3,11 @@
 //! New files and folders get an access control list of their own: it names their owner and the
 //! system, and inherits nothing.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::windows::ffi::OsStrExt as _;
+use std::os::windows::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::windows::fs::OpenOptionsExt as _;
 use std::os::windows::io::AsRawHandle as _;
 use std::path::Path;
@@ -27,8 +28,8 @@ use windows_sys::Win32::Security::{
 use windows_sys::Win32::Storage::FileSystem::{
     CREATE_NEW, CreateDirectoryW, CreateFileW, DELETE, FILE_APPEND_DATA, FILE_ATTRIBUTE_NORMAL,
     FILE_CREATION_DISPOSITION, FILE_DELETE_CHILD, FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_DATA,
-    FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_WRITE_DATA, OPEN_ALWAYS,
-    OPEN_EXISTING, WRITE_DAC, WRITE_OWNER,
+    FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_WRITE_DATA,
+    GetFinalPathNameByHandleW, OPEN_ALWAYS, OPEN_EXISTING, VOLUME_NAME_DOS, WRITE_DAC, WRITE_OWNER,
 };
 
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
@@ -326,14 +327,38 @@ pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
     open(path, OPEN_EXISTING)
 }
 
-/// Opens a file for reading. If the last segment of the path is a link, opens the link itself,
-/// which is not a regular file.
+/// Opens a file for reading. `path` is a path as [`std::fs::canonicalize`] returns it. Fails if a
+/// segment of the path is a link to another place, even if another program replaces folders at the
+/// same time. If the last segment is a link, may open the link itself, which is no regular file.
+// The system tells the path of the file that was opened.
 pub(crate) fn open_no_link(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options
         .read(true)
         .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT);
-    options.open(path)
+    let file = options.open(path)?;
+    if path_of(&file)? != path.as_os_str() {
+        let text = "a segment of the path is a link";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(file)
+}
+
+/// Returns the path of an open file, in the form that [`std::fs::canonicalize`] returns.
+fn path_of(file: &File) -> io::Result<OsString> {
+    let mut path = vec![0u16; 512];
+    loop {
+        let len = u32::try_from(path.len()).unwrap_or(u32::MAX);
+        let handle = file.as_raw_handle();
+        // SAFETY: the handle is open, and the buffer is writable for its length.
+        let needed =
+            unsafe { GetFinalPathNameByHandleW(handle, path.as_mut_ptr(), len, VOLUME_NAME_DOS) };
+        match needed as usize {
+            0 => return Err(io::Error::last_os_error()),
+            needed if needed < path.len() => return Ok(OsString::from_wide(&path[..needed])),
+            needed => path.resize(needed + 1, 0),
+        }
+    }
 }
 
 /// Does nothing: a user can't flush a folder on this system. Its file systems keep a journal, so a
