@@ -500,6 +500,25 @@ typedef enum mcplink_list {
 } mcplink_list;
 
 /**
+ * The decision of a guard.
+ */
+typedef enum mcplink_decision {
+    /**
+     * The request may continue.
+     */
+    MCPLINK_DECISION_ADMIT = 1901,
+    /**
+     * The request is refused as if the entry did not exist. Lists do not contain the entry.
+     */
+    MCPLINK_DECISION_HIDE = 1902,
+    /**
+     * The request is refused: see mcplink_guarded_request_refuse. Lists still contain the entry.
+     * Every other number means the same.
+     */
+    MCPLINK_DECISION_REFUSE = 1903,
+} mcplink_decision;
+
+/**
  * The kind of an entry of a server: a tool, prompt, resource or resource template.
  */
 typedef enum mcplink_primitive {
@@ -634,6 +653,20 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 } mcplink_http_limit;
+
+/**
+ * The direction of a message, as seen from this process.
+ */
+typedef enum mcplink_direction {
+    /**
+     * The message comes from the peer.
+     */
+    MCPLINK_DIRECTION_INCOMING = 2001,
+    /**
+     * The message goes to the peer.
+     */
+    MCPLINK_DIRECTION_OUTGOING = 2002,
+} mcplink_direction;
 
 /**
  * The kind of an event. Ignore unknown kinds: later versions may add more.
@@ -905,6 +938,12 @@ typedef enum mcplink_status {
 } mcplink_status;
 
 /**
+ * A cache of responses that several clients share: see mcplink_client_options_set_cache. Without
+ * it, each client has a cache of its own.
+ */
+typedef struct mcplink_cache_t mcplink_cache_t;
+
+/**
  * Options of a call. NULL means the defaults. The call copies the options, which remain the
  * caller's.
  */
@@ -937,6 +976,16 @@ typedef struct mcplink_client_options_t mcplink_client_options_t;
 typedef struct mcplink_client_t mcplink_client_t;
 
 /**
+ * The servers of a configuration file, as hosts write it. One thread at a time may use it.
+ */
+typedef struct mcplink_config_t mcplink_config_t;
+
+/**
+ * The eras of servers, by their addresses: see mcplink_client_options_set_era_memory.
+ */
+typedef struct mcplink_era_memory_t mcplink_era_memory_t;
+
+/**
  * An error: what failed, and what to do about it. A function that fails returns an error through
  * its parameter err. The caller owns the error and frees it with mcplink_error_free.
  *
@@ -951,6 +1000,11 @@ typedef struct mcplink_error_t mcplink_error_t;
  * its response.
  */
 typedef struct mcplink_exchange_t mcplink_exchange_t;
+
+/**
+ * A request about which a guard decides. It is valid until the function of the guard returns.
+ */
+typedef struct mcplink_guarded_request_t mcplink_guarded_request_t;
 
 /**
  * The status and header fields of a response. The host itself adds the header fields for length,
@@ -1124,7 +1178,8 @@ typedef struct mcplink_tool_t mcplink_tool_t;
  *
  * Each message is one line. The library finds the lines in the bytes that the host feeds, however
  * the bytes are split. One transport serves one connection: pass the transport once, to
- * mcplink_client_options_set_transport or mcplink_server_attach.
+ * mcplink_client_options_set_transport or mcplink_server_attach. For a client and a server in one
+ * process see mcplink_transport_pair.
  */
 typedef struct mcplink_transport_t mcplink_transport_t;
 
@@ -1277,6 +1332,20 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
 
 /**
+ * Receives each message of a connection, unchanged: for logs and traces. direction is one of enum
+ * mcplink_direction. text is the message, which is valid until the function returns and does not
+ * end in NUL. len is 0 for a message that was dropped because it was too long.
+ *
+ * Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
+ * request is shown before its answer. The function runs on the threads that send and receive, also
+ * with a pump: for one incoming and one outgoing message at once, and never for two messages of
+ * one direction and connection. Meanwhile no other message of that direction is sent or read. So
+ * the function must return quickly, must not block, and must not use the same client or server.
+ * Messages may contain secrets of users.
+ */
+typedef void (*mcplink_message_fn)(void *user, int32_t direction, const char *text, size_t len);
+
+/**
  * Receives the outcome of a started call, exactly once. The outcome is a result if status is
  * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
  *
@@ -1304,6 +1373,18 @@ typedef void (*mcplink_progress_fn)(void *user, double progress, double total, m
  * later, from any thread. request and responder are borrowed until the handler returns.
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
+
+/**
+ * Decides about a request: a function of the host.
+ *
+ * The function runs for each request about a tool, prompt, resource, resource template or task,
+ * for each list request, and for each entry of the list. It runs before the entry is looked up and
+ * before any handler. It runs on the threads of the server, on several at once, also with a pump,
+ * because the request waits for the decision.
+ *
+ * Returns: one of enum mcplink_decision.
+ */
+typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request_t *request);
 
 /**
  * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
@@ -1495,6 +1576,15 @@ MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error)
  * any. Since 0.1.
  */
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
+
+/**
+ * Checks whether the request that failed may have had an effect on the server: whether a part of
+ * it may have been sent. If not, the same call can be made again without doing anything twice.
+ *
+ * error: the error; for NULL the function returns false.
+ * Returns: true if the request may have been sent. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
 
 /**
  * Checks whether the call can be retried. A call can be retried if nothing was sent, or if the
@@ -1920,6 +2010,15 @@ MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
 MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
 
 /**
+ * Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
+ *
+ * result: the result; for NULL the function returns empty text.
+ * Returns: the id, valid as long as the result; empty when the result is no task. Threads: any.
+ * Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_result_task_id(const mcplink_result_t *result);
+
+/**
  * Frees a result. All text and nodes that belong to the result are invalid afterwards.
  *
  * result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
@@ -2049,6 +2148,24 @@ MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *res
  * any. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
+
+/**
+ * Makes two transports, each of which is the peer of the other, for a client and a server in one
+ * process: for tests, or without another process. Messages are passed in memory.
+ *
+ * Pass one to mcplink_client_options_set_transport, and the other to mcplink_server_attach. The
+ * connection ends when either side closes it. Freeing a transport that is in use does not end the
+ * connection; freeing one that is not in use ends it for the other side.
+ *
+ * first, second: receive the transports, NULL on failure. The caller owns both and frees each with
+ * mcplink_transport_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
+                                        mcplink_transport_t **second,
+                                        mcplink_error_t **err);
 
 /**
  * Sets the function that sends bytes to the peer.
@@ -2452,6 +2569,37 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
  * client. Threads: any. Blocks: only while a client does not read. Since 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
+
+/**
+ * Refuses the request unless the client declared an extension. If possible, work without the
+ * extension instead: see mcplink_request_capabilities.
+ *
+ * responder: the responder.
+ * id: the id of the extension, for example "com.example/reports".
+ * Returns: MCPLINK_OK when the client declared the extension. MCPLINK_E_UNSUPPORTED when it did
+ * not: the request was answered with the refusal, so return. The same status for custom methods
+ * and on a client, where the request stays unanswered. MCPLINK_E_INVALID; MCPLINK_E_STATE after
+ * the answer. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(mcplink_responder_t *responder, const char *id);
+
+/**
+ * Sends the client a notification of the host's own method, which belongs to the request: before
+ * the answer, and over HTTP on the stream of the answer. For notifications that belong to no
+ * request see mcplink_session_notify.
+ *
+ * responder: the responder.
+ * notification: the method, for example "notifications/com.example/moved".
+ * params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
+ * no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
+ * client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
+                                          const char *notification,
+                                          const char *params,
+                                          size_t len);
 
 /**
  * Reads an argument that is a string. The four functions that read one argument behave alike:
@@ -3559,6 +3707,16 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
 MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
 
 /**
+ * Sets whether the client names itself to servers of revisions since 2026-07-28, with each
+ * request. Earlier revisions require the name. Default: true.
+ *
+ * options: the options.
+ * names_itself: false to send no name, for privacy.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_client_options_t *options, bool names_itself);
+
+/**
  * Sets whether a call is sent although the server did not declare the required capability.
  * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
  * for a server that has tools, for example, but does not declare the capability.
@@ -3934,6 +4092,206 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
 
 /**
+ * Makes an empty cache of responses. Above its limits the least recently used response is removed.
+ *
+ * max_responses: the maximum number of responses; 0 for the default of
+ * MCPLINK_LIMIT_CACHED_RESPONSES.
+ * max_bytes: the maximum size of all responses, in bytes; 0 for the default of
+ * MCPLINK_LIMIT_CACHED_BYTES.
+ * Returns: the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
+ * internal error. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_cache_t *mcplink_cache_new(size_t max_responses, size_t max_bytes);
+
+/**
+ * Removes all responses from a cache, those of all servers and principals.
+ *
+ * cache: the cache.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_cache_clear(mcplink_cache_t *cache);
+
+/**
+ * Frees a cache. Clients that share the cache keep it until they are freed.
+ *
+ * cache: the cache; may be NULL. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
+
+/**
+ * Sets the cache of responses that the client shares with other clients. Default: a cache of its
+ * own.
+ *
+ * A public response is used by all clients of one server at one address. A private response is
+ * used only by clients with the same principal and capabilities. Child processes count as one
+ * server if their command lines and working directories are equal. If environment variables make
+ * them different servers, give each its own cache.
+ *
+ * options: the options.
+ * cache: the cache, which may be freed before the options. NULL for a cache of its own.
+ * principal: a name for the user of the client, for example a digest of the token. NULL if private
+ * responses are not shared.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_cache(mcplink_client_options_t *options,
+                                                  mcplink_cache_t *cache,
+                                                  const char *principal);
+
+/**
+ * Makes an empty memory of the eras of servers.
+ *
+ * Returns: the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
+ * internal error. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_era_memory_t *mcplink_era_memory_new(void);
+
+/**
+ * Returns the remembered era of a server.
+ *
+ * memory: the memory; for NULL the function returns MCPLINK_ERA_UNKNOWN.
+ * address: the address, as a key of mcplink_era_memory_entries.
+ * Returns: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered. Threads: any.
+ * Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_era mcplink_era_memory_recall(const mcplink_era_memory_t *memory, const char *address);
+
+/**
+ * Remembers the era of a server, for example one that the host has stored.
+ *
+ * memory: the memory.
+ * address: the address, as a key of mcplink_era_memory_entries.
+ * era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_era_memory_remember(mcplink_era_memory_t *memory, const char *address, mcplink_era era);
+
+/**
+ * Returns all remembered eras, so that the host can store them.
+ *
+ * memory: the memory.
+ * out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
+ * failure. The caller owns the object and frees it with mcplink_json_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_era_memory_entries(const mcplink_era_memory_t *memory,
+                                            mcplink_json_t **out,
+                                            mcplink_error_t **err);
+
+/**
+ * Frees a memory of eras. Clients that use the memory keep it until they are freed.
+ *
+ * memory: the memory; may be NULL. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
+
+/**
+ * Sets the memory in which the client remembers the era of its server. The next connection to this
+ * server then skips the detection. Default: no memory.
+ *
+ * options: the options.
+ * memory: the memory, which several clients may share, and which may be freed before the options.
+ * NULL changes nothing.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_era_memory(mcplink_client_options_t *options, mcplink_era_memory_t *memory);
+
+/**
+ * Sets the function that sees each message of the client, unchanged: for logs and traces. It works
+ * with every kind of endpoint, also after a restart of the server.
+ *
+ * options: the options.
+ * callback: see mcplink_message_fn. NULL for no function.
+ * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * options and all clients opened with them are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_message(mcplink_client_options_t *options,
+                                                   mcplink_message_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Reads a configuration file. These formats are read: "mcpServers" of .mcp.json and of the files
+ * of several hosts, "servers" of .vscode/mcp.json, "mcp" of the settings.json beside it,
+ * "context_servers" of Zed, and "projects" of ~/.claude.json for one workspace. Comments and
+ * trailing commas are allowed.
+ *
+ * Texts of the file may contain variables, such as ${NAME}, ${NAME:-default}, ${input:ID} and
+ * ${workspaceFolder}. They are replaced when a client is opened, so a server without a value does
+ * not affect the others. Reading a file starts no program. No error shows a value of the file.
+ *
+ * path: the path of the file. On Windows the path is UTF-8.
+ * workspace: the folder that ${workspaceFolder} stands for. NULL for the folder of the file, or
+ * the folder above it if the file is in a folder whose name begins with a dot.
+ * out: receives the configuration, or NULL on failure. The caller owns it and frees it with
+ * mcplink_config_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
+ * than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers. Threads: any. Blocks:
+ * for the file system. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_config_read(const char *path,
+                                     const char *workspace,
+                                     mcplink_config_t **out,
+                                     mcplink_error_t **err);
+
+/**
+ * Describes the content of a configuration file: its servers, the values that the user has to
+ * enter, and warnings about members that are not applied.
+ *
+ * config: the configuration.
+ * out: receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
+ * "inputs":["ID"]},{"name":"...","disabled":false,"url":"...","inputs":[]}],
+ * "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
+ * "warnings":["..."]}; NULL on failure. The servers are sorted by name. The arguments of commands
+ * and URLs are as written in the file, and may contain secrets. The caller owns the document and
+ * frees it with mcplink_json_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
+                                         mcplink_json_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Sets the value of an input, which the user has entered.
+ *
+ * config: the configuration.
+ * id: the id of the input: see mcplink_config_describe.
+ * input_value: the value.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *input_value);
+
+/**
+ * Frees a configuration. Options that were set from it keep a copy.
+ *
+ * config: the configuration; may be NULL. Since 0.1.
+ */
+MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
+
+/**
+ * Sets the server to which the client connects: one of a configuration file. Other options, for
+ * example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
+ *
+ * options: the options.
+ * config: the configuration, whose server is copied with the inputs that are set so far.
+ * server_name: the name of the server. The client can also connect to a disabled server.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
+ * a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
+                                                       mcplink_config_t *config,
+                                                       const char *server_name);
+
+/**
  * Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
  *
  * options: the options, which are copied and remain the caller's. Exactly one of command, url, fds
@@ -4250,6 +4608,26 @@ mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
                                    uint32_t timeout_ms,
                                    mcplink_result_t **out,
                                    mcplink_error_t **err);
+
+/**
+ * Waits until one of several started calls has ended. The calls may be of several clients. Get the
+ * outcome of the call with mcplink_call_wait, and leave the call out of the next wait.
+ *
+ * calls, count: the calls, at least one.
+ * timeout_ms: the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
+ * index: receives the index of a call that has ended; count without one.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
+ * MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
+ * itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
+ * a call has ended or the time is over. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
+                                       size_t count,
+                                       uint32_t timeout_ms,
+                                       size_t *index,
+                                       mcplink_error_t **err);
 
 /**
  * Checks whether a call has ended.
@@ -4646,6 +5024,189 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
                                                    mcplink_destroy_fn destroy,
                                                    mcplink_call_t **out,
                                                    mcplink_error_t **err);
+
+/**
+ * Calls a tool as a task, so that the result can be fetched later, also by another client or
+ * another process that has stored the id. A task may end with the connection that created it: for
+ * servers made with this library this is so over streams, and not over HTTP.
+ *
+ * Servers of revision 2025-11-25 create a task if the tool allows it. Since 2026-07-28 the server
+ * decides whether the call becomes a task. It makes tasks only for clients with
+ * mcplink_client_options_set_tasks: for others, the call is a plain one.
+ *
+ * client: the client.
+ * tool_name: the name of the tool.
+ * arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no arguments.
+ * ttl_ms: how long a server of revision 2025-11-25 should store the task, in milliseconds; 0 or
+ * MCPLINK_FOREVER if the server decides. Since 2026-07-28 the server always decides.
+ * options: timeouts and other options of the call; NULL for the defaults. A timeout or a cancel
+ * token ends the call, but not a task that the server has created.
+ * out: receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
+ * empty, otherwise the result of the tool. The caller owns it and frees it with
+ * mcplink_result_free.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool does
+ * not support tasks: then the tool is not called. Threads: any. Blocks: until the call has become
+ * a task or has ended. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
+                                                  const char *tool_name,
+                                                  const char *arguments,
+                                                  size_t len,
+                                                  uint32_t ttl_ms,
+                                                  const mcplink_call_options_t *options,
+                                                  mcplink_result_t **out,
+                                                  mcplink_error_t **err);
+
+/**
+ * Starts to call a tool as a task without waiting: the non-blocking form of
+ * mcplink_client_call_tool_as_task.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client,
+                                                        const char *tool_name,
+                                                        const char *arguments,
+                                                        size_t len,
+                                                        uint32_t ttl_ms,
+                                                        const mcplink_call_options_t *options,
+                                                        mcplink_done_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy,
+                                                        mcplink_call_t **out,
+                                                        mcplink_error_t **err);
+
+/**
+ * Requests the state of a task. Any client of the server that may see the task can do so: also one
+ * that has only stored the id.
+ *
+ * client: the client.
+ * task_id: the id of the task: see mcplink_result_task_id.
+ * options, out, err: see mcplink_client_call_tool. The result is {"taskId":"...",
+ * "status":"working", ...}. Other statuses are "input_required", "completed", "failed" and
+ * "cancelled".
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task or
+ * has removed it. Threads: any. Blocks: until the call has ended. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_task_status(mcplink_client_t *client,
+                                            const char *task_id,
+                                            const mcplink_call_options_t *options,
+                                            mcplink_result_t **out,
+                                            mcplink_error_t **err);
+
+/**
+ * Starts to request the state of a task without waiting: the non-blocking form of
+ * mcplink_client_task_status.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
+                                                  const char *task_id,
+                                                  const mcplink_call_options_t *options,
+                                                  mcplink_done_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy,
+                                                  mcplink_call_t **out,
+                                                  mcplink_error_t **err);
+
+/**
+ * Waits for the result of a task. The client polls the task at the server's interval, and its
+ * handlers answer the input requests of the task.
+ *
+ * The timeout of the options applies to each request, and the maximum timeout to the whole wait.
+ * If a timeout or a cancel token ends the wait, the task continues: wait again, or cancel it.
+ *
+ * client: the client.
+ * task_id: the id of the task.
+ * tool_name: the name of the tool, so that the result is checked against the output schema of the
+ * tool. NULL for no check.
+ * options, out, err: see mcplink_client_call_tool. The result is that of the tool.
+ * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed or
+ * the server does not know it, MCPLINK_E_CANCELLED when the task or the token was cancelled,
+ * MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool. Threads: any; also in callbacks.
+ * Blocks: until the task has ended. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
+                                          const char *task_id,
+                                          const char *tool_name,
+                                          const mcplink_call_options_t *options,
+                                          mcplink_result_t **out,
+                                          mcplink_error_t **err);
+
+/**
+ * Starts to wait for the result of a task: the non-blocking form of mcplink_client_task_wait.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start. Cancelling the call ends the
+ * wait; the task continues.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
+                                                const char *task_id,
+                                                const char *tool_name,
+                                                const mcplink_call_options_t *options,
+                                                mcplink_done_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy,
+                                                mcplink_call_t **out,
+                                                mcplink_error_t **err);
+
+/**
+ * Cancels a task: the server stops the task as soon as it can.
+ *
+ * client: the client.
+ * task_id: the id of the task.
+ * options: see mcplink_client_call_tool.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task.
+ * When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25, and
+ * MCPLINK_OK later. Threads: any. Blocks: until the call has ended. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
+                                            const char *task_id,
+                                            const mcplink_call_options_t *options,
+                                            mcplink_error_t **err);
+
+/**
+ * Starts to cancel a task without waiting: the non-blocking form of mcplink_client_task_cancel.
+ *
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
+                                                  const char *task_id,
+                                                  const mcplink_call_options_t *options,
+                                                  mcplink_done_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy,
+                                                  mcplink_call_t **out,
+                                                  mcplink_error_t **err);
+
+/**
+ * Checks that the server declared an extension. No message is sent. To ask without an error see
+ * mcplink_client_server_info.
+ *
+ * client: the client.
+ * id: the id of the extension, for example "com.example/reports".
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
+ * MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_need_extension(mcplink_client_t *client,
+                                               const char *id,
+                                               mcplink_error_t **err);
 
 /**
  * Sends a notification of any method.
@@ -5863,6 +6424,133 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
+ * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
+ * which they were added, and the first refusal counts. Default: no guard.
+ *
+ * options: the options.
+ * callback: see mcplink_guard_fn.
+ * user, destroy: passed to callback; destroy runs when the options and all servers made with them
+ * are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a time.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *options,
+                                                  mcplink_guard_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Limits how many requests a caller may make in a period. A caller is a principal, on all its
+ * connections together. Without a principal it is a connection, and over HTTP a session or a
+ * network address. A request beyond the limit is refused, and the client is told when to try
+ * again. Each call of this function adds a limit of its own. Default: no limit.
+ *
+ * options: the options.
+ * requests: the number of requests, at least 1. A caller may make that many at once; later ones
+ * are admitted evenly within the period.
+ * period_ms: the period, in milliseconds, at least 1.
+ * methods: the methods that count, separated by spaces, for example "tools/call". All of them
+ * share the limit. NULL for all methods about tools, prompts, resources and tasks.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
+                                                       uint32_t requests,
+                                                       uint32_t period_ms,
+                                                       const char *methods);
+
+/**
+ * Returns the method of a request.
+ *
+ * request: the request; for NULL the function returns empty text.
+ * Returns: the method, valid until the guard returns. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_guarded_request_method(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the params of a request, with the arguments.
+ *
+ * request: the request; for NULL the function returns NULL.
+ * Returns: the params, valid until the guard returns; NULL when the request has none that can be
+ * read. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the kind of the entry that a request is about.
+ *
+ * request: the request; for NULL the function returns 0.
+ * Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
+ * whole. Threads: any. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the entry that a request is about: the called tool, the prompt, the resource to read or
+ * to subscribe to, the resource template of a completed variable, or an entry of a requested list.
+ *
+ * A resource that is read through a template has the URI that the client wrote, and one URI may be
+ * written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
+ *
+ * request: the request; for NULL the function returns empty text.
+ * Returns: the name, URI or URI template, valid until the guard returns; empty if
+ * mcplink_guarded_request_of returns 0. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_guarded_request_target(const mcplink_guarded_request_t *request);
+
+/**
+ * Returns the principal on whose behalf the client acts.
+ *
+ * request: the request; for NULL the function returns empty text.
+ * Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
+ * Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_guarded_request_principal(const mcplink_guarded_request_t *request);
+
+/**
+ * Checks whether a scope was granted to the principal.
+ *
+ * request: the request; for NULL the function returns false.
+ * scope: the name of the scope.
+ * Returns: true if the scope was granted. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_guarded_request_has_scope(const mcplink_guarded_request_t *request, const char *scope);
+
+/**
+ * Returns the number of the session to which a request belongs: see mcplink_request_session.
+ *
+ * request: the request; for NULL the function returns 0.
+ * Returns: the number, from 1. Threads: any. Since 0.1.
+ */
+MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_request_t *request);
+
+/**
+ * Refuses a request unless these scopes were granted to its principal, whatever the guard returns
+ * afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
+ * user to grant the scopes. If the scopes of the principal are unknown, the request is refused
+ * over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
+ *
+ * request: the request.
+ * scopes: all required scopes, separated by spaces. Repeated calls add scopes.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
+ * then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_guarded_request_need_scopes(mcplink_guarded_request_t *request, const char *scopes);
+
+/**
+ * Sets the error that the client gets if the guard returns MCPLINK_DECISION_REFUSE. Default:
+ * MCPLINK_RPC_INVALID_REQUEST with the message "this is not allowed".
+ *
+ * request: the request.
+ * code: the JSON-RPC error code: see enum mcplink_rpc_code.
+ * message: the message, for the client.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned. Threads:
+ * any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_request_t *request, int32_t code, const char *message);
+
+/**
  * Makes a server with default options.
  *
  * name: the name of the server, for programs.
@@ -6116,6 +6804,98 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * 0.1.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+
+/**
+ * Adds the files of a folder as resources with "file:" URIs. The library reads the files itself,
+ * on its own threads, also with a pump. The client gets text for files in UTF-8, and bytes for
+ * others.
+ *
+ * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out of
+ * the folder, are "not found". But a hard link to a file outside can't be told from a file of the
+ * folder. So don't serve a folder in which untrusted users can create hard links.
+ *
+ * server: the server.
+ * path: the path of the folder, which must exist. On Windows the path is UTF-8.
+ * template_name: the name of the resource template that matches the files.
+ * max_bytes: the maximum size of a file that can be read; 0 for the default of 8 MiB.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when path
+ * is blank or no folder, or when the folder was added before. Threads: any, also while the server
+ * serves: clients are notified. Blocks: for the file system. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
+                                           const char *path,
+                                           const char *template_name,
+                                           uint64_t max_bytes,
+                                           mcplink_error_t **err);
+
+/**
+ * Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
+ * asked for. The handler set the "elicitationId" of the elicitation. Only the client that got the
+ * elicitation is notified, and only once.
+ *
+ * Only revision 2025-11-25 has this notification. In other revisions nothing is sent, and the
+ * client repeats its call by itself.
+ *
+ * server: the server.
+ * elicitation_id: the id of the elicitation.
+ * sent: receives whether a notification was sent. May be NULL.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK, also when nothing is sent; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the
+ * client has gone, MCPLINK_E_TIMEOUT when it does not read. Threads: any, for example that of a
+ * web server. Blocks: only while the client does not read. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
+                                                     const char *elicitation_id,
+                                                     bool *sent,
+                                                     mcplink_error_t **err);
+
+/**
+ * Ends all subscriptions of clients of revisions since 2026-07-28 with their results, so that
+ * clients know that the end is intended. Connections and calls continue.
+ *
+ * server: the server.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *server);
+
+/**
+ * Sends the client of a session a notification of the host's own method. Notifications that belong
+ * to a request are sent with mcplink_responder_notify, which also works over HTTP.
+ *
+ * session: the session.
+ * notification: the method, for example "notifications/com.example/moved".
+ * params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+ * err: receives the error on failure; the caller frees it. May be NULL.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
+ * MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
+ * does not read. Since 0.1.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_session_notify(mcplink_session_t *session,
+                                        const char *notification,
+                                        const char *params,
+                                        size_t len,
+                                        mcplink_error_t **err);
+
+/**
+ * Sets the function that sees each message of the server's sessions, unchanged: for logs and
+ * traces. Sessions are served over standard streams, descriptors and transports; messages over
+ * HTTP are not shown.
+ *
+ * options: the options.
+ * callback: see mcplink_message_fn. NULL for no function.
+ * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * options and all servers made with them are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_message(mcplink_server_options_t *options,
+                                                   mcplink_message_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
 
 /**
  * Returns statistics of a server: an array with one object for each session, listener and

@@ -129,7 +129,8 @@ static void serve_http(const char *address)
     mcplink_http_options_add_token(options, getenv("TOKEN"), "friend");   /* without it, listening fails */
     failed = mcplink_server_listen_http(server, options, address, &listener, &err);
     mcplink_http_options_free(options);
-    if (!failed) fprintf(stderr, "%s\n", mcplink_listener_url(listener).ptr), getchar();   /* until end of input */
+    if (!failed) fprintf(stderr, "%s\n", mcplink_listener_url(listener).ptr);
+    while (!failed && getchar() != EOF) {}                               /* until end of input */
     mcplink_listener_free(listener);
 }
 

@@ -89,7 +89,7 @@ try {
     options.token(std::getenv("TOKEN"), "friend");           /* without it, listening fails */
     auto listener = server.listen_http(argv[1], options).value();
     std::fprintf(stderr, "%s\n", std::string(listener.url()).c_str());
-    std::getchar();                                          /* until end of input */
+    while (std::getchar() != EOF) {}                         /* until end of input */
 } catch (const mcplink::exception &error) {
     return std::fprintf(stderr, "typed_tools: %s\n", error.what()), 1;
 }

@@ -45,7 +45,7 @@ pub enum mcplink_rpc_code {
     MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
 }
 
-fn code_of(code: i32) -> Result<ErrorCode> {
+pub(super) fn code_of(code: i32) -> Result<ErrorCode> {
     use mcplink_rpc_code as Code;
     let known = [
         (Code::MCPLINK_RPC_USER_REJECTED, ErrorCode::USER_REJECTED),

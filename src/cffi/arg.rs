@@ -9,6 +9,7 @@
 pub type mcplink_completion_of = i32;
 pub type mcplink_connection_state = i32;
 pub type mcplink_content_kind = i32;
+pub type mcplink_decision = i32;
 pub type mcplink_dpop = i32;
 pub type mcplink_era = i32;
 pub type mcplink_http_limit = i32;

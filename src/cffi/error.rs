@@ -154,6 +154,19 @@ pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t
     view_or_empty(error.and_then(|error| error.stderr.as_ref()))
 }
 
+/// Checks whether the request that failed may have had an effect on the server: whether a part of
+/// it may have been sent. If not, the same call can be made again without doing anything twice.
+///
+/// error: the error; for NULL the function returns false.
+/// Returns: true if the request may have been sent. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_error_was_sent(error: *const mcplink_error_t) -> bool {
+    // SAFETY: the header requires an error of this library.
+    let error = unsafe { get(error) };
+    error.is_some_and(|error| error.error.was_sent())
+}
+
 /// Checks whether the call can be retried. A call can be retried if nothing was sent, or if the
 /// peer answered that the peer is busy. In both cases the call had no effect, and may succeed
 /// later.

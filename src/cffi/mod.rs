@@ -12,7 +12,9 @@
 //!  callback_executor  runs the callbacks of a handle;  pump  the host's queue
 //!  callers            threads for started calls;  threads  thread settings and hooks
 //!  pending_request    a request without an answer
-//!  request, reader, responder, task_helpers, answer, content    C functions of pending requests
+//!  request, reader, responder, task_helpers, extensions, answer, content    C functions of
+//!                     pending requests
+//!  tap                the callback that sees the messages of a connection
 //!  auth               OAuth for clients
 //!  text, json, writer, status, error           values that C and Rust exchange
 //! ```
@@ -44,6 +46,7 @@ mod dump;
 mod entry;
 mod error;
 mod event;
+mod extensions;
 mod failure;
 mod handle;
 mod json;
@@ -60,6 +63,7 @@ mod result;
 mod server;
 mod set_log;
 mod status;
+mod tap;
 mod task_helpers;
 mod text;
 mod threads;

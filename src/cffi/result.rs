@@ -13,7 +13,7 @@ use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
 use super::json::{Document, JsonNode, mcplink_json_t, shown};
 use super::log;
 use super::status::mcplink_status;
-use super::text::{ArenaText, Text, mcplink_str_t, view_of};
+use super::text::{ArenaText, Text, mcplink_str_t, view_of, view_or_empty};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::schema::{
@@ -40,6 +40,8 @@ pub struct mcplink_result_t {
     text: OnceLock<Text>,
     /// The bytes of each content block. The bytes are decoded on first use.
     bytes: OnceLock<Vec<Decoded>>,
+    /// The id of the task that the call has become.
+    task: Option<Text>,
 }
 
 impl Object for mcplink_result_t {
@@ -125,6 +127,14 @@ impl mcplink_result_t {
     }
 
     /// Makes an empty result, for a request that returns nothing.
+    /// Makes the answer to a call that has become a task.
+    pub(super) fn of_task(raw: RawResult, id: &str) -> SharedResult {
+        Arc::new(Tagged::new(Self {
+            task: Some(id.into()),
+            ..Self::plain(raw.into(), Model::Any, OnceLock::new(), false)
+        }))
+    }
+
     pub(super) fn empty() -> SharedResult {
         Self::new(RawResult::alone("{}"))
     }
@@ -135,7 +145,16 @@ impl mcplink_result_t {
         tree: OnceLock<Option<Document>>,
         is_tool_error: bool,
     ) -> SharedResult {
-        Arc::new(Tagged::new(Self {
+        Arc::new(Tagged::new(Self::plain(raw, model, tree, is_tool_error)))
+    }
+
+    fn plain(
+        raw: Raw,
+        model: Model,
+        tree: OnceLock<Option<Document>>,
+        is_tool_error: bool,
+    ) -> Self {
+        Self {
             raw,
             is_tool_error,
             model,
@@ -143,7 +162,8 @@ impl mcplink_result_t {
             misfits: OnceLock::new(),
             text: OnceLock::new(),
             bytes: OnceLock::new(),
-        }))
+            task: None,
+        }
     }
 
     /// Makes the result of a method, and parses the result at once.
@@ -320,6 +340,19 @@ fn kind_of(block: Option<&JsonNode>) -> Kind {
         None if block.member("blob").is_some() => Kind::MCPLINK_CONTENT_BLOB,
         _ => Kind::MCPLINK_CONTENT_OTHER,
     }
+}
+
+/// Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
+///
+/// result: the result; for NULL the function returns empty text.
+/// Returns: the id, valid as long as the result; empty when the result is no task. Threads: any.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_task_id(result: *const mcplink_result_t) -> mcplink_str_t {
+    // SAFETY: the header requires a result of this library.
+    let task = unsafe { get(result) }.and_then(|result| result.task.as_ref());
+    view_or_empty(task)
 }
 
 /// Frees a result. All text and nodes that belong to the result are invalid afterwards.

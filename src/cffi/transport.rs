@@ -9,15 +9,15 @@ use std::ffi::{c_char, c_void};
 use std::io;
 use std::sync::Arc;
 
-use super::entry::{Outcome, told, value};
-use super::error::Failure;
+use super::entry::{Outcome, ffi, told, value};
+use super::error::{Failure, mcplink_error_t};
 use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
-use super::text::{bytes, optional};
+use super::text::{bytes, missing, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::transport::Stream;
+use crate::transport::{Stream, Transport, memory};
 
 /// The maximum number of bytes that were fed and are not read yet. If all fed bytes are read, one
 /// feed may be longer.
@@ -27,7 +27,8 @@ const MAX_FED: usize = 16 << 20;
 ///
 /// Each message is one line. The library finds the lines in the bytes that the host feeds, however
 /// the bytes are split. One transport serves one connection: pass the transport once, to
-/// mcplink_client_options_set_transport or mcplink_server_attach.
+/// mcplink_client_options_set_transport or mcplink_server_attach. For a client and a server in one
+/// process see mcplink_transport_pair.
 pub struct mcplink_transport_t {
     gate: Gate,
     pipe: Arc<Pipe>,
@@ -77,6 +78,11 @@ struct State {
     /// `None` until the input ends. The inner value is the reason if the input failed, and `None`
     /// if the peer closed the connection normally.
     end: Option<Option<String>>,
+    /// The end of an in-memory connection that the transport is, until a connection takes it.
+    /// `None` for a transport whose bytes the host sends.
+    memory: Option<Box<dyn Transport>>,
+    /// True for the ends of an in-memory connection.
+    is_pair: bool,
     is_used: bool,
     is_closed: bool,
     is_freed: bool,
@@ -94,6 +100,8 @@ impl Pipe {
             bytes: VecDeque::new(),
             refused: false,
             end: None,
+            memory: None,
+            is_pair: false,
             is_used: false,
             is_closed: false,
             is_freed: false,
@@ -128,6 +136,11 @@ impl Pipe {
 
     fn feed(&self, bytes: &[u8]) -> Outcome<()> {
         let mut state = self.state.lock();
+        if state.is_pair {
+            let text =
+                "the transport is an end of mcplink_transport_pair: its peer is the other end";
+            return Err(Error::new(ErrorKind::State, text).into());
+        }
         if state.is_closed || state.end.is_some() {
             let text = "the transport has ended: nothing more is read";
             return Err(Error::new(ErrorKind::Closed, text).into());
@@ -232,7 +245,10 @@ impl Pipe {
             state = self.returned.wait(state);
         }
         let user = state.user.take();
+        let end = state.memory.take();
         drop(state);
+        // Dropping an unused end closes the connection for the other end.
+        drop(end);
         // The host's `destroy` must run without a lock of this library.
         drop(user);
     }
@@ -269,11 +285,15 @@ impl mcplink_transport_t {
 }
 
 impl Connector {
-    /// Returns the stream for the connection. Further calls of this function fail, because a
+    /// Returns the transport for the connection. Further calls of this function fail, because a
     /// transport serves one connection.
-    pub(super) fn connect(&self) -> Outcome<Stream> {
+    pub(super) fn connect(&self) -> Outcome<Box<dyn Transport>> {
         let mut state = self.0.state.lock();
-        let fault = if state.send.is_none() {
+        if let Some(end) = state.memory.take() {
+            state.is_used = true;
+            return Ok(end);
+        }
+        let fault = if state.send.is_none() && !state.is_pair {
             "the transport has no send function: see mcplink_transport_set_send"
         } else if state.is_freed {
             "the transport was freed"
@@ -285,7 +305,7 @@ impl Connector {
             let closing = Arc::clone(&self.0);
             let ends = (End(Arc::clone(&self.0)), End(Arc::clone(&self.0)));
             let stream = Stream::with_closer(ends.0, ends.1, move || closing.close());
-            return Ok(stream.named("the host's transport"));
+            return Ok(Box::new(stream.named("the host's transport")));
         };
         Err(Error::new(ErrorKind::State, fault).into())
     }
@@ -324,6 +344,54 @@ pub unsafe extern "C" fn mcplink_transport_new(
         let pipe = Pipe::new(gate.number(), user);
         into_raw(mcplink_transport_t { gate, pipe })
     })
+}
+
+/// Makes two transports, each of which is the peer of the other, for a client and a server in one
+/// process: for tests, or without another process. Messages are passed in memory.
+///
+/// Pass one to mcplink_client_options_set_transport, and the other to mcplink_server_attach. The
+/// connection ends when either side closes it. Freeing a transport that is in use does not end the
+/// connection; freeing one that is not in use ends it for the other side.
+///
+/// first, second: receive the transports, NULL on failure. The caller owns both and frees each with
+/// mcplink_transport_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_pair(
+    first: *mut *mut mcplink_transport_t,
+    second: *mut *mut mcplink_transport_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires pointers that are NULL or can be written to.
+    unsafe {
+        ffi(err, || {
+            let outs = [first, second];
+            for out in outs.iter().filter(|out| !out.is_null()) {
+                out.write(std::ptr::null_mut());
+            }
+            if first.is_null() || second.is_null() {
+                return Err(missing("out").into());
+            }
+            let (here, there) = memory::pair();
+            first.write(end_of_pair(here));
+            second.write(end_of_pair(there));
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+fn end_of_pair(end: memory::Memory) -> *mut mcplink_transport_t {
+    let gate = Gate::new();
+    let none = UserData::new(std::ptr::null_mut(), None);
+    let pipe = Pipe::new(gate.number(), none);
+    let mut state = pipe.state.lock();
+    state.memory = Some(Box::new(end));
+    state.is_pair = true;
+    drop(state);
+    into_raw(mcplink_transport_t { gate, pipe })
 }
 
 /// Sets the function that sends bytes to the peer.
@@ -467,14 +535,15 @@ unsafe fn changing(
         // SAFETY: the safety contract of this function.
         let transport = unsafe { enter(transport, "transport") }?;
         let mut state = transport.pipe.state.lock();
-        if state.is_used {
-            return Err(Failure::new(
-                mcplink_status::MCPLINK_E_STATE,
-                "the transport serves a connection already: set its functions before",
-            ));
-        }
-        change(&mut state);
-        Ok(mcplink_status::MCPLINK_OK)
+        let fault = if state.is_pair {
+            "the transport is an end of mcplink_transport_pair, which needs no functions"
+        } else if state.is_used {
+            "the transport serves a connection already: set its functions before"
+        } else {
+            change(&mut state);
+            return Ok(mcplink_status::MCPLINK_OK);
+        };
+        Err(Failure::new(mcplink_status::MCPLINK_E_STATE, fault))
     })
 }
 

@@ -61,6 +61,8 @@ pub use self::requester::Requester;
 pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
 use self::supervisor::Supervisor;
+#[cfg(feature = "cffi")]
+pub(crate) use self::tasks::RawToolAnswer;
 pub use self::tasks::{TaskHandle, ToolAnswer};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};

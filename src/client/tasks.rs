@@ -64,6 +64,13 @@ enum Called {
     Task(TaskHandle),
 }
 
+/// The answer to a tool call, which may continue as a task, with an unparsed result.
+#[cfg(feature = "cffi")]
+pub(crate) enum RawToolAnswer {
+    Result(RawResult),
+    Task(TaskHandle),
+}
+
 /// A handle to a task of a server. A task is a call that continues after its first answer.
 ///
 /// Dropping the handle does not affect the task. With the [id](Self::id) of the task another
@@ -166,11 +173,45 @@ impl Client {
         name: &str,
         arguments: &impl Serialize,
         ttl: Option<Duration>,
-        mut options: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> Result<ToolAnswer> {
+        Ok(
+            match self.call_as_task(name, tool_params(name, arguments), ttl, options)? {
+                Called::Result(result) => {
+                    let result = self.decode(method::TOOLS_CALL, &result)?;
+                    ToolAnswer::Result(Box::new(result))
+                }
+                Called::Task(task) => ToolAnswer::Task(task),
+            },
+        )
+    }
+
+    /// Calls a tool as a task with params that [`tool_params`] has serialized. Returns the result
+    /// as raw JSON.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn call_tool_as_task_written(
+        &self,
+        name: &str,
+        params: Result<String>,
+        ttl: Option<Duration>,
+        options: CallOptions<'_>,
+    ) -> Result<RawToolAnswer> {
+        Ok(match self.call_as_task(name, params, ttl, options)? {
+            Called::Result(result) => RawToolAnswer::Result(result),
+            Called::Task(task) => RawToolAnswer::Task(task),
+        })
+    }
+
+    fn call_as_task(
+        &self,
+        name: &str,
+        params: Result<String>,
+        ttl: Option<Duration>,
+        mut options: CallOptions<'_>,
+    ) -> Result<Called> {
         self.need_tools()?;
         options.apply_defaults(self.0.link.settings().timeouts);
-        let mut params = tool_params(name, arguments)?;
+        let mut params = params?;
         let mut kind = Call::Plain;
         let started = about_now();
         if self.revision().is_legacy() {
@@ -188,15 +229,7 @@ impl Client {
             self.require_extension(crate::schema::TASKS_EXTENSION)?;
         }
         let options = &mut options.after(Duration::ZERO, started.elapsed());
-        Ok(
-            match self.call_tool_once(name, params, kind, options, FirstRequest::Unsent)? {
-                Called::Result(result) => {
-                    let result = self.decode(method::TOOLS_CALL, &result)?;
-                    ToolAnswer::Result(Box::new(result))
-                }
-                Called::Task(task) => ToolAnswer::Task(task),
-            },
-        )
+        self.call_tool_once(name, params, kind, options, FirstRequest::Unsent)
     }
 
     /// Returns a handle to the task with this id. No message is sent, and the task is not checked.
@@ -207,6 +240,16 @@ impl Client {
             tool: None,
             since: Instant::now(),
             poll: None,
+        }
+    }
+
+    /// Returns a handle to the task with this id, of a call of this tool. With the tool's name, the
+    /// result is checked against the output schema of the tool.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn task_of(&self, id: impl Into<String>, tool: Option<String>) -> TaskHandle {
+        TaskHandle {
+            tool,
+            ..self.task(id)
         }
     }
 
@@ -333,6 +376,12 @@ impl TaskHandle {
     /// As [`status`](Self::status).
     pub fn status_with(&self, mut options: CallOptions<'_>) -> Result<TaskStatus> {
         Ok(self.look(&mut options)?.status)
+    }
+
+    /// Requests the state of the task from the server, and returns the state as raw JSON.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn state_raw(&self, mut options: CallOptions<'_>) -> Result<RawResult> {
+        self.request_raw(method::TASKS_GET, &mut options)
     }
 
     /// Cancels the task: the server stops the task as soon as it can. Since 2026-07-28 the server

@@ -306,6 +306,12 @@ impl Context {
         self.0.responder.check_open()
     }
 
+    /// Sends a notification that belongs to the call, before its answer.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
+        self.0.responder.notify(method, params)
+    }
+
     /// Returns the token that is cancelled when the client cancels the call or has gone. A handler
     /// can wait for the cancellation, or pass the token on.
     pub fn cancel_token(&self) -> &CancelToken {

@@ -237,7 +237,7 @@ def argument(function, at):
         "size_t": "pick_size()", "uint64_t": "pick_size()", "uint16_t": "(uint16_t)pick_size()", "uint32_t": "pick_time()", "int32_t": "pick_int()", "mcplink_status_t": "pick_int()",
         "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "ptrdiff_t": "pick_fd()",
         "size_t *": "any(4) ? &some_size : NULL", "int64_t *": "any(4) ? &some_int : NULL", "double *": "any(4) ? &some_double : NULL", "bool *": "any(4) ? &some_bool : NULL",
-        "mcplink_str_t *": "any(4) ? &some_text : NULL",
+        "mcplink_str_t *": "any(4) ? &some_text : NULL", "mcplink_call_t *const *": "pick_calls()",
         "const mcplink_json_t **": "any(4) ? &some_node : NULL",
     }
     return simple[parameter.type]

@@ -137,6 +137,14 @@ static const char *const *pick_list(void)
     return any(8) ? lists[below(3)] : NULL;
 }
 
+static mcplink_call_t *const *pick_calls(void)
+{
+    static mcplink_call_t *own[3];
+    int i;
+    for (i = 0; i < 3; i++) own[i] = pick(KIND_call);
+    return any(8) ? own : NULL;
+}
+
 static int32_t pick_int(void)
 {
     static const int32_t numbers[] = { 0, 1, 2, 3, 4, 5, 7, 100, -1, -32602, INT32_MIN, INT32_MAX };
@@ -217,6 +225,24 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
 {
     (void)user, use_text(audience);
     return mcplink_token_set(token, "a.b.c", MCPLINK_NUL);
+}
+
+static void on_message(void *user, int32_t direction, const char *text, size_t len)
+{
+    (void)user;
+    CHECK(direction == MCPLINK_DIRECTION_INCOMING || direction == MCPLINK_DIRECTION_OUTGOING);
+    CHECK(len == 0 || text[len - 1] == '}' || text[0] != 0);
+}
+
+static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request)
+{
+    (void)user;
+    use_text(mcplink_guarded_request_method(request));
+    use_text(mcplink_guarded_request_target(request));
+    use_text(mcplink_guarded_request_principal(request));
+    use_json(mcplink_guarded_request_params(request));
+    if (elsewhere % 3 == 0) mcplink_guarded_request_need_scopes(request, "a");
+    return elsewhere % 7 == 0 ? MCPLINK_DECISION_HIDE : MCPLINK_DECISION_ADMIT;
 }
 
 static mcplink_status_t on_send(void *user, const char *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }

@@ -99,6 +99,35 @@ static void authenticate(void *user, mcplink_http_request_t *req)
     CHECK(mcplink_http_request_challenge(req, "Bearer") == MCPLINK_OK);
 }
 
+static mcplink_guarded_request_t *guarded;
+
+static mcplink_decision guard(void *user, mcplink_guarded_request_t *req)
+{
+    (void)user;
+    if (guarded == NULL) {
+        guarded = req;
+        objects[KIND_guarded_request] = req;
+        misuse(KIND_guarded_request);
+        objects[KIND_guarded_request] = NULL;
+    }
+    return MCPLINK_DECISION_ADMIT;
+}
+
+/* A configuration of one server. */
+static mcplink_config_t *a_config(void)
+{
+    char path[] = "/tmp/mcplink-config-XXXXXX";
+    static const char text[] = "{\"mcpServers\":{\"a\":{\"command\":\"true\"}}}";
+    mcplink_config_t *config = NULL;
+    mcplink_error_t *err = NULL;
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
+    close(fd);
+    CHECK_STATUS(mcplink_config_read(path, NULL, &config, &err), MCPLINK_OK, err);
+    unlink(path);
+    return config;
+}
+
 static sem_t done;
 
 static void on_done(void *user, mcplink_call_t *call, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
@@ -129,7 +158,8 @@ static void no_end(void *user, bool complete) { (void)user; (void)complete; }
 int main(void)
 {
     mcplink_error_t *err = NULL;
-    mcplink_server_t *server = mcplink_server_new("kinds", "1");
+    mcplink_server_options_t *server_options = mcplink_server_options_new("kinds", "1");
+    mcplink_server_t *server = NULL;
     mcplink_tool_t *tool = mcplink_tool_new("greet", "Greets");
     mcplink_client_options_t *options = mcplink_client_options_new();
     mcplink_http_options_t *http_options = mcplink_http_options_new();
@@ -146,6 +176,9 @@ int main(void)
 
     CHECK(sem_init(&done, 0, 0) == 0);
     CHECK(mcplink_set_log(MCPLINK_LOG_ERROR, on_log, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_server_options_add_guard(server_options, guard, NULL, NULL) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_server_new_with(server_options, &server, &err), MCPLINK_OK, err);
+    mcplink_server_options_free(server_options);
     CHECK_STATUS(mcplink_server_add_tool(server, tool, greet, NULL, NULL, &err), MCPLINK_OK, err);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     CHECK_STATUS(mcplink_server_serve_fds_start(server, ends[0], ends[0], NULL, &session, &err), MCPLINK_OK, err);
@@ -173,6 +206,9 @@ int main(void)
     told = 0;
     use_stale(KIND_responder, responder);
     use_stale(KIND_request, (void *)request);
+    CHECK(guarded != NULL);
+    use_stale(KIND_guarded_request, guarded);
+    CHECK(mcplink_guarded_request_need_scopes(guarded, "a") == MCPLINK_E_STATE);
     CHECK(mcplink_responder_text(responder, "late", MCPLINK_NUL) == MCPLINK_E_STATE);
     CHECK(mcplink_responder_keep(responder) == NULL);
     CHECK_TEXT(mcplink_request_name(request), "");
@@ -196,6 +232,9 @@ int main(void)
     objects[KIND_session] = session;
     objects[KIND_call] = call;
     objects[KIND_transport] = mcplink_transport_new(NULL, NULL);
+    objects[KIND_cache] = mcplink_cache_new(0, 0);
+    objects[KIND_era_memory] = mcplink_era_memory_new();
+    objects[KIND_config] = a_config();
     objects[KIND_oauth] = mcplink_oauth_new();
     objects[KIND_oauth_client] = mcplink_oauth_client_new("https://a.example", "id");
     objects[KIND_http_options] = http_options;
@@ -265,6 +304,11 @@ int main(void)
     use_stale(KIND_transport, objects[KIND_transport]);
     mcplink_cancel_free(objects[KIND_cancel]);
     use_stale(KIND_cancel, objects[KIND_cancel]);
+    mcplink_config_free(objects[KIND_config]);
+    mcplink_cache_free(objects[KIND_cache]);
+    use_stale(KIND_cache, objects[KIND_cache]);
+    mcplink_era_memory_free(objects[KIND_era_memory]);
+    use_stale(KIND_era_memory, objects[KIND_era_memory]);
     mcplink_client_options_free(options);
     mcplink_server_options_free(objects[KIND_server_options]);
     mcplink_tool_free(tool);

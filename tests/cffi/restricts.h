@@ -52,6 +52,8 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
     (void)user, (void)audience;
     return mcplink_token_set(token, "token", MCPLINK_NUL);
 }
+static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request) { return (void)user, (void)request, MCPLINK_DECISION_ADMIT; }
+static void on_message(void *user, int32_t direction, const char *text, size_t len) { (void)user, (void)direction, (void)text, (void)len; }
 static void on_visit(void *user, mcplink_login_t *login) { (void)user, (void)login; }
 static void on_handler(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {

@@ -111,6 +111,54 @@ static void queued(void)
     mcplink_transport_free(p.transport);
 }
 
+/* A call that is cancelled before its turn is over at once, and nothing of it is sent. */
+static void on_withdrawn(void *user, mcplink_call_t *call, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
+{
+    (void)call, (void)result;
+    CHECK(status == MCPLINK_E_CANCELLED);
+    CHECK(strstr(mcplink_error_message(err), "before its turn") != NULL);
+    counter_add(user);
+}
+
+static void withdrawn(void)
+{
+    struct peer p;
+    struct counter first = COUNTER, done = COUNTER;
+    mcplink_client_options_t *o;
+    mcplink_call_options_t *options = mcplink_call_options_new();
+    mcplink_cancel_t *cancel = mcplink_cancel_new();
+    mcplink_call_t *call = NULL;
+    mcplink_client_t *c;
+    mcplink_error_t *err = NULL;
+
+    peer_begin(&p, silent);
+    p.capabilities = "{\"logging\":{}}";
+    o = peer_options(&p);
+    c = open_with(o, NULL);
+    CHECK(mcplink_client_set_log_level_start(c, MCPLINK_LOG_DEBUG, NULL, on_closed, &first, NULL, NULL, NULL) == MCPLINK_OK);
+    CHECK(counter_wait(&p.closed, 1));
+    /* By its handle. */
+    CHECK(mcplink_client_set_log_level_start(c, MCPLINK_LOG_INFO, NULL, on_withdrawn, &done, NULL, &call, &err) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_call_wait(call, 0, NULL, &err), MCPLINK_PENDING, err);
+    CHECK(mcplink_call_cancel(call, NULL) == MCPLINK_OK && mcplink_call_is_done(call));
+    CHECK_STATUS(mcplink_call_wait(call, 0, NULL, &err), MCPLINK_E_CANCELLED, err);
+    CHECK(counter_wait(&done, 1));
+    mcplink_call_free(call);
+    /* By a token, triggered afterwards and before. */
+    CHECK(mcplink_call_options_set_cancel(options, cancel) == MCPLINK_OK);
+    CHECK(mcplink_client_set_log_level_start(c, MCPLINK_LOG_INFO, options, on_withdrawn, &done, NULL, NULL, &err) == MCPLINK_OK);
+    CHECK(mcplink_cancel_trigger(cancel) == MCPLINK_OK);
+    CHECK(counter_wait(&done, 2));
+    CHECK(mcplink_client_set_log_level_start(c, MCPLINK_LOG_INFO, options, on_withdrawn, &done, NULL, NULL, &err) == MCPLINK_OK);
+    CHECK(counter_wait(&done, 3));
+    CHECK(counter_get(&first) == 0 && counter_get(&p.closed) == 1);
+    mcplink_client_free(c);
+    CHECK(first.count == 1 && done.count == 3);
+    mcplink_call_options_free(options);
+    mcplink_cancel_free(cancel);
+    mcplink_transport_free(p.transport);
+}
+
 /* Closed by one thread and freed by another: no callback runs once it is freed. */
 static mcplink_client_t *shared;
 static atomic_bool go, is_freed;
@@ -224,6 +272,7 @@ int main(void)
     const char *given = getenv("MCPLINK_RACES");
     ordered();
     queued();
+    withdrawn();
     freed(given ? atoi(given) : 1000);
     event_text();
     logged_once();

@@ -11,14 +11,14 @@ use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, told, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
 };
 use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::optional;
+use crate::cffi::text::{missing, optional};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
@@ -76,6 +76,17 @@ struct Started {
 struct State {
     outcome: Option<Arc<Outcome<SharedResult>>>,
     is_freed: bool,
+    /// The threads that wait for one of several calls.
+    watches: Vec<Arc<Watch>>,
+}
+
+/// Wakes a thread that waits for one of several calls.
+#[derive(Default)]
+struct Watch {
+    /// Whether a call has changed since the thread last looked. A waiter checks this under the lock
+    /// before it waits, so a notification can't be lost.
+    fired: Mutex<bool>,
+    changed: Condvar,
 }
 
 impl Handled for mcplink_call_t {
@@ -95,8 +106,35 @@ impl Handled for mcplink_call_t {
 }
 
 impl Started {
+    fn new(shared: &Arc<Shared>) -> Arc<Self> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            shared: Arc::downgrade(shared),
+            token: CancelToken::new(),
+            handle: AtomicPtr::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Makes the handle of the call, which is passed to the host's callback too.
+    fn lend(self: &Arc<Self>) -> Lent<mcplink_call_t> {
+        let handle = Lent::new(Arc::new(mcplink_call_t {
+            gate: Gate::new(),
+            started: Arc::clone(self),
+        }));
+        self.handle.store(handle.handle(), Ordering::Release);
+        handle
+    }
+
     fn look_again(&self) {
         self.changed.notify_all();
+        let watches = self.state.lock().watches.clone();
+        for watch in watches {
+            *watch.fired.lock() = true;
+            watch.changed.notify_all();
+        }
         if let Some(shared) = self.shared.upgrade() {
             shared.stage.look_again();
         }
@@ -241,31 +279,24 @@ fn begin(
     done: Option<Arc<Hook<DoneFn>>>,
     is_wanted: bool,
 ) -> Outcome<Option<*mut mcplink_call_t>> {
-    static IDS: AtomicU64 = AtomicU64::new(1);
     let connected = client.client()?.clone();
     let shared = Arc::clone(&client.shared);
-    let started = Arc::new(Started {
-        id: IDS.fetch_add(1, Ordering::Relaxed),
-        shared: Arc::downgrade(&shared),
-        token: CancelToken::new(),
-        handle: AtomicPtr::default(),
-        state: Mutex::default(),
-        changed: Condvar::new(),
-    });
-    let handle = is_wanted.then(|| {
-        Lent::new(Arc::new(mcplink_call_t {
-            gate: Gate::new(),
-            started: Arc::clone(&started),
-        }))
-    });
-    if let Some(handle) = &handle {
-        started.handle.store(handle.handle(), Ordering::Release);
-    }
+    let started = Started::new(&shared);
+    let handle = is_wanted.then(|| started.lend());
     let Request {
         method,
         work,
         is_ordered,
     } = request;
+    let withdraw = is_ordered.then(|| {
+        let (started, shared, method) = (Arc::clone(&started), Arc::clone(&shared), method.clone());
+        let (done, cancel) = (done.clone(), options.cancel.clone());
+        (started.token.clone(), cancel, move || {
+            let text = "the call was cancelled before its turn: nothing was sent";
+            let failure = Failure::from(Error::new(ErrorKind::Cancelled, text));
+            started.end(&shared, Err(failure.of(&method)), done);
+        })
+    });
     let run = move || {
         let (own, here) = (started.token.clone(), Arc::clone(&shared));
         // The closure drops the options before the outcome is reported, so that the host's
@@ -288,12 +319,45 @@ fn begin(
             done,
         );
     };
-    if is_ordered {
-        client.callers.start_in_order(run)?;
-    } else {
-        client.callers.start(run)?;
+    match withdraw {
+        Some((token, cancel, withdraw)) => {
+            let run = withdrawable(run, withdraw, &token, cancel.as_ref());
+            client.callers.start_in_order(run)?;
+        }
+        None => client.callers.start(run)?,
     }
     Ok(handle.map(Lent::into_owned))
+}
+
+/// Returns the work of a call that may wait for its turn. If the call is cancelled meanwhile,
+/// `withdraw` ends the call at once, on the thread that cancels, and its turn does nothing.
+fn withdrawable(
+    run: impl FnOnce() + Send + 'static,
+    withdraw: impl FnOnce() + Send + 'static,
+    token: &CancelToken,
+    cancel: Option<&CancelToken>,
+) -> impl FnOnce() + Send + 'static {
+    let waiting = Arc::new(Mutex::new(Some((run, withdraw))));
+    let turn = Arc::clone(&waiting);
+    let own = token.clone();
+    let tied = cancel.map(|cancel| cancel.on_trigger(move || own.cancel()));
+    let watch = token.on_trigger(move || {
+        let taken = waiting.lock().take();
+        if let Some((run, withdraw)) = taken {
+            // The options of the host end before the call is over.
+            drop(run);
+            withdraw();
+        }
+    });
+    move || {
+        let taken = turn.lock().take();
+        drop((tied, watch));
+        if let Some((run, withdraw)) = taken {
+            // The user data of the host ends with the last reference, behind the callback.
+            drop(withdraw);
+            run();
+        }
+    }
 }
 
 /// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
@@ -365,6 +429,99 @@ pub unsafe extern "C" fn mcplink_call_wait(
             }
         })
     }
+}
+
+/// Waits until one of several started calls has ended. The calls may be of several clients. Get the
+/// outcome of the call with mcplink_call_wait, and leave the call out of the next wait.
+///
+/// calls, count: the calls, at least one.
+/// timeout_ms: the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
+/// index: receives the index of a call that has ended; count without one.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
+/// MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
+/// itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
+/// a call has ended or the time is over. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_wait_any(
+    calls: *const *mut mcplink_call_t,
+    count: usize,
+    timeout_ms: u32,
+    index: *mut usize,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires an array of calls of this library, and that `index` and `err` are
+    // NULL or can be written to.
+    unsafe {
+        ffi(err, || {
+            if index.is_null() {
+                return Err(missing("index").into());
+            }
+            index.write(count);
+            if calls.is_null() {
+                return Err(missing("calls").into());
+            }
+            if count == 0 || count > isize::MAX as usize / size_of::<*mut mcplink_call_t>() {
+                return Err(Error::new(ErrorKind::Invalid, "there is no call to wait for").into());
+            }
+            let calls = std::slice::from_raw_parts(calls, count).iter();
+            let calls: Vec<_> = calls
+                .map(|call| enter(*call, "calls"))
+                .collect::<Outcome<_>>()?;
+            let deadline = Instant::now().checked_add(span(timeout_ms));
+            let started: Vec<_> = calls.iter().map(|call| &*call.started).collect();
+            let Some(found) = wait_any(&started, deadline)? else {
+                return Ok(mcplink_status::MCPLINK_PENDING);
+            };
+            if started[found].state.lock().outcome.is_none() {
+                let text = "the handle of a call was freed by another thread";
+                return Err(Error::new(ErrorKind::Closed, text).into());
+            }
+            index.write(found);
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+/// Waits until one of the calls has ended or was freed, and returns its index.
+fn wait_any(calls: &[&Started], deadline: Option<Instant>) -> Outcome<Option<usize>> {
+    let is_home = |call: &&Started| {
+        let shared = call.shared.upgrade();
+        shared.is_some_and(|shared| shared.stage.is_home())
+    };
+    if calls.iter().any(is_home) {
+        let text =
+            "this thread runs the callbacks of a client, which waiting would keep from running";
+        return Err(Error::new(ErrorKind::State, text).into());
+    }
+    let watch = Arc::new(Watch::default());
+    for call in calls {
+        call.state.lock().watches.push(Arc::clone(&watch));
+    }
+    let is_over = |call: &&Started| {
+        let state = call.state.lock();
+        state.outcome.is_some() || state.is_freed
+    };
+    let found = loop {
+        let found = calls.iter().position(is_over);
+        if found.is_some() {
+            break found;
+        }
+        let mut fired = watch.fired.lock();
+        while !*fired && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            fired = watch.changed.wait_until(fired, deadline);
+        }
+        if !std::mem::take(&mut *fired) {
+            break None;
+        }
+    };
+    for call in calls {
+        let mut state = call.state.lock();
+        state.watches.retain(|known| !Arc::ptr_eq(known, &watch));
+    }
+    Ok(found)
 }
 
 /// Checks whether a call has ended.

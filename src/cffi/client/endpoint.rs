@@ -17,6 +17,7 @@ use crate::cffi::entry::Outcome;
 use crate::cffi::handle::Tagged;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
+use crate::client::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
@@ -102,6 +103,13 @@ impl<T: Transport + 'static> From<T> for Ready {
     }
 }
 
+/// Returns the transport of a child process, with the end of its standard error.
+fn started(child: Child) -> Ready {
+    let tail = Some(child.stderr_tail());
+    let transport = Box::new(child);
+    Ready { transport, tail }
+}
+
 impl Endpoint {
     /// Sets the endpoint with this name, and replaces an earlier endpoint with the same name.
     /// `None` removes the endpoint.
@@ -128,23 +136,41 @@ impl Endpoint {
             }
         };
         let text = format!(
-            "a client connects to exactly one of command, url, fds and transport (mcplink_client_options_set_...): {found}"
+            "a client connects to exactly one of command, url, fds, transport and configured (mcplink_client_options_set_...): {found}"
         );
         Err(Error::new(ErrorKind::Invalid, text).into())
     }
 
     /// Makes the transport to a child process that runs this command.
     pub(super) fn command(&self, command: &[OsString], shared: &Arc<Shared>) -> Outcome<Ready> {
-        let child = self.child(command, shared);
-        let tail = Some(child.stderr_tail());
-        let transport = Box::new(child);
-        Ok(Ready { transport, tail })
+        Ok(started(self.child(command, shared)))
+    }
+
+    /// Returns the transport to a server of a configuration file, with the settings of the host.
+    pub(super) fn configured(&self, server: &ServerConfig, shared: &Arc<Shared>) -> Outcome<Ready> {
+        if server.command().is_some() {
+            return Ok(started(self.settled(server.child()?, shared)));
+        }
+        #[cfg(feature = "http-client")]
+        if server.url().is_some() {
+            return self.reached(server.http()?, shared);
+        }
+        // The error says what the file lacks.
+        let transport = server.transport()?;
+        Ok(Ready {
+            transport,
+            tail: None,
+        })
     }
 
     fn child(&self, command: &[OsString], shared: &Arc<Shared>) -> Child {
         let (program, args) = command.split_first().expect("a command has a program");
-        let mut child = Child::new(program)
-            .args(args)
+        self.settled(Child::new(program).args(args), shared)
+    }
+
+    /// Applies the settings for commands to a child process.
+    fn settled(&self, child: Child, shared: &Arc<Shared>) -> Child {
+        let mut child = child
             .pipes(self.pipes)
             .die_with_parent(self.dies_with_parent);
         child = match self.inherits {
@@ -177,7 +203,12 @@ impl Endpoint {
 
     #[cfg(feature = "http-client")]
     pub(super) fn http(&self, url: &str, shared: &Arc<Shared>) -> Outcome<Ready> {
-        let mut http = Http::new(url)?;
+        self.reached(Http::new(url)?, shared)
+    }
+
+    /// Applies the settings for URLs to an HTTP transport.
+    #[cfg(feature = "http-client")]
+    fn reached(&self, mut http: Http, shared: &Arc<Shared>) -> Outcome<Ready> {
         if let Some(follows) = self.follows_redirects {
             http = http.follow_redirects(follows);
         }

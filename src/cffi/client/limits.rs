@@ -335,6 +335,31 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
     }
 }
 
+/// Sets whether the client names itself to servers of revisions since 2026-07-28, with each
+/// request. Earlier revisions require the name. Default: true.
+///
+/// options: the options.
+/// names_itself: false to send no name, for privacy.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_names_itself(
+    options: *mut mcplink_client_options_t,
+    names_itself: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_set_names_itself",
+            |options| {
+                options.build(|builder| builder.send_client_info(names_itself));
+                Ok(())
+            },
+        )
+    }
+}
+
 /// Sets whether a call is sent although the server did not declare the required capability.
 /// Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
 /// for a server that has tools, for example, but does not declare the capability.

@@ -5,7 +5,9 @@
 //!  opening  connect, close and free;      info      information about the server
 //!  events   events outside of calls;      questions requests from the server
 //!  calling  how a call runs;  call_options  options of a call;  call  started calls
-//!  calls, lists, notifications  the calls and notifications themselves
+//!  config   the configuration files of hosts
+//!  calls, lists, tasks, notifications  the calls and notifications themselves
+//!  memory   what clients share: caches and eras
 //! ```
 //!
 //! **Threads.** A client has the threads that a client in Rust has. A client for C also has a
@@ -16,6 +18,7 @@ mod call;
 mod call_options;
 mod calling;
 mod calls;
+mod config;
 mod endpoint;
 mod endpoint_options;
 mod events;
@@ -23,10 +26,12 @@ mod hooks;
 mod info;
 mod limits;
 mod lists;
+mod memory;
 mod notifications;
 mod opening;
 mod options;
 mod questions;
+mod tasks;
 
 pub(super) use self::endpoint_options::mcplink_bearer_fn;
 pub(super) use self::options::mcplink_token_t;

@@ -42,6 +42,10 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
         threads.clone(),
     ));
     let Ready { transport, tail } = options.endpoint.transport(&shared)?;
+    let transport = match &options.tap {
+        Some(wrap) => wrap(transport, gate.number()),
+        None => transport,
+    };
     if let Some(tail) = tail {
         _ = shared.tail.set(tail);
     }

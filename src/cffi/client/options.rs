@@ -18,10 +18,11 @@ use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::tap::Wrap;
 use crate::cffi::text::{name, payload};
 use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
-use crate::client::{Client, ClientBuilder, Era, Restart};
+use crate::client::{Client, ClientBuilder, Era, ResponseCache, Restart};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
@@ -40,7 +41,10 @@ pub struct mcplink_client_options_t {
     pub(super) max_started: usize,
     pub(super) restart: Option<Restart>,
     pub(super) resends: bool,
+    /// Wraps the transport in a tap, if the host sees the messages.
+    pub(super) tap: Option<Wrap>,
     takes_tasks: bool,
+    pub(super) cache: Option<ResponseCache>,
     /// The builder of the Rust API. `None` only while a setter changes the builder.
     builder: Option<ClientBuilder>,
     refusal: Refusal,
@@ -100,7 +104,9 @@ impl Options {
             max_started: 256,
             restart: None,
             resends: false,
+            tap: None,
             takes_tasks: false,
+            cache: None,
             // A blocking call on the pump's thread is the only one that can run handlers there.
             builder: Some(
                 Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
@@ -121,6 +127,9 @@ impl Options {
         let mut builder = builder.limits(self.limits.clone());
         if self.takes_tasks {
             builder = builder.tasks();
+        }
+        if let Some(cache) = &self.cache {
+            builder = builder.cache(cache);
         }
         match self.restart.clone() {
             Some(restart) => builder.restart(restart.retry_idempotent_calls(self.resends)),

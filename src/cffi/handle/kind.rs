@@ -14,13 +14,17 @@ use crate::cffi::status::mcplink_status;
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cffi) enum Kind {
-    Call = 1,
+    Cache = 1,
+    Call,
     CallOptions,
     Cancel,
     Client,
     ClientOptions,
+    Config,
+    EraMemory,
     Error,
     Exchange,
+    GuardedRequest,
     Http,
     HttpHead,
     HttpOptions,
@@ -60,14 +64,18 @@ const MAGIC: u32 = 0x6d63_6c00;
 const FREED: u32 = 0x6672_6565;
 
 impl Kind {
-    const ALL: [(Self, &'static str); 31] = [
+    const ALL: [(Self, &'static str); 35] = [
+        (Self::Cache, "mcplink_cache_t"),
         (Self::Call, "mcplink_call_t"),
         (Self::CallOptions, "mcplink_call_options_t"),
         (Self::Cancel, "mcplink_cancel_t"),
         (Self::Client, "mcplink_client_t"),
         (Self::ClientOptions, "mcplink_client_options_t"),
+        (Self::Config, "mcplink_config_t"),
+        (Self::EraMemory, "mcplink_era_memory_t"),
         (Self::Error, "mcplink_error_t"),
         (Self::Exchange, "mcplink_exchange_t"),
+        (Self::GuardedRequest, "mcplink_guarded_request_t"),
         (Self::Http, "mcplink_http_t"),
         (Self::HttpHead, "mcplink_http_head_t"),
         (Self::HttpOptions, "mcplink_http_options_t"),

@@ -5,12 +5,15 @@ mod arguments;
 mod decimal;
 mod definition;
 mod events;
+mod folder;
+mod guard;
 mod handler;
 #[cfg(feature = "http-server")]
 mod http;
 mod limits;
 #[cfg(not(feature = "http-server"))]
 mod no_http;
+mod notices;
 mod options;
 mod params;
 mod prompt;

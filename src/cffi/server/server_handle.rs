@@ -16,6 +16,7 @@ use crate::cffi::handle::{
 use crate::cffi::log::Hook;
 use crate::cffi::refusal::{Refusal, Settings, constructed, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::tap::Wrap;
 use crate::cffi::text::name;
 use crate::server::Server;
 use crate::transport::Threads;
@@ -35,6 +36,8 @@ pub struct mcplink_server_t {
     pub(super) claims_stdio: bool,
     /// The log hook of the server; `None` for the process-wide log hook.
     pub(super) log: Option<Arc<Hook>>,
+    /// Wraps the transport of each session in a tap, if the host sees the messages.
+    pub(super) tap: Option<Wrap>,
     /// The first error that mcplink_server_require_scopes returned. After an error the server
     /// accepts no further clients.
     pub(super) refusal: Refusal,
@@ -94,6 +97,7 @@ impl mcplink_server_t {
             serving,
             claims_stdio: options.claims_stdio(),
             log: options.log.clone(),
+            tap: options.tap.clone(),
             refusal: Refusal::default(),
         }))
     }

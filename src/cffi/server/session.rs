@@ -22,7 +22,7 @@ use crate::transport::{Stdio, Stream, Transport};
 /// A session: the connection to one client of a server.
 pub struct mcplink_session_t {
     gate: Gate,
-    line: Arc<Line>,
+    pub(super) line: Arc<Line>,
     principal: Option<Text>,
     serving: Arc<Serving>,
     /// The number that [`Serving::enter`] returned for the session.
@@ -62,6 +62,17 @@ unsafe fn optional_principal<'a>(principal: *const c_char) -> Result<Option<&'a 
 
 impl mcplink_server_t {
     fn open(
+        &self,
+        principal: Option<&str>,
+        transport: impl Transport + 'static,
+    ) -> Result<Connection> {
+        match &self.tap {
+            Some(wrap) => self.open_bare(principal, wrap(Box::new(transport), self.gate.number())),
+            None => self.open_bare(principal, transport),
+        }
+    }
+
+    fn open_bare(
         &self,
         principal: Option<&str>,
         transport: impl Transport + 'static,

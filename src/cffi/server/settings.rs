@@ -15,6 +15,7 @@ use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::status::mcplink_status_t;
+use crate::cffi::tap::Wrap;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{self, UserData, mcplink_destroy_fn};
@@ -47,6 +48,8 @@ pub struct mcplink_server_options_t {
     pub(super) validation: bool,
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
+    /// Wraps the transport of each session in a tap, if the host sees the messages.
+    pub(super) tap: Option<Wrap>,
     methods: Vec<Method>,
     /// Rarely used settings, each with a name and a function. The function applies the setting when
     /// the server is built. So a program that never calls a setter is linked without the code of
@@ -59,8 +62,9 @@ impl Object for mcplink_server_options_t {
     const KIND: ObjectKind = ObjectKind::ServerOptions;
 }
 
-/// A function that applies a setting when the server is built.
-type Setting = Box<dyn Fn(ServerBuilder) -> ServerBuilder>;
+/// A function that applies a setting when the server is built. The number is that of the server's
+/// handle.
+type Setting = Box<dyn Fn(ServerBuilder, u64) -> ServerBuilder>;
 
 /// A custom method of the host, with its handler.
 struct Method {
@@ -106,6 +110,7 @@ impl mcplink_server_options_t {
             validation: true,
             claims_stdio: true,
             log: None,
+            tap: None,
             methods: Vec::new(),
             more: Vec::new(),
             refusal: Refusal::default(),
@@ -117,6 +122,16 @@ impl mcplink_server_options_t {
         &mut self,
         name: &'static str,
         setting: impl Fn(ServerBuilder) -> ServerBuilder + 'static,
+    ) {
+        self.add_for(name, move |builder, _| setting(builder));
+    }
+
+    /// Adds a setting under a name, as [`add`](Self::add) does. The setting gets the number of the
+    /// server's handle.
+    pub(super) fn add_for(
+        &mut self,
+        name: &'static str,
+        setting: impl Fn(ServerBuilder, u64) -> ServerBuilder + 'static,
     ) {
         self.more.push((name, Box::new(setting)));
     }
@@ -180,7 +195,7 @@ impl mcplink_server_options_t {
             }
         }
         for (_, setting) in &self.more {
-            builder = setting(builder);
+            builder = setting(builder, owner);
         }
         builder = self.events.attach(builder, owner, stage);
         for method in &self.methods {

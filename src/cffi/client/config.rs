@@ -1,0 +1,209 @@
+//! The configuration files of hosts, which name servers.
+
+use std::ffi::c_char;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::endpoint::Endpoint;
+use super::options::{invalid, mcplink_client_options_t};
+use crate::cffi::entry::{free, giving, need_mut, own, told};
+use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::handle::{Kind as ObjectKind, Object, tagged};
+use crate::cffi::json::{Document, mcplink_json_t};
+use crate::cffi::refusal::set;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{filled, name, optional};
+use crate::client::{Config, ServerConfig};
+
+/// The servers of a configuration file, as hosts write it. One thread at a time may use it.
+pub struct mcplink_config_t(Config);
+
+impl Object for mcplink_config_t {
+    const KIND: ObjectKind = ObjectKind::Config;
+}
+
+/// Reads a configuration file. These formats are read: "mcpServers" of .mcp.json and of the files
+/// of several hosts, "servers" of .vscode/mcp.json, "mcp" of the settings.json beside it,
+/// "context_servers" of Zed, and "projects" of ~/.claude.json for one workspace. Comments and
+/// trailing commas are allowed.
+///
+/// Texts of the file may contain variables, such as ${NAME}, ${NAME:-default}, ${input:ID} and
+/// ${workspaceFolder}. They are replaced when a client is opened, so a server without a value does
+/// not affect the others. Reading a file starts no program. No error shows a value of the file.
+///
+/// path: the path of the file. On Windows the path is UTF-8.
+/// workspace: the folder that ${workspaceFolder} stands for. NULL for the folder of the file, or
+/// the folder above it if the file is in a folder whose name begins with a dot.
+/// out: receives the configuration, or NULL on failure. The caller owns it and frees it with
+/// mcplink_config_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
+/// than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers. Threads: any. Blocks:
+/// for the file system. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_config_read(
+    path: *const c_char,
+    workspace: *const c_char,
+    out: *mut *mut mcplink_config_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires texts that end in NUL and pointers that can be written to.
+    unsafe {
+        giving(out, err, || {
+            let (path, workspace) = (filled(path, "path")?, optional(workspace, "workspace")?);
+            let config = match workspace {
+                Some(workspace) => Config::read_in(path, Path::new(workspace))?,
+                None => Config::read(path)?,
+            };
+            Ok(own(mcplink_config_t(config)))
+        })
+    }
+}
+
+/// Describes the content of a configuration file: its servers, the values that the user has to
+/// enter, and warnings about members that are not applied.
+///
+/// config: the configuration.
+/// out: receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
+/// "inputs":["ID"]},{"name":"...","disabled":false,"url":"...","inputs":[]}],
+/// "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
+/// "warnings":["..."]}; NULL on failure. The servers are sorted by name. The arguments of commands
+/// and URLs are as written in the file, and may contain secrets. The caller owns the document and
+/// frees it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_config_describe(
+    config: *const mcplink_config_t,
+    out: *mut *mut mcplink_json_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires a configuration of this library and pointers that can be written
+    // to.
+    unsafe {
+        giving(out, err, || {
+            let config = tagged(config)
+                .map_err(|fault| Failure::object::<mcplink_config_t>(fault, "config"))?;
+            let text = described(&config.0).to_string();
+            Ok(Document::parse(&text)?.into_raw())
+        })
+    }
+}
+
+fn described(config: &Config) -> Value {
+    let servers = config.servers().iter().map(|server| {
+        let mut shown = json!({
+            "name": server.name(),
+            "disabled": server.is_disabled(),
+            "inputs": server.inputs(),
+        });
+        if let Some((program, args)) = server.command() {
+            let mut command = vec![program.to_owned()];
+            command.extend(args.iter().cloned());
+            shown["command"] = command.into();
+        }
+        if let Some(url) = server.url() {
+            shown["url"] = url.into();
+        }
+        shown
+    });
+    let inputs = config.inputs().iter().map(|input| {
+        json!({
+            "id": input.id,
+            "description": input.description,
+            "password": input.is_password,
+            "default": input.default,
+            "options": input.options,
+        })
+    });
+    let warnings = config.warnings().iter().map(ToString::to_string);
+    json!({
+        "servers": servers.collect::<Vec<_>>(),
+        "inputs": inputs.collect::<Vec<_>>(),
+        "warnings": warnings.collect::<Vec<_>>(),
+    })
+}
+
+/// Sets the value of an input, which the user has entered.
+///
+/// config: the configuration.
+/// id: the id of the input: see mcplink_config_describe.
+/// input_value: the value.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_config_set_input(
+    config: *mut mcplink_config_t,
+    id: *const c_char,
+    input_value: *const c_char,
+) -> mcplink_status_t {
+    told("mcplink_config_set_input", || {
+        // SAFETY: the header requires a configuration of this library and texts that end in NUL.
+        let (config, id, value) = unsafe {
+            (
+                need_mut(config, "config")?,
+                name(id, "id")?,
+                name(input_value, "input_value")?,
+            )
+        };
+        config.0 = config.0.clone().input(id, value);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees a configuration. Options that were set from it keep a copy.
+///
+/// config: the configuration; may be NULL. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
+    // SAFETY: the header requires a configuration of this library, freed once.
+    unsafe { free(config) }
+}
+
+/// Sets the server to which the client connects: one of a configuration file. Other options, for
+/// example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
+///
+/// options: the options.
+/// config: the configuration, whose server is copied with the inputs that are set so far.
+/// server_name: the name of the server. The client can also connect to a disabled server.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
+/// a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_configured(
+    options: *mut mcplink_client_options_t,
+    config: *mut mcplink_config_t,
+    server_name: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options and a configuration of this library and text that ends in
+    // NUL.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_set_configured",
+            |options| {
+                let config = need_mut(config, "config")?;
+                let server_name = filled(server_name, "server_name")?;
+                let Some(server) = config.0.server(server_name) else {
+                    let text = format!("the configuration has no server '{server_name}'");
+                    return Err(invalid(text).into());
+                };
+                let server: ServerConfig = server.clone();
+                let way = move |endpoint: &Endpoint, shared: &Arc<Shared>| {
+                    endpoint.configured(&server, shared)
+                };
+                options.endpoint.reach("configured", Some(way));
+                Ok(())
+            },
+        )
+    }
+}

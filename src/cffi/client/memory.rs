@@ -1,0 +1,325 @@
+//! What several clients share: caches of responses, and the remembered eras of servers. Also the
+//! callback that sees the messages of a client.
+
+use std::ffi::{c_char, c_void};
+
+use serde_json::{Map, Value};
+
+use super::options::{invalid, mcplink_client_options_t, mcplink_era};
+use crate::cffi::arg;
+use crate::cffi::entry::{giving, told, value};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+};
+use crate::cffi::json::{Document, mcplink_json_t};
+use crate::cffi::refusal::set;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::tap::{mcplink_message_fn, wrap};
+use crate::cffi::text::{filled, name};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::client::{Era, EraMemory, ResponseCache};
+use crate::transport::Limits;
+
+/// A cache of responses that several clients share: see mcplink_client_options_set_cache. Without
+/// it, each client has a cache of its own.
+pub struct mcplink_cache_t {
+    gate: Gate,
+    cache: ResponseCache,
+}
+
+impl Object for mcplink_cache_t {
+    const KIND: ObjectKind = ObjectKind::Cache;
+}
+
+impl Handled for mcplink_cache_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Does nothing: the clients that share the cache keep it.
+    fn close(&self) {}
+}
+
+/// The eras of servers, by their addresses: see mcplink_client_options_set_era_memory.
+pub struct mcplink_era_memory_t {
+    gate: Gate,
+    memory: EraMemory,
+}
+
+impl Object for mcplink_era_memory_t {
+    const KIND: ObjectKind = ObjectKind::EraMemory;
+}
+
+impl Handled for mcplink_era_memory_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Does nothing: the clients that use the memory keep it.
+    fn close(&self) {}
+}
+
+/// Makes an empty cache of responses. Above its limits the least recently used response is removed.
+///
+/// max_responses: the maximum number of responses; 0 for the default of
+/// MCPLINK_LIMIT_CACHED_RESPONSES.
+/// max_bytes: the maximum size of all responses, in bytes; 0 for the default of
+/// MCPLINK_LIMIT_CACHED_BYTES.
+/// Returns: the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
+/// internal error. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_cache_new(
+    max_responses: usize,
+    max_bytes: usize,
+) -> *mut mcplink_cache_t {
+    value(std::ptr::null_mut(), || {
+        let mut limits = Limits::default();
+        if max_responses > 0 {
+            limits.max_cached_responses = max_responses;
+        }
+        if max_bytes > 0 {
+            limits.max_cached_bytes = max_bytes;
+        }
+        into_raw(mcplink_cache_t {
+            gate: Gate::new(),
+            cache: ResponseCache::new(&limits),
+        })
+    })
+}
+
+/// Removes all responses from a cache, those of all servers and principals.
+///
+/// cache: the cache.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_cache_clear(cache: *mut mcplink_cache_t) -> mcplink_status_t {
+    told("mcplink_cache_clear", || {
+        // SAFETY: the header requires a cache of this library.
+        unsafe { enter(cache, "cache") }?.cache.clear();
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees a cache. Clients that share the cache keep it until they are freed.
+///
+/// cache: the cache; may be NULL. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
+    // SAFETY: the header requires a cache of this library, freed once.
+    unsafe { free_handle(cache) }
+}
+
+/// Sets the cache of responses that the client shares with other clients. Default: a cache of its
+/// own.
+///
+/// A public response is used by all clients of one server at one address. A private response is
+/// used only by clients with the same principal and capabilities. Child processes count as one
+/// server if their command lines and working directories are equal. If environment variables make
+/// them different servers, give each its own cache.
+///
+/// options: the options.
+/// cache: the cache, which may be freed before the options. NULL for a cache of its own.
+/// principal: a name for the user of the client, for example a digest of the token. NULL if private
+/// responses are not shared.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_cache(
+    options: *mut mcplink_client_options_t,
+    cache: *mut mcplink_cache_t,
+    principal: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options and a cache of this library and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_client_options_set_cache", |options| {
+            let cache = match cache.is_null() {
+                true => None,
+                false => Some(enter(cache, "cache")?.cache.clone()),
+            };
+            // A blank name may be a user who is not known. All of them would share.
+            let principal = match principal.is_null() {
+                true => None,
+                false => Some(filled(principal, "principal")?.to_owned()),
+            };
+            options.cache = match (cache, principal) {
+                (Some(cache), Some(principal)) => Some(cache.for_principal(principal)),
+                (cache, _) => cache,
+            };
+            Ok(())
+        })
+    }
+}
+
+/// Makes an empty memory of the eras of servers.
+///
+/// Returns: the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
+/// internal error. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_era_memory_new() -> *mut mcplink_era_memory_t {
+    value(std::ptr::null_mut(), || {
+        into_raw(mcplink_era_memory_t {
+            gate: Gate::new(),
+            memory: EraMemory::new(),
+        })
+    })
+}
+
+/// Returns the remembered era of a server.
+///
+/// memory: the memory; for NULL the function returns MCPLINK_ERA_UNKNOWN.
+/// address: the address, as a key of mcplink_era_memory_entries.
+/// Returns: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered. Threads: any.
+/// Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_era_memory_recall(
+    memory: *const mcplink_era_memory_t,
+    address: *const c_char,
+) -> arg::mcplink_era {
+    value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
+        // SAFETY: the header requires a memory of this library and text that ends in NUL.
+        let (memory, address) = unsafe { (visit(memory), name(address, "address")) };
+        let era = memory.and_then(|memory| memory.memory.recall(address.ok()?));
+        match era {
+            None => mcplink_era::MCPLINK_ERA_UNKNOWN,
+            Some(Era::Legacy) => mcplink_era::MCPLINK_ERA_LEGACY,
+            Some(Era::Modern) => mcplink_era::MCPLINK_ERA_MODERN,
+        }
+    }) as i32
+}
+
+/// Remembers the era of a server, for example one that the host has stored.
+///
+/// memory: the memory.
+/// address: the address, as a key of mcplink_era_memory_entries.
+/// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_era_memory_remember(
+    memory: *mut mcplink_era_memory_t,
+    address: *const c_char,
+    era: arg::mcplink_era,
+) -> mcplink_status_t {
+    use mcplink_era as Known;
+    told("mcplink_era_memory_remember", || {
+        // SAFETY: the header requires a memory of this library and text that ends in NUL.
+        let (memory, address) = unsafe { (enter(memory, "memory")?, name(address, "address")?) };
+        match era {
+            _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => memory.memory.forget(address),
+            _ if era == Known::MCPLINK_ERA_LEGACY as i32 => {
+                memory.memory.remember(address, Era::Legacy);
+            }
+            _ if era == Known::MCPLINK_ERA_MODERN as i32 => {
+                memory.memory.remember(address, Era::Modern);
+            }
+            _ => return Err(invalid(format!("there is no era {era}")).into()),
+        }
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Returns all remembered eras, so that the host can store them.
+///
+/// memory: the memory.
+/// out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
+/// failure. The caller owns the object and frees it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_era_memory_entries(
+    memory: *const mcplink_era_memory_t,
+    out: *mut *mut mcplink_json_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires a memory of this library and pointers that can be written to.
+    unsafe {
+        giving(out, err, || {
+            let entries = enter(memory, "memory")?.memory.entries();
+            let era = |era| match era {
+                Era::Legacy => "legacy",
+                Era::Modern => "modern",
+            };
+            let entries = entries.into_iter();
+            let entries: Map<String, Value> = entries
+                .map(|(address, known)| (address, era(known).into()))
+                .collect();
+            Ok(Document::parse(&Value::from(entries).to_string())?.into_raw())
+        })
+    }
+}
+
+/// Frees a memory of eras. Clients that use the memory keep it until they are freed.
+///
+/// memory: the memory; may be NULL. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory_t) {
+    // SAFETY: the header requires a memory of this library, freed once.
+    unsafe { free_handle(memory) }
+}
+
+/// Sets the memory in which the client remembers the era of its server. The next connection to this
+/// server then skips the detection. Default: no memory.
+///
+/// options: the options.
+/// memory: the memory, which several clients may share, and which may be freed before the options.
+/// NULL changes nothing.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_era_memory(
+    options: *mut mcplink_client_options_t,
+    memory: *mut mcplink_era_memory_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options and a memory of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_set_era_memory",
+            |options| {
+                if memory.is_null() {
+                    return Ok(());
+                }
+                let memory = enter(memory, "memory")?.memory.clone();
+                options.build(|builder| builder.era_memory(&memory));
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets the function that sees each message of the client, unchanged: for logs and traces. It works
+/// with every kind of endpoint, also after a restart of the server.
+///
+/// options: the options.
+/// callback: see mcplink_message_fn. NULL for no function.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all clients opened with them are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_message(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_message_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_client_options_on_message", |options| {
+            options.tap = Hook::new(callback, user).map(wrap);
+            Ok(())
+        })
+    }
+}
