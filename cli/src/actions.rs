@@ -8,6 +8,7 @@ use mcplink::schema::{CompleteRequestParams, CompletionReference, SubscriptionFi
 use serde_json::{Value, json};
 
 use crate::args::{self, Action, CompletionRequest, Options, Output, ReferenceKind, TaskAction};
+use crate::bench;
 use crate::describe;
 use crate::failure::{Failure, LOST, REFUSED};
 use crate::form;
@@ -81,6 +82,7 @@ impl Session {
             Action::Tools => self.tools(),
             Action::Tool { name } => self.tool(&name),
             Action::Call(call) => self.call(&call),
+            Action::Bench(request) => self.bench(&request),
             Action::Resources => self.resources(),
             Action::Templates => self.templates(),
             Action::Read { uri, output } => self.read(&uri, &output),
@@ -100,6 +102,10 @@ impl Session {
             | Action::Tokens
             | Action::Logout
             | Action::Check(_)
+            | Action::Proxy(_)
+            | Action::Install(_)
+            | Action::Record(_)
+            | Action::Replay(_)
             | Action::Completions { .. }
             | Action::Man => Err(Failure::usage(
                 "the shell does not have this action".to_owned(),
@@ -209,29 +215,40 @@ impl Session {
         Err(Failure::new(REFUSED, no_tool(name, &names)))
     }
 
-    fn call(&self, call: &args::Call) -> Done {
-        let name = &*call.name;
-        let given = values::read(&call.arguments, self.stdin_is_free);
+    /// Reads the arguments of a tool. With `form`, asks for those that are not given.
+    fn arguments(&self, name: &str, words: &[String], form: bool) -> Result<Arguments, Failure> {
+        let given = values::read(words, self.stdin_is_free);
         let given = given.map_err(|text| Failure::usage(text).with_help("mcplink call --help"))?;
-        let arguments = match given {
-            Given::Object(object) if !call.form => Arguments::Object(object),
+        match given {
+            Given::Object(object) if !form => Ok(Arguments::Object(object)),
             Given::Object(_) => {
                 let text = "--form takes KEY=VALUE, not all arguments together".to_owned();
-                return Err(Failure::usage(text));
+                Err(Failure::usage(text))
             }
             Given::Pairs(pairs) => {
-                let needs_schema = values::are_ambiguous(&pairs) || call.form;
+                let needs_schema = values::are_ambiguous(&pairs) || form;
                 let schema = match needs_schema {
                     true => self.input_schema(name)?,
                     false => None,
                 };
                 let mut arguments = values::typed(pairs, schema.as_ref());
-                if call.form {
+                if form {
                     form::complete(&mut arguments, schema.as_ref())?;
                 }
-                arguments
+                Ok(arguments)
             }
-        };
+        }
+    }
+
+    fn bench(&self, bench: &args::Bench) -> Done {
+        let arguments = self.arguments(&bench.name, &bench.arguments, false)?;
+        let (timeout, json) = (self.options.timeout, self.options.json);
+        bench::run(&self.client, bench, &arguments, timeout, json)
+    }
+
+    fn call(&self, call: &args::Call) -> Done {
+        let name = &*call.name;
+        let arguments = self.arguments(name, &call.arguments, call.form)?;
         let shown = self.shown(&call.output);
         if call.task {
             return self.call_as_task(name, &arguments, &shown);
@@ -621,7 +638,7 @@ fn show_event(event: &Event, json: bool) -> std::io::Result<()> {
 }
 
 /// Whether a raw result of a tool is an error of the tool.
-fn is_error(raw: &str) -> bool {
+pub(crate) fn is_error(raw: &str) -> bool {
     serde_json::from_str::<Value>(raw).is_ok_and(|result| result["isError"] == true)
 }
 

@@ -1,5 +1,7 @@
 //! The command line: actions, options, and their help.
 
+mod requests;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use clap::{
     Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
 use mcplink::schema::{LoggingLevel, ProtocolVersion, Root};
+
+pub(crate) use self::requests::*;
 
 const ABOUT: &str = "Looks at, calls and checks MCP servers.
 
@@ -299,6 +303,48 @@ exit code is 1 if a check of the level fails. No tool is called, unless --call n
 
 Example: mcplink check --format junit -- ./my-server > report.xml")]
     Check(Check),
+    /// Serve several servers as one, over standard input and output or HTTP
+    #[command(after_help = "\
+A server is the NAME of one in a configuration file, NAME=URL or NAME='COMMAND ARGUMENT ...'; --,
+--url and --server name one too. With several servers, tools and prompts get names such as
+github__search. Any client can use any server: old and new revisions are translated, and questions
+of the servers reach the client. A server that fails is started or reached again.
+A pattern has * for any text and ? for one character; it must fit the whole name.
+
+Example: mcplink proxy github web=https://example.com/mcp --deny '*delete*' --listen 8080")]
+    Proxy(ProxyRequest),
+    /// Write the messages between a host and a server that it starts to a file
+    #[command(after_help = "\
+Put it before the server's command in the configuration of the host. Each line of the file is a
+message: t is the time in milliseconds, dir is out for the host and in for the server. The file has
+every secret of the conversation. 'mcplink proxy --record' does it for servers with a URL.
+
+Example: mcplink record conversation.jsonl -- ./my-server")]
+    Record(RecordRequest),
+    /// Play a recorded conversation, as the server or as the client
+    #[command(after_help = "\
+Without a server, the recorded server is played over standard input and output: a client gets the
+answers if it sends what was recorded. With a server, what the client sent is sent to it, and its
+answers and requests are compared. Ids, times, UUIDs, requestState, nextCursor, taskId and
+notifications are not compared. The exit code is 1 if something differs.
+
+Example: mcplink replay conversation.jsonl --ignore pid -- ./my-server")]
+    Replay(ReplayRequest),
+    /// Call a tool many times, and show how long the calls take
+    #[command(after_help = "\
+Arguments are those of 'mcplink call'. The tool is really called: name one without side effects.
+
+Example: mcplink bench add a=1 b=2 --calls 10000 --concurrency 8 -- ./my-server")]
+    Bench(Bench),
+    /// Write a server into the configuration file of a host, or remove it
+    #[command(after_help = "\
+The host is claude-code (or claude), claude-desktop, cursor or vscode; --project takes its file in
+this folder, --config another file. What else stands in the file stays, with order and comments; a
+copy of the old file is kept as FILE.bak. --env and --header are written too: --env NAME without a
+value refers to the variable of the host.
+
+Example: mcplink install files --host cursor -- npx -y @modelcontextprotocol/server-filesystem .")]
+    Install(InstallRequest),
     /// Print a script that completes the command line in a shell
     #[command(after_help = "\
 Example: mcplink completions bash > ~/.local/share/bash-completion/completions/mcplink")]
@@ -310,131 +356,6 @@ Example: mcplink completions bash > ~/.local/share/bash-completion/completions/m
     /// Print the manual page
     #[command(after_help = "Example: mcplink man > ~/.local/share/man/man1/mcplink.1")]
     Man,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Call {
-    /// The name of the tool
-    pub(crate) name: String,
-    /// KEY=VALUE, KEY:=JSON, KEY=@FILE, '{JSON}' or @FILE
-    #[arg(value_name = "ARGUMENT")]
-    pub(crate) arguments: Vec<String>,
-    /// Ask for each argument that is not given
-    #[arg(long)]
-    pub(crate) form: bool,
-    /// Have the server run the call as a task, and print the id of the task
-    #[arg(long)]
-    pub(crate) task: bool,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Output {
-    /// Save images, sounds and other binary content in this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) save: Option<PathBuf>,
-    /// Print the result as the server sent it
-    #[arg(long)]
-    pub(crate) raw: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CompletionRequest {
-    /// prompt or resource
-    #[arg(value_name = "KIND", hide_possible_values = true)]
-    pub(crate) kind: ReferenceKind,
-    /// The name of the prompt, or the URI template
-    pub(crate) name: String,
-    /// The name of the argument
-    pub(crate) argument: String,
-    /// The beginning of the value
-    #[arg(default_value = "", hide_default_value = true)]
-    pub(crate) text: String,
-    /// The other arguments
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) known: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReferenceKind {
-    Prompt,
-    Resource,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TaskAction {
-    List,
-    Show,
-    Wait,
-    Cancel,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SkillRequest {
-    /// list, show, fetch or verify
-    #[arg(value_name = "WHAT", default_value = "list", hide_default_value = true)]
-    #[arg(hide_possible_values = true)]
-    pub(crate) what: SkillAction,
-    /// The name or the URI of the skill, or its folder to verify
-    #[arg(required_if_eq_any = [("what", "show"), ("what", "fetch"), ("what", "verify")])]
-    pub(crate) name: Option<String>,
-    /// Save the skill in a folder of this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) to: Option<PathBuf>,
-    /// Replace files of a skill that was saved before
-    #[arg(long)]
-    pub(crate) replace: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SkillAction {
-    List,
-    Show,
-    Fetch,
-    Verify,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Check {
-    /// Run only checks whose name contains this text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) only: Option<String>,
-    /// The checks that must pass: must (what the protocol requires), should (what it recommends,
-    /// too) or hosts (what the model interfaces of hosts accept, too)
-    #[arg(long, default_value = "should", hide_possible_values = true)]
-    pub(crate) level: Level,
-    /// text, json or junit
-    #[arg(long, default_value = "text", hide_possible_values = true)]
-    pub(crate) format: Format,
-    /// A tool that may be called, many times at once
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) call: Option<String>,
-    /// The arguments of that tool
-    #[arg(
-        long,
-        value_name = "JSON",
-        default_value = "{}",
-        hide_default_value = true
-    )]
-    pub(crate) arguments: String,
-    /// List the checks, and run none
-    #[arg(long)]
-    pub(crate) list: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Level {
-    Must,
-    Should,
-    Hosts,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Json,
-    Junit,
 }
 
 /// The meaning of a command line, or of a line of the shell.
@@ -503,7 +424,7 @@ pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, Misus
         Err(error) => return misread(&error, &words, "mcplink --help", !command.is_empty()),
     };
     cli.options.place.command = command;
-    cli.options.check()?;
+    cli.options.check(names_servers(&cli.action))?;
     Ok(Asked::Run(cli.options, cli.action))
 }
 
@@ -654,8 +575,9 @@ impl Options {
             .collect()
     }
 
-    /// Checks what options mean together.
-    fn check(&self) -> Result<(), String> {
+    /// Checks what options mean together. `has_others` tells whether the action names servers of
+    /// its own, which the options may be for.
+    fn check(&self, has_others: bool) -> Result<(), String> {
         if self.revisions().is_empty() {
             return Err("--era and --revision contradict each other".to_owned());
         }
@@ -680,7 +602,8 @@ impl Options {
             ("--header", !place.headers.is_empty()),
             ("--login", place.login),
         ]);
-        if let (true, Some(name)) = (place.url.is_none() && place.server.is_none(), for_url) {
+        let names_none = place.url.is_none() && place.server.is_none() && !has_others;
+        if let (true, Some(name)) = (names_none, for_url) {
             return Err(format!(
                 "{name} is for servers that are reached with --url or --server"
             ));
@@ -690,21 +613,27 @@ impl Options {
             ("--inherit-env", place.inherits_env),
             ("--cwd", place.cwd.is_some()),
         ]);
-        if let (Some(_), Some(name)) = (&place.url, for_command) {
+        if let (Some(_), Some(name), false) = (&place.url, for_command, has_others) {
             return Err(format!(
                 "{name} is for servers that are started, behind -- or with --server"
             ));
         }
-        if place.server.is_none() && !place.inputs.is_empty() {
+        if place.server.is_none() && !place.inputs.is_empty() && !has_others {
             return Err("--input is for servers that are named with --server".to_owned());
         }
         let is_secure = |url: &String| url.starts_with("https:");
-        let may_be_secure = place.server.is_some() || place.url.as_ref().is_some_and(is_secure);
+        let may_be_secure =
+            has_others || place.server.is_some() || place.url.as_ref().is_some_and(is_secure);
         if place.authorities.is_some() && !may_be_secure {
             return Err("--cacert is for servers that are reached with --url https://…".to_owned());
         }
         Ok(())
     }
+}
+
+/// Whether an action names servers of its own.
+fn names_servers(action: &Action) -> bool {
+    matches!(action, Action::Proxy(request) if request.all || !request.servers.is_empty())
 }
 
 fn read_input(text: &str) -> Result<(String, String), String> {

@@ -57,6 +57,12 @@ fn usual_places() -> Vec<Source> {
     places
 }
 
+/// Returns the file of a host.
+pub(crate) fn place_of(host: &str) -> Option<PathBuf> {
+    let mut places = usual_places().into_iter();
+    Some(places.find(|source| source.host == host)?.path)
+}
+
 /// Reads the configuration files: the given one, or the usual ones that are there.
 fn read_all(place: &Place) -> Result<Vec<(&'static str, Config)>, Failure> {
     if let Some(path) = &place.config {
@@ -77,6 +83,19 @@ fn read_all(place: &Place) -> Result<Vec<(&'static str, Config)>, Failure> {
         }
     }
     Ok(configs)
+}
+
+/// Returns the names of the enabled servers of the configuration files.
+pub(crate) fn names(place: &Place) -> Result<Vec<String>, Failure> {
+    let configs = read_all(place)?;
+    let mut names = Vec::new();
+    for server in configs.iter().flat_map(|(_, config)| config.servers()) {
+        let name = server.name().to_owned();
+        if !server.is_disabled() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// Finds the server that `--server` names, with the values of its inputs.

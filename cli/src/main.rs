@@ -8,17 +8,22 @@
 mod actions;
 mod args;
 mod ask;
+mod bench;
 mod check;
 mod configs;
 mod describe;
 mod failure;
 mod form;
 mod input;
+mod install;
 mod interrupt;
 mod local_skill;
 mod login;
 mod print;
+mod proxy;
 mod reach;
+mod record;
+mod replay;
 mod results;
 mod save;
 mod shell;
@@ -58,6 +63,10 @@ fn run(options: Options, action: Action) -> Result<(), Failure> {
         Action::Tokens => return login::list(&options),
         Action::Logout => return login::forget(&options),
         Action::Check(check) => return check::run(&check, &options),
+        Action::Proxy(request) => return proxy::run(&request, &options),
+        Action::Install(request) => return install::run(&request, &options),
+        Action::Record(request) => return record::run(&request, &options),
+        Action::Replay(request) => return replay::run(&request, &options),
         Action::Completions { shell } => return completions(shell),
         Action::Man => return manual(),
         _ => {}

@@ -26,7 +26,9 @@ pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Fail
     }
     let transport = if options.trace {
         let start = Instant::now();
-        Box::new(Tap::new(server, move |message| show_traced(start, message)))
+        Box::new(Tap::new(server, move |message| {
+            show_traced("", start, message)
+        }))
     } else {
         server
     };
@@ -108,7 +110,7 @@ pub(crate) fn reach(place: &Place) -> Result<Reached, Failure> {
 }
 
 /// Returns the transport to the server.
-fn transport(place: &Place) -> Result<Box<dyn Transport>, Failure> {
+pub(crate) fn transport(place: &Place) -> Result<Box<dyn Transport>, Failure> {
     Ok(match reach(place)? {
         Reached::Child(child) => Box::new(child),
         Reached::Url(url, fields) => Box::new(http(&url, &fields, place)?),
@@ -177,7 +179,7 @@ fn shows_stderr(place: &Place) -> bool {
 }
 
 /// Returns the header fields of the command line, and those in files.
-fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
+pub(crate) fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let field = |text: &str| {
         let (name, value) = text.split_once(':')?;
         Some((name.trim().to_owned(), value.trim().to_owned()))
@@ -210,7 +212,8 @@ pub(crate) fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))
 }
 
-fn show_traced(start: Instant, message: &Tapped<'_>) {
+/// Shows a message on standard error, behind a text that tells the connection.
+pub(crate) fn show_traced(connection: &str, start: Instant, message: &Tapped<'_>) {
     let seconds = message.at.saturating_duration_since(start).as_secs_f64();
     let sign = match message.direction {
         Direction::Outgoing => '>',
@@ -220,7 +223,7 @@ fn show_traced(start: Instant, message: &Tapped<'_>) {
         Some(long) => format!("[too long: {} bytes]", long.bytes),
         None => message.text_lossy().replace('\n', " "),
     };
-    print::note(&format!("{seconds:9.3} {sign} {text}"));
+    print::note(&format!("{seconds:9.3} {connection}{sign} {text}"));
 }
 
 /// Shows a warning of the client, for example about list entries that violate the specification and

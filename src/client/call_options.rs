@@ -33,6 +33,7 @@ pub struct CallOptions<'a> {
     /// The members of `_meta` that were set with [`meta`](Self::meta).
     pub(super) meta: JsonObject,
     pub(super) bypass_cache: bool,
+    pub(super) tag: Option<u64>,
 }
 
 /// The timeouts of a call that were set by its caller.
@@ -142,6 +143,14 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// Sets a number of the host for the call. The handlers of the call's input requests get it as
+    /// [`Requester::tag`](super::Requester::tag), so that a host with several calls in flight can
+    /// tell which of them needs the input. The number is not sent to the server.
+    pub fn tag(mut self, tag: u64) -> Self {
+        self.tag = Some(tag);
+        self
+    }
+
     /// Applies the defaults of a client to the timeouts that were not set. Idempotent.
     pub(super) fn apply_defaults(&mut self, defaults: DefaultTimeouts) {
         let mut request = std::mem::take(&mut self.request);
@@ -176,6 +185,7 @@ impl<'a> CallOptions<'a> {
             set: self.set,
             meta: self.meta.clone(),
             bypass_cache: self.bypass_cache,
+            tag: self.tag,
         }
     }
 
@@ -187,6 +197,7 @@ impl<'a> CallOptions<'a> {
             set: self.set,
             meta: self.meta.clone(),
             bypass_cache: self.bypass_cache,
+            tag: self.tag,
         })
     }
 }
@@ -209,6 +220,7 @@ pub(super) struct OwnedCallOptions {
     set: SetTimeouts,
     meta: JsonObject,
     bypass_cache: bool,
+    tag: Option<u64>,
 }
 
 impl OwnedCallOptions {
@@ -219,6 +231,7 @@ impl OwnedCallOptions {
             set: self.set,
             meta: self.meta.clone(),
             bypass_cache: self.bypass_cache,
+            tag: self.tag,
         }
     }
 }

@@ -255,6 +255,14 @@ impl Group {
         Some(member.client.clone())
     }
 
+    /// Returns the prefix of the tools and prompts of a server, such as `files__`. Returns `None`
+    /// if the group has no server with this name.
+    pub fn prefix(&self, name: &str) -> Option<String> {
+        let members = self.members();
+        let member = members.iter().find(|member| *member.name == *name)?;
+        Some(member.prefix.clone())
+    }
+
     /// Returns the names of the servers, in the order in which they were added.
     pub fn servers(&self) -> Vec<Arc<str>> {
         let members = self.members();

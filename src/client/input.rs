@@ -270,10 +270,12 @@ impl InputHandlers {
         questions: &[(&String, &Question)],
         peer: &Peer,
         cancel: &CancelToken,
+        tag: Option<u64>,
         threads: &Threads,
     ) -> Result<InputResponses> {
         let stop = CancelToken::new();
-        let (this, asking) = (Arc::new(self.clone()), self.asking(peer, &stop));
+        let (this, mut asking) = (Arc::new(self.clone()), self.asking(peer, &stop));
+        asking.by = asking.by.with_tag(tag);
         let read = questions.iter().map(|(key, question)| {
             let shown = Excerpt(key).to_string();
             let method = Excerpt(&question.method).to_string();

@@ -298,7 +298,7 @@ impl Client {
         let cancel = options.request.cancel_token();
         let threads = &self.0.link.settings().threads;
         let inputs = &generation.inputs;
-        inputs.fulfil(asked, &generation.peer, &cancel, threads)
+        inputs.fulfil(asked, &generation.peer, &cancel, options.tag, threads)
     }
 
     /// Parses the outcome of a round trip: the result, or the server's input requests.

@@ -10,11 +10,29 @@ pub struct Requester {
     name: String,
     info: Option<Implementation>,
     cancel: CancelToken,
+    tag: Option<u64>,
 }
 
 impl Requester {
     pub(super) fn new(name: String, info: Option<Implementation>, cancel: CancelToken) -> Self {
-        Self { name, info, cancel }
+        Self {
+            name,
+            info,
+            cancel,
+            tag: None,
+        }
+    }
+
+    pub(super) fn with_tag(mut self, tag: Option<u64>) -> Self {
+        self.tag = tag;
+        self
+    }
+
+    /// Returns the [tag](super::CallOptions::tag) of the call that needs the input. Returns `None`
+    /// if the call has no tag, or in the legacy era, where an input request does not say to which
+    /// call it belongs.
+    pub fn tag(&self) -> Option<u64> {
+        self.tag
     }
 
     /// Returns the server's name for display: its title, or its name if it has no title. If the

@@ -69,6 +69,7 @@ impl ServerBuilder {
             prompts: Default::default(),
             resources: Default::default(),
             templates: Default::default(),
+            unlisted_resources: None,
             completers: Default::default(),
             requirements: Requirements::default(),
             guards: Vec::new(),
@@ -538,6 +539,18 @@ impl ServerBuilder {
         let handler = Arc::new(handler);
         let added = self.inner.completers.add(reference, argument, handler);
         self.noting(added)
+    }
+
+    /// Sets the handler for reads of resources that are not listed and match no template. Without
+    /// it, the client gets the error that such a resource does not exist. Declare the capability
+    /// with [`declare_capability`](Self::declare_capability) if the server lists no resource at its
+    /// start.
+    pub fn deferred_unlisted_resources(
+        mut self,
+        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
+    ) -> Self {
+        self.inner.unlisted_resources = Some(Arc::new(handler));
+        self
     }
 
     /// Adds a guard, which decides which clients may see and use which items, and checks outgoing

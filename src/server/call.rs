@@ -12,10 +12,12 @@ use super::events::ServerEventKind;
 use super::guard::GuardedResult;
 use super::output::ToolOutput;
 use super::paging::List;
+use super::raw_result;
 use super::tools::OutputCheck;
 use crate::error::{Error, Result, RpcError, without_position};
+use crate::jsonrpc::RawResult;
 use crate::protocol::LogLevel;
-use crate::schema::{CallToolResult, ContentBlock, FitTo};
+use crate::schema::{CallToolResult, ContentBlock, FitTo, ProtocolVersion};
 
 /// The right to answer a call once.
 ///
@@ -175,6 +177,27 @@ impl ToolCall {
             result.fit_to(context.terms().revision);
         }
         context.conclude_with(answer, CallToolResult::append_to)
+    }
+
+    /// Answers the call with a result that another server gave, for example in a proxy. `revision`
+    /// is the revision of the connection to that server.
+    ///
+    /// The text is sent as it is, except that a missing `resultType` is added. It is parsed and
+    /// sent as [`respond`](Self::respond) does only if the client's revision is older than
+    /// `revision`, or if a guard [changes results](super::Guard::changes_results). An unparsed
+    /// result is not checked against the tool's output schema.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`respond`](Self::respond).
+    pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
+        if !self.context().may_stay_raw(revision) {
+            return match raw_result::parse::<CallToolResult>(result) {
+                Ok(result) => self.respond(result),
+                Err(error) => self.refuse_output(error),
+            };
+        }
+        self.call.into_context().conclude_raw(result)
     }
 
     /// Answers the call with a protocol error. Prefer [`HandlerError::new`] for failures of the

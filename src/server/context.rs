@@ -16,12 +16,13 @@ use super::input_requests::PendingInputs;
 use super::memory_budget::{EACH_CALL, Reservation, is_large, weight_of};
 use super::mrtr::MrtrState;
 use super::progress::{Budget, Pace};
+use super::raw_result;
 use super::scopes;
 use super::session_state::ClientContext;
 use super::tasks::Task;
 use crate::buffer_cache;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
-use crate::jsonrpc::Request;
+use crate::jsonrpc::{RawResult, Request};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::protocol::{ActiveRequest, Asking, CancelToken, LogLevel, Peer, Progress, Responder};
 use crate::schema::{
@@ -549,6 +550,23 @@ impl Context {
             }
             Err(error) => self.refuse(error),
         }
+    }
+
+    /// Whether a result of `revision` can be sent to the client of this call unparsed: the client's
+    /// revision is not older, and no guard may change the result.
+    pub(super) fn may_stay_raw(&self, revision: ProtocolVersion) -> bool {
+        let guards = &self.server().guards;
+        revision <= self.terms().revision && !guards.iter().any(|guard| guard.changes_results())
+    }
+
+    /// Answers the call with the text of a result. The text gets its `resultType` if the client's
+    /// revision requires one.
+    pub(super) fn conclude_raw(self, result: &RawResult) -> Result<()> {
+        let is_modern = self.terms().revision.is_modern();
+        self.conclude_with(Ok(result.as_str()), |result, _, buffer| {
+            raw_result::append(result, is_modern, buffer);
+            Ok(())
+        })
     }
 
     pub(super) fn give(mut self, result: &impl Serialize) -> Result<()> {

@@ -84,6 +84,13 @@ pub trait Guard: Send + Sync {
         )
     }
 
+    /// Whether [`release`](Self::release) may change results. By default it may. Results that are
+    /// given as raw JSON ([`ToolCall::respond_raw`](super::ToolCall::respond_raw)) are parsed for
+    /// such a guard; other guards do not see them. A guard that is a closure changes no results.
+    fn changes_results(&self) -> bool {
+        true
+    }
+
     /// Checks a result or log message before it is sent. The guard may change the message, for
     /// example to remove data that the client must not get. By default nothing is changed.
     fn release(&self, outgoing: &mut GuardedResult<'_>, context: &Context) {
@@ -97,6 +104,10 @@ where
 {
     fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         self(access)
+    }
+
+    fn changes_results(&self) -> bool {
+        false
     }
 }
 

@@ -44,6 +44,7 @@ mod paging;
 mod progress;
 mod prompts;
 mod rate;
+mod raw_result;
 mod remember;
 mod resources;
 mod scopes;
@@ -135,6 +136,8 @@ struct Inner {
     prompts: Prompts,
     resources: Resources,
     templates: Templates,
+    /// The handler of reads of resources that are neither listed nor match a template.
+    unlisted_resources: Option<ReadHandler>,
     completers: Completers,
     requirements: Requirements,
     guards: Guards,

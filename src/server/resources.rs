@@ -19,16 +19,17 @@ use super::dispatch::{Conversation, read, send};
 use super::error_map::{Failure, HandlerError, for_revision, resource_not_found};
 use super::guard::{GuardedRequest, GuardedResult, Primitive};
 use super::paging::List;
+use super::raw_result;
 use super::uri::{UriTemplate, Values, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::Request;
+use crate::jsonrpc::{RawResult, Request};
 use crate::protocol::Responder;
 use crate::schema::url::normalized;
 use crate::schema::url::percent_decoded;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
-    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    method,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, method,
 };
 
 pub(super) type ReadHandler = Arc<dyn Fn(ResourceCall) + Send + Sync>;
@@ -261,6 +262,22 @@ impl ResourceCall {
         context.conclude(answer)
     }
 
+    /// Answers the call with a result that another server gave, as
+    /// [`ToolCall::respond_raw`](super::ToolCall::respond_raw) does for tools.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`respond`](Self::respond).
+    pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
+        if !self.context().may_stay_raw(revision) {
+            return match raw_result::parse::<ReadResourceResult>(result) {
+                Ok(result) => self.respond(result),
+                Err(error) => self.respond(Err::<ReadResourceResult, HandlerError>(error.into())),
+            };
+        }
+        self.call.into_context().conclude_raw(result)
+    }
+
     /// Answers that the resource does not exist, with the error code of the client's revision.
     ///
     /// # Errors
@@ -385,7 +402,10 @@ impl Conversation {
                 let read = read(&entry.item.mime_type, variables);
                 Ok((Arc::clone(&entry.handler.handler), read))
             }
-            _ => Err(resource_not_found(uri)),
+            _ => match &self.server.unlisted_resources {
+                Some(handler) => Ok((Arc::clone(handler), read(&None, BTreeMap::new()))),
+                None => Err(resource_not_found(uri)),
+            },
         }
     }
 }

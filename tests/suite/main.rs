@@ -165,6 +165,7 @@ mod played;
 #[cfg(feature = "http-client")]
 mod proxied;
 mod raw;
+mod raw_results;
 mod rawserver;
 mod requirements;
 mod schema_examples;

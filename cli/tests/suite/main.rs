@@ -14,11 +14,14 @@ mod failures;
 #[path = "../../../tests/suite/front/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod front;
+mod installs;
 mod interrupts;
 mod odd_servers;
 #[path = "../../../tests/suite/proxied/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod proxied;
+mod proxy;
+mod recorded;
 mod runs;
 mod skills;
 #[path = "../../../tests/suite/stub/mod.rs"]

@@ -14,6 +14,8 @@
 //! The replay waits for the messages that were recorded as sent, and returns the messages that were
 //! recorded as received.
 //!
+//! A line of a [named peer](Recorder::for_peer) also has `peer`. A replay skips these lines.
+//!
 //! A trace contains all messages unchanged, and so also their secrets.
 //!
 //! # Examples
@@ -68,6 +70,8 @@ use crate::jsonrpc::{RequestId, TooLong};
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry<'a> {
     t: u64,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    peer: Option<Cow<'a, str>>,
     dir: Dir,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
@@ -99,7 +103,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl<'a> Entry<'a> {
-    fn of(t: u64, message: &'a Tapped<'_>) -> Self {
+    fn of(t: u64, peer: Option<&'a str>, message: &'a Tapped<'_>) -> Self {
         let json = match message.too_long {
             None => serde_json::from_slice::<&RawValue>(message.text).ok(),
             Some(_) => None,
@@ -107,6 +111,7 @@ impl<'a> Entry<'a> {
         let is_text = json.is_none() && message.too_long.is_none();
         Self {
             t,
+            peer: peer.map(Cow::Borrowed),
             dir: match message.direction {
                 Direction::Incoming => Dir::In,
                 Direction::Outgoing => Dir::Out,

@@ -16,7 +16,11 @@ use crate::sync::Mutex;
 /// crashes, and a slow destination slows the connection. A write error does not disturb the
 /// connection: the recorder stops recording, and [`finish`](Self::finish) reports the error.
 #[derive(Clone)]
-pub struct Recorder(Arc<Shared>);
+pub struct Recorder {
+    shared: Arc<Shared>,
+    /// The name of the peer in each line.
+    peer: Option<Arc<str>>,
+}
 
 struct Shared {
     start: Instant,
@@ -37,10 +41,22 @@ impl Recorder {
             write: Box::new(write),
             failed: None,
         };
-        Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             start: Instant::now(),
             out: Mutex::new(out),
-        }))
+        });
+        Self { shared, peer: None }
+    }
+
+    /// Returns a recorder for the messages of another connection, which writes to the same
+    /// destination. Its lines name the peer of that connection (`"peer"`), so a program with
+    /// several connections can record all of them in one trace. A [`Replay`](super::Replay) skips
+    /// these lines.
+    pub fn for_peer(&self, name: &str) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            peer: Some(name.into()),
+        }
     }
 
     /// Wraps a transport so that all of its messages are recorded.
@@ -52,9 +68,9 @@ impl Recorder {
     /// Records one message. Call this method from the hook of a [`Tap`] if the hook also does other
     /// work.
     pub fn record(&self, message: &Tapped<'_>) {
-        let since = message.at.saturating_duration_since(self.0.start);
+        let since = message.at.saturating_duration_since(self.shared.start);
         let t = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        let Ok(mut line) = serde_json::to_vec(&Entry::of(t, message)) else {
+        let Ok(mut line) = serde_json::to_vec(&Entry::of(t, self.peer.as_deref(), message)) else {
             return;
         };
         // Raw JSON has line breaks only between its tokens, where a space is equivalent.
@@ -64,7 +80,7 @@ impl Recorder {
             }
         }
         line.push(b'\n');
-        let mut out = self.0.out.lock();
+        let mut out = self.shared.out.lock();
         if out.failed.is_none() {
             let written = out.write.write_all(&line).and_then(|()| out.write.flush());
             out.failed = written.err();
@@ -78,7 +94,7 @@ impl Recorder {
     /// The first write error. Nothing was recorded after that error. Later calls return another
     /// error of the same kind.
     pub fn finish(&self) -> io::Result<()> {
-        let mut out = self.0.out.lock();
+        let mut out = self.shared.out.lock();
         match out.failed.take() {
             Some(error) => {
                 let again = io::Error::new(error.kind(), "recording failed before");
@@ -121,7 +137,7 @@ mod tests {
         let message = SessionMessage::new(text.to_vec());
         let mut tapped = Tapped::outgoing(1, &message);
         assert_eq!(tapped.direction, Direction::Outgoing);
-        tapped.at = recorder.0.start;
+        tapped.at = recorder.shared.start;
         recorder.record(&tapped);
         let line = String::from_utf8(buffer.0.lock().clone()).expect("UTF-8");
         assert_eq!(line, format!("{{\"t\":0,\"dir\":\"out\",{expected}}}\n"));
@@ -137,6 +153,25 @@ mod tests {
         check(b"Hello\nthere", r#""text":"Hello\nthere""#);
         check(b"\xff", "\"text\":\"\u{fffd}\"");
         check(b"", r#""text":"""#);
+    }
+
+    #[test]
+    fn a_peer_is_named_in_the_same_trace() {
+        let buffer = Buffer::default();
+        let recorder = Recorder::new(buffer.clone());
+        let message = SessionMessage::new(b"{}".to_vec());
+        let mut tapped = Tapped::outgoing(1, &message);
+        tapped.at = recorder.shared.start;
+        recorder.for_peer("files").record(&tapped);
+        recorder.record(&tapped);
+        let lines = String::from_utf8(buffer.0.lock().clone()).expect("UTF-8");
+        let expected = concat!(
+            r#"{"t":0,"peer":"files","dir":"out","message":{}}"#,
+            "\n",
+            r#"{"t":0,"dir":"out","message":{}}"#,
+            "\n",
+        );
+        assert_eq!(lines, expected);
     }
 
     #[test]

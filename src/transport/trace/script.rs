@@ -98,6 +98,7 @@ impl Script {
                 Error::new(ErrorKind::Invalid, format!("trace line {line}: {what}"))
             })
         });
+        let steps = steps.filter_map(Result::transpose);
         let steps = steps.collect::<Result<Vec<_>>>()?;
         let theirs = steps.iter().filter_map(|step| match &step.kind {
             Kind::In(text) => match Sign::of(text) {
@@ -228,23 +229,27 @@ impl Script {
 }
 
 impl Step {
-    fn read(line: usize, text: &str) -> Result<Self, String> {
+    /// Reads a line of a trace. Returns `None` for a message of another connection.
+    fn read(line: usize, text: &str) -> Result<Option<Self>, String> {
         let entry: Entry<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if entry.peer.is_some() {
+            return Ok(None);
+        }
         let content = match (entry.message, &entry.text, entry.too_long) {
             (Some(message), None, None) => message.get().as_bytes(),
             (None, Some(text), None) => text.as_bytes(),
             (None, None, Some(long)) if entry.dir == Dir::In => {
-                return Ok(Self::new(line, Kind::TooLong(long)));
+                return Ok(Some(Self::new(line, Kind::TooLong(long))));
             }
             _ => return Err("it needs one of message, text and (dir \"in\") too_long".to_owned()),
         };
-        Ok(Self::new(
+        Ok(Some(Self::new(
             line,
             match entry.dir {
                 Dir::Out => Kind::Out(Sign::of(content)),
                 Dir::In => Kind::In(content.to_vec()),
             },
-        ))
+        )))
     }
 
     fn new(line: usize, kind: Kind) -> Self {

@@ -1,0 +1,384 @@
+//! A call of the proxy's client that runs at a server, and the table of all of them.
+//!
+//! ```text
+//!  call arrives ──▶ call is here ──▶ result ──▶ answered
+//!                     │      ▲
+//!      server needs   ▼      │ call arrives again, with the answers
+//!      input        call is away
+//! ```
+//!
+//! The library runs a handler again when the client has answered input requests. The request to the
+//! server goes on meanwhile: its exchange waits, without the call, until the call arrives again. So
+//! all four pairs of eras work in one way.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mcplink::client::Requester;
+use mcplink::jsonrpc::RawResult;
+use mcplink::protocol::{CancelToken, OnCancel, Progress};
+use mcplink::schema::{ClientCapabilities, GetPromptResult, ProtocolVersion};
+use mcplink::server::{AskError, Context, PromptCall, ResourceCall, ToolCall};
+use mcplink::{Error, ErrorKind, RpcError};
+
+/// How long a client may take to answer input requests. Longer than the 10 minutes for which the
+/// library accepts the answers.
+const PATIENCE: Duration = Duration::from_secs(11 * 60);
+/// The key under which a call remembers its exchange.
+const KEY: &str = "exchange";
+
+/// A call that is to be answered.
+pub(super) enum Call {
+    Tool(ToolCall),
+    Prompt(PromptCall),
+    Resource(ResourceCall),
+}
+
+/// The outcome of a call at its server.
+pub(super) enum Outcome {
+    /// The result as JSON, and the revision of the server.
+    Raw(RawResult, ProtocolVersion),
+    Prompt(Box<GetPromptResult>),
+    Failed(RpcError),
+}
+
+impl Call {
+    pub(super) fn context(&self) -> &Context {
+        match self {
+            Self::Tool(call) => call.context(),
+            Self::Prompt(call) => call.context(),
+            Self::Resource(call) => call.context(),
+        }
+    }
+
+    /// Answers the call. Answering fails only when the client no longer waits.
+    pub(super) fn answer(self, outcome: Outcome) {
+        _ = match (self, outcome) {
+            (Self::Tool(call), Outcome::Raw(result, revision)) => {
+                call.respond_raw(&result, revision)
+            }
+            (Self::Resource(call), Outcome::Raw(result, revision)) => {
+                call.respond_raw(&result, revision)
+            }
+            (Self::Prompt(call), Outcome::Prompt(result)) => call.respond(*result),
+            (Self::Tool(call), Outcome::Failed(error)) => call.refuse(&error),
+            (Self::Prompt(call), Outcome::Failed(error)) => call.refuse(&error),
+            (Self::Resource(call), Outcome::Failed(error)) => call.refuse(&error),
+            (Self::Tool(call), Outcome::Prompt(_)) => call.refuse(&of_another_kind()),
+            (Self::Resource(call), Outcome::Prompt(_)) => call.refuse(&of_another_kind()),
+            (Self::Prompt(call), Outcome::Raw(..)) => call.refuse(&of_another_kind()),
+        };
+    }
+}
+
+/// A result of another kind than the call, which no server can cause.
+fn of_another_kind() -> RpcError {
+    RpcError::internal("internal error")
+}
+
+/// Returns the error for the client: the server's own error, or a description of the failure.
+pub(super) fn error_for_client(server: &str, error: &Error) -> RpcError {
+    match error.rpc() {
+        Some(rpc) if error.kind() == ErrorKind::Peer => rpc.clone(),
+        _ => RpcError::internal(format!("server '{server}': {error}")),
+    }
+}
+
+/// A call that runs at a server.
+pub(super) struct Exchange {
+    pub(super) id: u64,
+    pub(super) server: Arc<str>,
+    /// The number of the client's connection. `None` if several clients share the connection.
+    connection: Option<u64>,
+    /// Cancels the request to the server.
+    pub(super) cancel: CancelToken,
+    state: Mutex<State>,
+    /// Notified, under the lock of `state`, when the call arrives and when a wait has to end.
+    changed: Condvar,
+    /// The number of input requests so far. The lock is held while one of them waits for its
+    /// answer, so they are asked one after the other.
+    asked: Mutex<u32>,
+}
+
+struct State {
+    /// The call, unless the client has to answer input requests first.
+    call: Option<Call>,
+    /// The outcome that came while the call was away.
+    outcome: Option<Outcome>,
+    /// Passes a cancellation by the client on to `cancel`.
+    on_cancel: Option<OnCancel>,
+    is_over: bool,
+}
+
+impl Exchange {
+    fn new(id: u64, server: &Arc<str>, is_http: bool, call: Call) -> Arc<Self> {
+        let context = call.context();
+        let is_shared = is_http && context.terms().revision.is_modern();
+        let connection = (!is_shared).then(|| context.connection());
+        let token = context.cancel_token().clone();
+        let cancel = CancelToken::new();
+        let exchange = Arc::new(Self {
+            id,
+            server: Arc::clone(server),
+            connection,
+            cancel: cancel.clone(),
+            state: Mutex::new(State {
+                call: Some(call),
+                outcome: None,
+                on_cancel: None,
+                is_over: false,
+            }),
+            changed: Condvar::new(),
+            asked: Mutex::new(0),
+        });
+        // A token that is triggered already runs the callback at once, which takes no lock here.
+        let on_cancel = token.on_trigger(move || cancel.cancel());
+        exchange.state().on_cancel = Some(on_cancel);
+        exchange
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the call back that has arrived again with answers.
+    fn resume(&self, call: Call) {
+        let (token, cancel) = (call.context().cancel_token().clone(), self.cancel.clone());
+        let on_cancel = token.on_trigger(move || cancel.cancel());
+        // The earlier callback is dropped without the lock.
+        let earlier = self.state().on_cancel.replace(on_cancel);
+        drop(earlier);
+        self.put(call);
+    }
+
+    /// Puts the call back, or answers it if its outcome has come meanwhile.
+    fn put(&self, call: Call) {
+        let mut state = self.state();
+        match state.outcome.take() {
+            Some(outcome) => {
+                drop(state);
+                call.answer(outcome);
+            }
+            None => {
+                state.call = Some(call);
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// Answers the call, now or when it arrives again. Returns whether it was answered.
+    fn finish(&self, outcome: Outcome) -> bool {
+        let mut state = self.state();
+        state.is_over = true;
+        let call = state.call.take();
+        let on_cancel = state.on_cancel.take();
+        let left = match call {
+            Some(call) => Some((call, outcome)),
+            None => {
+                state.outcome = Some(outcome);
+                None
+            }
+        };
+        self.changed.notify_all();
+        drop(state);
+        drop(on_cancel);
+        let Some((call, outcome)) = left else {
+            return false;
+        };
+        call.answer(outcome);
+        true
+    }
+
+    pub(super) fn progress(&self, progress: &Progress) {
+        if let Some(call) = &self.state().call {
+            let message = progress.message.as_deref();
+            let context = call.context();
+            context.progress(progress.progress, progress.total, message);
+        }
+    }
+
+    /// Runs `use_it` with the context of the call, unless the call is away.
+    pub(super) fn with_context(&self, use_it: impl FnOnce(&Context)) {
+        if let Some(call) = &self.state().call {
+            use_it(call.context());
+        }
+    }
+
+    /// Makes an input request to the client, and waits for its answer. Returns `None` if no answer
+    /// will come. `can_answer` tells whether a client with these capabilities can be asked.
+    pub(super) fn ask<T>(
+        self: &Arc<Self>,
+        by: &Requester,
+        can_answer: impl Fn(&ClientCapabilities) -> bool,
+        ask: impl Fn(&Context, &str) -> Result<T, AskError>,
+    ) -> Option<Result<T, AskError>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        *asked += 1;
+        let key = asked.to_string();
+        loop {
+            let call = self.take_call(by.cancel_token())?;
+            let context = call.context();
+            if !can_answer(&context.terms().capabilities) {
+                self.put(call);
+                return None;
+            }
+            let answer = context
+                .remember(KEY, &self.id)
+                .and_then(|()| ask(context, &key));
+            match answer {
+                // The client gets the input request when the call is dropped.
+                Err(error) if error.is_pending() => drop(call),
+                answer => {
+                    self.put(call);
+                    return Some(answer);
+                }
+            }
+        }
+    }
+
+    /// Waits until the call is here, and takes it. Returns `None` if the wait has to end.
+    fn take_call(self: &Arc<Self>, withdrawn: &CancelToken) -> Option<Call> {
+        // No lost wakeup: a trigger sets the token's flag first, then notifies under the lock.
+        let woken = [withdrawn, &self.cancel].map(|token| {
+            let this = Arc::clone(self);
+            token.on_trigger(move || {
+                let _state = this.state();
+                this.changed.notify_all();
+            })
+        });
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.state();
+        let call = loop {
+            if state.is_over || withdrawn.is_triggered() || self.cancel.is_triggered() {
+                break None;
+            }
+            if let Some(call) = state.call.take() {
+                break Some(call);
+            }
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+                break None;
+            };
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        };
+        drop(state);
+        drop(woken);
+        call
+    }
+}
+
+/// The exchanges of a proxy, by their ids.
+pub(super) struct Exchanges {
+    /// Whether the clients use HTTP, where modern clients share a connection.
+    is_http: bool,
+    next: AtomicU64,
+    table: Mutex<HashMap<u64, Entry>>,
+}
+
+struct Entry {
+    exchange: Arc<Exchange>,
+    /// When an outcome began to wait for a call that is away.
+    left_at: Option<Instant>,
+}
+
+impl Exchanges {
+    pub(super) fn new(is_http: bool) -> Self {
+        Self {
+            is_http,
+            next: AtomicU64::new(0),
+            table: Mutex::default(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an exchange, or resumes the exchange of a call that has arrived again. Returns the
+    /// exchange if its request has to be sent.
+    pub(super) fn begin(&self, server: &Arc<str>, call: Call) -> Option<Arc<Exchange>> {
+        match call.context().recall::<u64>(KEY) {
+            Ok(None) => {}
+            Ok(Some(id)) => {
+                let mut table = self.table();
+                let exchange = table.get(&id).map(|entry| Arc::clone(&entry.exchange));
+                if table.get(&id).is_some_and(|entry| entry.left_at.is_some()) {
+                    table.remove(&id);
+                }
+                drop(table);
+                match exchange {
+                    Some(exchange) => exchange.resume(call),
+                    None => call.answer(Outcome::Failed(RpcError::internal(
+                        "the call is no longer in progress: start it anew",
+                    ))),
+                }
+                return None;
+            }
+            Err(error) => {
+                let error = RpcError::internal(error.to_string());
+                call.answer(Outcome::Failed(error));
+                return None;
+            }
+        }
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let exchange = Exchange::new(id, server, self.is_http, call);
+        let entry = Entry {
+            exchange: Arc::clone(&exchange),
+            left_at: None,
+        };
+        self.table().insert(id, entry);
+        Some(exchange)
+    }
+
+    /// Ends an exchange with its outcome.
+    pub(super) fn end(&self, exchange: &Exchange, outcome: Outcome) {
+        let is_answered = exchange.finish(outcome);
+        let now = Instant::now();
+        let mut table = self.table();
+        if is_answered {
+            table.remove(&exchange.id);
+        } else if let Some(entry) = table.get_mut(&exchange.id) {
+            entry.left_at = Some(now);
+            // The outcomes for clients that never came back are forgotten.
+            table.retain(|_, entry| {
+                let left_at = entry.left_at;
+                left_at.is_none_or(|at| now.saturating_duration_since(at) < PATIENCE)
+            });
+        }
+    }
+
+    /// Returns the exchange that an input request of a server belongs to.
+    ///
+    /// A legacy server does not say which call needs the input. Then it is the latest call at this
+    /// server, if all calls at the server are of one client. If they are of several clients, no
+    /// client gets the request, since it could be meant for another one.
+    pub(super) fn of_request(&self, server: &str, by: &Requester) -> Option<Arc<Exchange>> {
+        let table = self.table();
+        if let Some(tag) = by.tag() {
+            return table.get(&tag).map(|entry| Arc::clone(&entry.exchange));
+        }
+        latest(&table, server)
+    }
+
+    /// Returns the latest call at a server, if all calls at the server are of one client.
+    pub(super) fn latest(&self, server: &str) -> Option<Arc<Exchange>> {
+        latest(&self.table(), server)
+    }
+}
+
+fn latest(table: &HashMap<u64, Entry>, server: &str) -> Option<Arc<Exchange>> {
+    let open = table.values().filter(|entry| entry.left_at.is_none());
+    let at_server: Vec<_> = open
+        .map(|entry| &entry.exchange)
+        .filter(|exchange| *exchange.server == *server)
+        .collect();
+    let latest = at_server.iter().max_by_key(|exchange| exchange.id)?;
+    let is_same = |exchange: &&Arc<Exchange>| {
+        exchange.id == latest.id
+            || exchange.connection.is_some() && exchange.connection == latest.connection
+    };
+    let is_clear = at_server.iter().all(is_same);
+    is_clear.then(|| Arc::clone(latest))
+}

@@ -1,0 +1,420 @@
+//! The action `proxy`: several servers, served as one over stdio or HTTP.
+//!
+//! Both sides are the library's: a client of each server, and one server for the clients. So both
+//! eras and all transports work on both sides. Results pass as raw JSON.
+//!
+//! **Threads.** `upstream`, one for each server, started by [`run`]: it connects, and reads the
+//! lists again when they change. It runs until the process ends; no thread joins it. Calls wait for
+//! their servers on the threads of [`gate`].
+
+mod exchange;
+mod gate;
+mod patterns;
+mod routes;
+mod targets;
+mod upstream;
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::Error;
+use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Event, Group, Restart};
+use mcplink::schema::{ElicitRequestParams, LoggingLevel, Root};
+use mcplink::server::http::HttpOptions;
+use mcplink::server::{GuardedRequest, List, Primitive, Server};
+use mcplink::transport::trace::Recorder;
+use mcplink::transport::{Direction, Stdio, Tap, Transport};
+
+use self::exchange::Exchanges;
+use self::patterns::Filter;
+use self::targets::Target;
+use self::upstream::Upstream;
+use crate::args::{Options, ProxyRequest};
+use crate::failure::{Failure, LOST};
+use crate::print::note;
+use crate::{interrupt, reach};
+
+/// How long clients wait for servers that are slow to start. Servers that come later are added
+/// then.
+const START: Duration = Duration::from_secs(10);
+/// The pauses between attempts to reach a server that was never reached: the first and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+struct Proxy {
+    exchanges: Exchanges,
+    group: Group,
+    /// The connected servers, in the order of the command line.
+    upstreams: Mutex<Vec<(usize, Arc<Upstream>)>>,
+    /// The server for the clients. It is made when all servers have come or failed. The lock of
+    /// `upstreams` is held while it is set, so that each server is shown exactly once.
+    server: OnceLock<Server>,
+    filter: Filter,
+    /// Whether there is one server only: its names get no prefix.
+    is_single: bool,
+    log: Option<LoggingLevel>,
+    timeout: Option<Duration>,
+    roots: Vec<Root>,
+}
+
+impl Proxy {
+    fn upstreams(&self) -> Vec<Arc<Upstream>> {
+        let upstreams = self
+            .upstreams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        upstreams
+            .iter()
+            .map(|(_, upstream)| Arc::clone(upstream))
+            .collect()
+    }
+}
+
+/// Runs the proxy until the client closes its side, or a signal arrives.
+pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failure> {
+    let targets = targets::read(request, options)?;
+    let filter = Filter::new(&request.allow, &request.deny);
+    let recorder = request.record.as_ref().map(|path| {
+        let file = File::create(path)
+            .map_err(|error| Failure::usage(format!("--record {}: {error}", path.display())))?;
+        Ok::<_, Failure>(Recorder::new(file))
+    });
+    let recorder = recorder.transpose()?;
+    let proxy = Arc::new(Proxy {
+        exchanges: Exchanges::new(request.listen.is_some()),
+        group: Group::new(),
+        upstreams: Mutex::default(),
+        server: OnceLock::new(),
+        filter,
+        is_single: targets.len() == 1 && !request.prefix,
+        log: options.log.clone(),
+        timeout: options.timeout,
+        roots: options.roots.clone(),
+    });
+    let count = targets.len();
+    let first = start(&proxy, targets, options, recorder.as_ref())?;
+    await_first(count, &first, options)?;
+    let server = serve_all(&proxy, count)?;
+    let served = match &request.listen {
+        Some(address) => serve_http(&server, address),
+        None => serve_stdio(&server, recorder.as_ref()),
+    };
+    proxy.group.close();
+    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish());
+    served?;
+    recorded.map_err(|error| Failure::new(LOST, format!("the record is incomplete: {error}")))
+}
+
+/// The outcome of the first attempt to connect to a server.
+type First = Result<(), Error>;
+
+/// Starts a thread for each server, which connects to it.
+fn start(
+    proxy: &Arc<Proxy>,
+    targets: Vec<Target>,
+    options: &Options,
+    recorder: Option<&Recorder>,
+) -> Result<mpsc::Receiver<First>, Failure> {
+    let (sender, first) = mpsc::channel();
+    for (index, target) in targets.into_iter().enumerate() {
+        let mut transport = reach::transport(&target.place)?;
+        if let Some(recorder) = recorder {
+            let recorder = recorder.for_peer(&target.name);
+            transport = Box::new(recorder.tap(transport));
+        }
+        if options.trace {
+            let (start, name) = (Instant::now(), target.name.clone());
+            transport = Box::new(Tap::new(transport, move |message| {
+                reach::show_traced(&format!("{name} "), start, message);
+            }));
+        }
+        let (proxy, options, sender) = (Arc::clone(proxy), options.clone(), sender.clone());
+        let thread = thread::Builder::new().name("upstream".to_owned());
+        thread.spawn(move || keep(&proxy, index, &target, transport, &options, &sender))?;
+    }
+    Ok(first)
+}
+
+/// Waits until each server has come or failed, at most [`START`]. Fails if all of them have failed.
+fn await_first(
+    count: usize,
+    first: &mpsc::Receiver<First>,
+    options: &Options,
+) -> Result<(), Failure> {
+    let deadline = Instant::now() + options.timeout.map_or(START, |timeout| timeout.min(START));
+    let mut failures = Vec::new();
+    for _ in 0..count {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match first.recv_timeout(left) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => failures.push(error),
+            Err(_) => break,
+        }
+    }
+    if interrupt::has_come() {
+        return Err(Failure::interrupted());
+    }
+    match failures.first() {
+        Some(error) if failures.len() == count => {
+            Err(Failure::of_connecting(error, options.timeout, false))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The body of the thread of a server: connects, and follows the changes of its lists.
+fn keep(
+    proxy: &Arc<Proxy>,
+    index: usize,
+    target: &Target,
+    transport: Box<dyn Transport>,
+    options: &Options,
+    first: &mpsc::Sender<First>,
+) {
+    let (changed, changes) = mpsc::channel();
+    let (mut transport, mut pause) = (transport, PAUSES.0);
+    let client = loop {
+        let again = transport.again();
+        let builder = builder(proxy, &target.name, &changed, options);
+        let error = match builder.connect(transport) {
+            Ok(client) => break client,
+            Err(error) => error,
+        };
+        note(&format!("mcplink: {}: {error:#}", target.name));
+        // Nobody listens after the start.
+        _ = first.send(Err(error));
+        let Some(next) = again else { return };
+        if interrupt::token().wait(pause) {
+            return;
+        }
+        (transport, pause) = (next, (pause * 2).min(PAUSES.1));
+    };
+    match add(proxy, index, &target.name, client, options) {
+        Ok(upstream) => {
+            let changed = changed.clone();
+            let subscription = upstream.subscribe(move |event| {
+                if !matches!(event, Event::Ended { .. }) {
+                    // The receiver is there as long as the thread is.
+                    _ = changed.send(());
+                }
+            });
+            _ = first.send(Ok(()));
+            while changes.recv().is_ok() {
+                // Several changes are read at once.
+                while changes.try_recv().is_ok() {}
+                refresh(proxy, &upstream);
+            }
+            drop(subscription);
+        }
+        Err(error) => {
+            note(&format!("mcplink: {}: {error}", target.name));
+            _ = first.send(Err(error));
+        }
+    }
+}
+
+/// Adds a connected server to the proxy.
+fn add(
+    proxy: &Arc<Proxy>,
+    index: usize,
+    name: &str,
+    client: Client,
+    options: &Options,
+) -> Result<Arc<Upstream>, Error> {
+    if let Some(level) = options
+        .log
+        .as_ref()
+        .filter(|_| client.revision().is_legacy())
+    {
+        // A server without log messages refuses, and then there are none.
+        _ = client.set_log_level(level.clone());
+    }
+    proxy.group.add(name, client.clone())?;
+    let prefix = proxy.group.prefix(name).filter(|_| !proxy.is_single);
+    let upstream = Upstream::new(name.into(), prefix.unwrap_or_default(), client);
+    let upstream = Arc::new(upstream);
+    let mut upstreams = proxy
+        .upstreams
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    upstreams.push((index, Arc::clone(&upstream)));
+    upstreams.sort_by_key(|(index, _)| *index);
+    drop(upstreams);
+    refresh(proxy, &upstream);
+    Ok(upstream)
+}
+
+/// Reads the lists of a server again, and shows them.
+fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) {
+    let items = upstream.read(|name| proxy.filter.allows(name));
+    let upstreams = proxy
+        .upstreams
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    match proxy.server.get() {
+        Some(server) => {
+            let server = server.clone();
+            drop(upstreams);
+            proxy.show(&server, upstream, items);
+        }
+        None => *upstream.read.lock().unwrap_or_else(PoisonError::into_inner) = items,
+    }
+}
+
+/// Makes the server for the clients, and shows the servers that have come.
+fn serve_all(proxy: &Arc<Proxy>, count: usize) -> Result<Server, Failure> {
+    let upstreams = proxy
+        .upstreams
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let come: Vec<_> = upstreams
+        .iter()
+        .map(|(_, upstream)| Arc::clone(upstream))
+        .collect();
+    let server = build(proxy, &come, count).map_err(Failure::from)?;
+    // It is set once, here.
+    _ = proxy.server.set(server.clone());
+    drop(upstreams);
+    for upstream in &come {
+        let items =
+            std::mem::take(&mut *upstream.read.lock().unwrap_or_else(PoisonError::into_inner));
+        proxy.show(&server, upstream, items);
+    }
+    Ok(server)
+}
+
+/// Builds the server for the clients. It declares what the servers have, or everything if some of
+/// them are still to come.
+fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
+    let version = env!("CARGO_PKG_VERSION");
+    let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
+    let mut builder = Server::builder("mcplink-proxy", version)
+        .logging(true)
+        .deferred_unlisted_resources(move |call| {
+            let upstreams = unlisted.candidates(call.read().uri());
+            unlisted.read_resource(upstreams, call);
+        })
+        .guard(move |access: &GuardedRequest<'_>| {
+            if matches!(
+                access.method(),
+                "resources/subscribe" | "subscriptions/listen"
+            ) && let Some(Primitive::Resource(uri)) = access.primitive()
+            {
+                this.follow(uri);
+            }
+            Ok(())
+        });
+    let are_all_here = come.len() == count;
+    let has = |has: fn(&mcplink::schema::ServerCapabilities) -> bool| {
+        !are_all_here
+            || come
+                .iter()
+                .any(|upstream| has(upstream.client.capabilities()))
+    };
+    for (list, is_declared) in [
+        (List::Tools, has(|all| all.tools.is_some())),
+        (List::Prompts, has(|all| all.prompts.is_some())),
+        (List::Resources, has(|all| all.resources.is_some())),
+    ] {
+        if is_declared {
+            builder = builder.declare_capability(list);
+        }
+    }
+    if let ([only], true) = (come, proxy.is_single)
+        && let Some(info) = only.client.server_info()
+    {
+        builder = builder.info(info.clone());
+    }
+    let instructions = come.iter().filter_map(|upstream| {
+        let text = upstream.client.instructions()?;
+        Some(match proxy.is_single {
+            true => text.to_owned(),
+            false => format!("# {}\n\n{text}", upstream.name),
+        })
+    });
+    let instructions: Vec<String> = instructions.collect();
+    if !instructions.is_empty() {
+        builder = builder.instructions(instructions.join("\n\n"));
+    }
+    builder.build()
+}
+
+fn serve_stdio(server: &Server, recorder: Option<&Recorder>) -> Result<(), Failure> {
+    let shutdown = server.shutdown_handle();
+    let _shutdown = interrupt::token().on_trigger(move || shutdown.shutdown());
+    let served = match recorder.cloned() {
+        Some(recorder) => server.serve(Tap::new(Stdio::new(), move |message| {
+            // In the record, both connections are seen from the client.
+            let mut message = message.clone();
+            message.direction = match message.direction {
+                Direction::Incoming => Direction::Outgoing,
+                Direction::Outgoing => Direction::Incoming,
+            };
+            recorder.record(&message);
+        })),
+        None => server.serve_stdio(),
+    };
+    served.map_err(Failure::from)
+}
+
+fn serve_http(server: &Server, address: &str) -> Result<(), Failure> {
+    let listening = server.listen_http(address, HttpOptions::new());
+    let listening = listening.map_err(|error| Failure::usage(format!("--listen: {error}")))?;
+    note(&format!("mcplink: serving at {}", listening.url()));
+    let (stop, stopped) = mpsc::channel();
+    let _stop = interrupt::token().on_trigger(move || _ = stop.send(()));
+    // The sender lives as long as the callback, so this waits for the signal.
+    _ = stopped.recv();
+    listening.close();
+    Ok(())
+}
+
+/// Returns the builder of the client of a server.
+fn builder(
+    proxy: &Arc<Proxy>,
+    name: &str,
+    changed: &mpsc::Sender<()>,
+    options: &Options,
+) -> ClientBuilder {
+    let clones = || (Arc::clone(proxy), Arc::<str>::from(name));
+    let ((forms, a), (pages, b), (done, _), (models, c), (folders, d), (logs, e)) =
+        (clones(), clones(), clones(), clones(), clones(), clones());
+    let (f, changed) = (Arc::<str>::from(name), changed.clone());
+    let builder = Client::builder("mcplink-proxy", env!("CARGO_PKG_VERSION"))
+        .revisions(&options.revisions())
+        .tasks()
+        .cancel_connecting_with(&interrupt::token())
+        .restart(Restart::new().max_attempts(u32::MAX))
+        .max_concurrent_inputs(1)
+        .on_elicit(move |form, by| forms.elicit(&a, &ElicitRequestParams::Form(form.clone()), by))
+        .on_elicit_url(move |page, by| {
+            pages.elicit(&b, &ElicitRequestParams::Url(page.clone()), by)
+        })
+        .on_elicitation_complete(move |id| {
+            if let Some(server) = done.server.get() {
+                // It fails only if the client has gone.
+                _ = server.elicitation_complete(id);
+            }
+        })
+        .on_sample(move |params, by| models.sample(&c, params, by))
+        .sampling_tools(true)
+        .sampling_context(true)
+        .on_list_roots(move |by| folders.list_roots(&d, by))
+        .on_log_message(move |message| logs.log(&e, message))
+        .on_connection_event(move |event| match event {
+            ConnectionEvent::Restored { .. } => {
+                note(&format!("mcplink: {f}: connected again"));
+                // The receiver is gone only if the server was refused.
+                _ = changed.send(());
+            }
+            ConnectionEvent::Lost { error, .. } => {
+                note(&format!("mcplink: {f}: the connection is lost: {error}"));
+            }
+            _ => {}
+        });
+    match options.timeout {
+        Some(timeout) => builder.connect_timeout(timeout),
+        None => builder,
+    }
+}

@@ -1,0 +1,460 @@
+//! The handlers of the proxy's tools, prompts, resources and completers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use mcplink::RpcError;
+use mcplink::client::{CallOptions, Requester};
+use mcplink::schema::{
+    CompleteRequestParams, CompletionReference, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationMode, LoggingLevel,
+    LoggingMessageNotificationParams, Prompt, Root, Tool,
+};
+use mcplink::server::{CompletionCall, Context, PromptCall, ResourceCall, Server, ToolCall};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Proxy;
+use super::exchange::{Call, Outcome, error_for_client};
+use super::upstream::{Items, Upstream};
+use crate::print::note;
+
+/// The part of a call's `_meta` that the server gets too.
+struct Passed {
+    wants_progress: bool,
+    log_level: Option<LoggingLevel>,
+    members: Vec<(String, Value)>,
+}
+
+impl Passed {
+    fn of(context: &Context, log: Option<&LoggingLevel>) -> Self {
+        let meta = context.meta();
+        let members = meta.extra.iter();
+        Self {
+            wants_progress: meta.progress_token.is_some(),
+            log_level: meta.log_level.as_ref().or(log).cloned(),
+            members: members
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl Proxy {
+    /// Shows the items of a server: those that are new or differ are added, and those that are gone
+    /// are removed.
+    pub(super) fn show(self: &Arc<Self>, server: &Server, upstream: &Arc<Upstream>, items: Items) {
+        let mut shown = upstream
+            .shown
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_added = |what: &str, name: &str, added: mcplink::Result<()>| {
+            if let Err(error) = &added {
+                let server = &upstream.name;
+                note(&format!(
+                    "mcplink: {server}: {what} {name} is left out: {error}"
+                ));
+            }
+            added.is_ok()
+        };
+        replace(&mut shown.tools, items.tools, |name, tool| {
+            server.remove_tool(name);
+            tool.is_none_or(|tool| {
+                is_added("tool", name, self.add_tool(server, upstream, name, tool))
+            })
+        });
+        replace(&mut shown.prompts, items.prompts, |name, prompt| {
+            server.remove_prompt(name);
+            prompt.is_none_or(|prompt| {
+                is_added(
+                    "prompt",
+                    name,
+                    self.add_prompt(server, upstream, name, prompt),
+                )
+            })
+        });
+        replace(&mut shown.resources, items.resources, |uri, resource| {
+            server.remove_resource(uri);
+            resource.is_none_or(|resource| {
+                let added = server.add_deferred_resource(resource.clone(), self.reader(upstream));
+                is_added("resource", uri, added)
+            })
+        });
+        replace(&mut shown.templates, items.templates, |uri, template| {
+            server.remove_template(uri);
+            template.is_none_or(|template| {
+                let reference = CompletionReference::resource(uri);
+                let both = (&reference, &reference);
+                self.complete_too(server, upstream, both, variables(uri));
+                let added = server.add_deferred_template(template.clone(), self.reader(upstream));
+                is_added("template", uri, added)
+            })
+        });
+    }
+
+    fn add_tool(
+        self: &Arc<Self>,
+        server: &Server,
+        upstream: &Arc<Upstream>,
+        name: &str,
+        tool: &Tool,
+    ) -> mcplink::Result<()> {
+        let (this, upstream, own) = (Arc::clone(self), Arc::clone(upstream), tool.name.clone());
+        let mut tool = tool.clone();
+        name.clone_into(&mut tool.name);
+        server.add_deferred_tool(tool, move |call| this.call_tool(&upstream, &own, call))
+    }
+
+    fn add_prompt(
+        self: &Arc<Self>,
+        server: &Server,
+        upstream: &Arc<Upstream>,
+        name: &str,
+        prompt: &Prompt,
+    ) -> mcplink::Result<()> {
+        let arguments = prompt.arguments.iter().flatten();
+        let arguments = arguments.map(|argument| argument.name.clone());
+        let ours = CompletionReference::prompt(name);
+        let theirs = CompletionReference::prompt(&*prompt.name);
+        self.complete_too(server, upstream, (&ours, &theirs), arguments.collect());
+        let (this, upstream, own) = (Arc::clone(self), Arc::clone(upstream), prompt.name.clone());
+        let mut prompt = prompt.clone();
+        name.clone_into(&mut prompt.name);
+        server.add_deferred_prompt(prompt, move |call| this.get_prompt(&upstream, &own, call))
+    }
+
+    /// Returns the handler that reads resources of one server.
+    fn reader(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+    ) -> impl Fn(ResourceCall) + Send + Sync + use<> {
+        let (this, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        move |call| this.read_resource(vec![Arc::clone(&upstream)], call)
+    }
+
+    fn call_tool(self: &Arc<Self>, upstream: &Arc<Upstream>, own: &str, call: ToolCall) {
+        let arguments = RawValue::from_string(call.raw_arguments().to_owned());
+        let (client, own) = (upstream.client.clone(), own.to_owned());
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let error = RpcError::invalid_params(error.to_string());
+                return Call::Tool(call).answer(Outcome::Failed(error));
+            }
+        };
+        self.run(upstream, Call::Tool(call), move |options| {
+            let result = client.call_tool_raw(&own, &arguments, options())?;
+            Ok(Outcome::Raw(result, client.revision()))
+        });
+    }
+
+    fn get_prompt(self: &Arc<Self>, upstream: &Arc<Upstream>, own: &str, call: PromptCall) {
+        let arguments = match call.arguments::<BTreeMap<String, String>>() {
+            Ok(arguments) => arguments,
+            Err(error) => return Call::Prompt(call).answer(Outcome::Failed(error)),
+        };
+        let (client, own) = (upstream.client.clone(), own.to_owned());
+        self.run(upstream, Call::Prompt(call), move |options| {
+            let pairs: Vec<(&str, &str)> = arguments
+                .iter()
+                .map(|(key, value)| (&**key, &**value))
+                .collect();
+            let result = client.get_prompt_with(&own, &pairs, options())?;
+            Ok(Outcome::Prompt(Box::new(result)))
+        });
+    }
+
+    /// Reads a resource of the first of these servers that has it.
+    pub(super) fn read_resource(
+        self: &Arc<Self>,
+        upstreams: Vec<Arc<Upstream>>,
+        call: ResourceCall,
+    ) {
+        let uri = call.read().uri().to_owned();
+        let Some((last, others)) = upstreams.split_last() else {
+            _ = call.not_found();
+            return;
+        };
+        let (client, others) = (last.client.clone(), others.to_vec());
+        self.run(last, Call::Resource(call), move |options| {
+            for other in &others {
+                let read = other.client.read_resource_raw(&uri, options());
+                if let Ok(result) = read {
+                    return Ok(Outcome::Raw(result, other.client.revision()));
+                }
+            }
+            let result = client.read_resource_raw(&uri, options())?;
+            Ok(Outcome::Raw(result, client.revision()))
+        });
+    }
+
+    /// Sends a call to a server with `send`, and answers the call with the outcome. `send` gets the
+    /// function that makes the options of a request.
+    fn run(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        call: Call,
+        send: impl FnOnce(&mut dyn FnMut() -> CallOptions<'static>) -> mcplink::Result<Outcome>
+        + Send
+        + 'static,
+    ) {
+        let passed = Passed::of(call.context(), self.log.as_ref());
+        let Some(exchange) = self.exchanges.begin(&upstream.name, call) else {
+            return;
+        };
+        let (this, name, timeout) = (Arc::clone(self), Arc::clone(&upstream.name), self.timeout);
+        upstream.gate.run(move || {
+            let mut options = || {
+                let mut options = CallOptions::new()
+                    .no_timeout()
+                    .tag(exchange.id)
+                    .cancel_with(&exchange.cancel);
+                if let Some(timeout) = timeout {
+                    options = options.timeout(timeout);
+                }
+                if let Some(level) = &passed.log_level {
+                    options = options.log_level(level.clone());
+                }
+                for (key, value) in &passed.members {
+                    options = options.meta(key, value.clone());
+                }
+                if passed.wants_progress {
+                    let exchange = Arc::clone(&exchange);
+                    options = options.on_progress(move |progress| exchange.progress(&progress));
+                }
+                options
+            };
+            let outcome = match exchange.cancel.is_triggered() {
+                // The client has cancelled the call while it waited for a thread.
+                true => Outcome::Failed(RpcError::internal("cancelled")),
+                false => send(&mut options)
+                    .unwrap_or_else(|error| Outcome::Failed(error_for_client(&name, &error))),
+            };
+            this.exchanges.end(&exchange, outcome);
+        });
+    }
+
+    /// Has the arguments of a prompt or template completed by its server. `references` are the
+    /// proxy's reference and the server's.
+    fn complete_too(
+        self: &Arc<Self>,
+        server: &Server,
+        upstream: &Arc<Upstream>,
+        references: (&CompletionReference, &CompletionReference),
+        arguments: Vec<String>,
+    ) {
+        if upstream.client.capabilities().completions.is_none() {
+            return;
+        }
+        let (ours, theirs) = references;
+        for argument in arguments {
+            let (this, upstream, theirs) = (Arc::clone(self), Arc::clone(upstream), theirs.clone());
+            let handler = move |call| this.complete(&upstream, &theirs, call);
+            // A completer that is there already is that of an earlier list.
+            _ = server.add_deferred_completer(ours, &argument, handler);
+        }
+    }
+
+    fn complete(&self, upstream: &Upstream, reference: &CompletionReference, call: CompletionCall) {
+        let asked = call.completing();
+        let mut params =
+            CompleteRequestParams::new(reference.clone(), asked.argument(), asked.value());
+        for (name, value) in asked.all_known() {
+            params = params.known(name, value);
+        }
+        let mut options = CallOptions::new().cancel_with(call.context().cancel_token());
+        if let Some(timeout) = self.timeout {
+            options = options.timeout(timeout);
+        }
+        // Answering fails only when the client no longer waits.
+        _ = match upstream.client.complete_with(params, options) {
+            Ok(result) => call.respond(result.completion),
+            Err(error) => call.refuse(&error_for_client(&upstream.name, &error)),
+        };
+    }
+
+    /// Passes the form of a server on to the client of the call.
+    pub(super) fn elicit(
+        &self,
+        server: &str,
+        params: &ElicitRequestParams,
+        by: &Requester,
+    ) -> ElicitResult {
+        let exchange = self.exchanges.of_request(server, by);
+        let answer = exchange.and_then(|exchange| {
+            let mode = match params {
+                ElicitRequestParams::Url(_) => ElicitationMode::Url,
+                _ => ElicitationMode::Form,
+            };
+            exchange.ask(
+                by,
+                |client| client.supports_elicitation(mode),
+                |context, key| context.elicit(key, params.clone()),
+            )
+        });
+        match answer {
+            Some(Ok(result)) => result,
+            Some(Err(error)) => {
+                note(&format!(
+                    "mcplink: {server}: its question has no answer: {error}"
+                ));
+                ElicitResult::cancel()
+            }
+            None => ElicitResult::cancel(),
+        }
+    }
+
+    /// Passes a request for the client's model on to the client of the call.
+    pub(super) fn sample(
+        &self,
+        server: &str,
+        params: &CreateMessageRequestParams,
+        by: &Requester,
+    ) -> Result<CreateMessageResult, RpcError> {
+        let exchange = self.exchanges.of_request(server, by);
+        let answer = exchange.and_then(|exchange| {
+            exchange.ask(
+                by,
+                |client| client.sampling.is_some(),
+                |context, key| context.sample(key, params.clone()),
+            )
+        });
+        self.answer_of(server, answer)
+    }
+
+    /// Returns the roots of the command line, else those of the client of the call.
+    pub(super) fn list_roots(&self, server: &str, by: &Requester) -> Result<Vec<Root>, RpcError> {
+        if !self.roots.is_empty() {
+            return Ok(self.roots.clone());
+        }
+        let exchange = self.exchanges.of_request(server, by);
+        let answer = exchange.and_then(|exchange| {
+            exchange.ask(by, |client| client.roots.is_some(), Context::list_roots)
+        });
+        Ok(self.answer_of(server, answer)?.roots)
+    }
+
+    fn answer_of<T>(
+        &self,
+        server: &str,
+        answer: Option<Result<T, mcplink::server::AskError>>,
+    ) -> Result<T, RpcError> {
+        let error = match answer {
+            Some(Ok(answer)) => return Ok(answer),
+            Some(Err(error)) => error,
+            None => {
+                return Err(RpcError::internal("no call of a client needs this input"));
+            }
+        };
+        note(&format!(
+            "mcplink: {server}: its question has no answer: {error}"
+        ));
+        Err(match error.refusal() {
+            Some(refusal) => refusal.clone(),
+            None => RpcError::internal(error.to_string()),
+        })
+    }
+
+    /// Passes a log message of a server on: to the client of its latest call, else to all clients.
+    pub(super) fn log(&self, upstream: &str, message: &LoggingMessageNotificationParams) {
+        let logger = match (&message.logger, self.is_single) {
+            (Some(logger), true) => logger.clone(),
+            (Some(logger), false) => format!("{upstream}/{logger}"),
+            (None, _) => upstream.to_owned(),
+        };
+        let Some(server) = self.server.get() else {
+            return;
+        };
+        match self.exchanges.latest(upstream) {
+            Some(exchange) => exchange.with_context(|context| {
+                context.log(message.level.clone(), Some(&logger), &message.data);
+            }),
+            // A level that the specification does not define is the only error.
+            None => _ = server.log(message.level.clone(), Some(&logger), &message.data),
+        }
+    }
+
+    /// Follows a resource for a client that subscribes to it: at the server that lists it, else at
+    /// those that may have it.
+    pub(super) fn follow(self: &Arc<Self>, uri: &str) {
+        let upstreams = self.upstreams();
+        let owner = upstreams.iter().find(|upstream| upstream.lists(uri));
+        let owners = match owner {
+            Some(owner) => vec![Arc::clone(owner)],
+            None => self.candidates(uri),
+        };
+        for upstream in owners {
+            let this = Arc::clone(self);
+            upstream.follow(uri, move |uri| {
+                if let Some(server) = this.server.get() {
+                    server.resource_updated(uri);
+                }
+            });
+        }
+    }
+
+    /// Returns the servers that may have a resource which no server lists.
+    pub(super) fn candidates(&self, uri: &str) -> Vec<Arc<Upstream>> {
+        let mut upstreams = self.upstreams();
+        upstreams.retain(|upstream| upstream.client.capabilities().resources.is_some());
+        let likely: Vec<_> = upstreams
+            .iter()
+            .filter(|upstream| upstream.may_have(uri))
+            .cloned()
+            .collect();
+        match likely.is_empty() {
+            true => upstreams,
+            false => likely,
+        }
+    }
+}
+
+/// Makes `shown` equal to `listed`, except for the items that `change` could not add. `change` gets
+/// each name that differs, with its new item if there is one, and returns whether it succeeded.
+fn replace<T: PartialEq>(
+    shown: &mut BTreeMap<String, T>,
+    listed: BTreeMap<String, T>,
+    change: impl Fn(&str, Option<&T>) -> bool,
+) {
+    shown.retain(|name, _| {
+        let stays = listed.contains_key(name);
+        if !stays {
+            change(name, None);
+        }
+        stays
+    });
+    for (name, item) in listed {
+        if shown.get(&name) != Some(&item) {
+            match change(&name, Some(&item)) {
+                true => _ = shown.insert(name, item),
+                false => _ = shown.remove(&name),
+            }
+        }
+    }
+}
+
+/// Returns the names of the variables of a URI template.
+fn variables(template: &str) -> Vec<String> {
+    let expressions = template.split('{').skip(1);
+    let expressions = expressions.filter_map(|text| Some(text.split_once('}')?.0));
+    let names = expressions.flat_map(|expression| {
+        let names = expression.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
+        names.split(',').map(|name| {
+            let name = name.split(':').next().unwrap_or_default();
+            name.trim_end_matches('*').to_owned()
+        })
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_a_template_are_found() {
+        assert_eq!(variables("file:///{path}"), ["path"]);
+        assert_eq!(variables("x://{+a,b*}/{?c:3}{}"), ["a", "b", "c"]);
+        assert!(variables("x://{open").is_empty());
+    }
+}
