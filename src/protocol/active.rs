@@ -127,7 +127,8 @@ impl ActiveRequests {
             state.places.push(Place::default());
             u32::try_from(state.places.len() - 1).expect("requests in hand are limited")
         });
-        let turn = state.last_turn.wrapping_add(1);
+        // Not zero, so no key is zero.
+        let turn = state.last_turn.wrapping_add(1).max(1);
         state.last_turn = turn;
         state.places[number as usize] = Place {
             turn,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 #[cfg(feature = "http-server")]
@@ -44,10 +45,9 @@ pub struct Responder {
     /// answers the peer's request.
     detached: bool,
     /// The key of the request in the table of active requests.
-    key: Option<u64>,
-    /// The guard that counts the request towards its client's share of `max_requests`, while the
-    /// request is active.
-    share: Option<Share>,
+    key: Option<NonZeroU64>,
+    /// Whether the request counts towards its client's share of `max_requests`.
+    has_share: bool,
 }
 
 impl Responder {
@@ -60,6 +60,7 @@ impl Responder {
         key: Option<u64>,
         share: Option<Share>,
     ) -> Self {
+        let has_share = share.map(Share::keep).is_some();
         Self {
             core,
             exchange,
@@ -67,8 +68,8 @@ impl Responder {
             answered: false,
             admitted: true,
             detached: false,
-            key,
-            share,
+            key: key.and_then(NonZeroU64::new),
+            has_share,
         }
     }
 
@@ -101,7 +102,7 @@ impl Responder {
 
     /// Returns the key of the request in the table of active requests.
     pub(crate) fn key(&self) -> Option<u64> {
-        self.key
+        self.key.map(NonZeroU64::get)
     }
 
     /// Whether the request arrived in a batch (2025-03-26 only).
@@ -290,10 +291,19 @@ impl Responder {
             if self.detached {
                 self.core.detached.fetch_sub(1, Ordering::SeqCst);
             }
-            self.share = None;
+            self.give_back_share();
             self.core.admitted.fetch_sub(1, Ordering::SeqCst);
             self.core.request_ended();
             self.core.serve_held_back();
+        }
+    }
+
+    /// Stops counting the request towards its client's share.
+    fn give_back_share(&mut self) {
+        if std::mem::take(&mut self.has_share)
+            && let Some(client) = self.sharer()
+        {
+            self.core.give_back_share(&client);
         }
     }
 
@@ -356,7 +366,7 @@ impl Responder {
         }
         // The share is released before the answer is queued. The client may send its next request
         // as soon as it has read the answer.
-        self.share = None;
+        self.give_back_share();
         let queued = self.core.queue_response(&self.exchange, text, answer);
         self.stand_aside();
         if is_counted {
@@ -383,7 +393,7 @@ impl Drop for Responder {
             }
         }
         self.stand_aside();
-        if let Some(key) = self.key {
+        if let Some(key) = self.key() {
             self.core.engine().in_hand.leave(key);
         }
     }

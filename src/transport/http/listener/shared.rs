@@ -272,7 +272,7 @@ impl Shared {
         burdens.sort_unstable_by_key(|(burden, _)| Reverse(*burden));
         let mut clients = Shares::new(usize::MAX, usize::MAX, 0);
         for (order, (burden, conn)) in (0..).zip(burdens) {
-            let client = conn.client.clone();
+            let client = conn.client();
             // The sum of all burdens must not exceed the largest number.
             let burden = usize::try_from(burden / 1000).unwrap_or(usize::MAX);
             let burden = burden.min(usize::MAX >> 16);
@@ -283,8 +283,8 @@ impl Shared {
         while self.unsent.load(Ordering::Relaxed) > enough
             && let Some((order, burden, conn)) = clients.first_to_give_way()
         {
-            clients.set_busy(&conn.client, 0, order);
-            clients.give_back(&conn.client, burden);
+            clients.set_busy(&conn.client(), 0, order);
+            clients.give_back(&conn.client(), burden);
             conn.give_up().settle(self);
         }
     }

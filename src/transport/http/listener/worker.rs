@@ -257,7 +257,7 @@ impl Worker<'_> {
                 return false;
             }
         }
-        if let Err(refusal) = intake.hold(&shared.unfinished, &conn.client) {
+        if let Err(refusal) = intake.hold(&shared.unfinished, &conn.client()) {
             self.refuse(conn, &refusal);
             return false;
         }

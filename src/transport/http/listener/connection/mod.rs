@@ -8,6 +8,7 @@
 //! response unless they wait for it (RFC 9110, section 15.2.1). HTTP/1.0 has no interim responses.
 //! With HTTP/1.0, only sending the response shows whether the client has gone.
 
+mod outbox;
 mod responding;
 mod serving;
 mod watching;
@@ -21,13 +22,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use self::outbox::Outbox;
 use super::head::Refusal;
 use super::request_parser::RequestParser;
 use super::shared::Shared;
 use super::table::Rank;
 use super::wire::{self, After, Length};
 use super::workers::Spawn;
-use crate::buffer_cache;
 use crate::error::{Error, ErrorKind};
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
@@ -61,8 +62,6 @@ pub(super) struct Connection {
     /// The local address of the connection. `None` if it is equal to the listener's address.
     elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: SocketAddr,
-    /// The client that the remote address of the connection belongs to.
-    pub(super) client: Client,
     shared: Arc<Shared>,
     /// Guards the state of the connection. The lock is held briefly, also during sends that don't
     /// block. It is never held while code of the service runs, because that code could lock the
@@ -120,16 +119,10 @@ struct State {
     seen: u32,
     /// The part of the next request that has arrived. `None` while a worker reads that request.
     intake: Option<Box<RequestParser>>,
-    /// The output of the connection. The bytes from offset `sent` on were not yet sent to the
-    /// client.
-    outbox: Vec<u8>,
-    sent: usize,
+    outbox: Outbox,
     /// The number of bytes of the outbox that [`Shared::unsent`] contains. Invariant: all unsent
     /// bytes are counted whenever the lock is released.
     counted: usize,
-    /// The time when the outbox is sent. `None` unless sending is delayed because more pieces may
-    /// follow.
-    together_until: Option<Instant>,
     /// The start of the current wait. The connection waits for the client to read, for the next
     /// request, or for the end of a lingering close.
     since: Instant,
@@ -162,14 +155,11 @@ struct Exchange {
     /// Whether the client has pipelined more input. Unread input hides the event of a disconnected
     /// client, so the poller must check the client itself.
     pipelined: bool,
-    /// The callback that begins the response if nothing else has begun it. The time is when the
-    /// callback runs.
-    silence: Option<(Instant, Callback)>,
+    when_silent: WhenSilent,
     /// Whether the response is a stream that has begun.
     begun: bool,
     /// Whether the response is complete, so that only the outbox has to be sent.
     ended: bool,
-    quiet: Option<Quiet>,
     /// The time when a part of the body was last sent.
     pushed: Option<Instant>,
     /// The time when the next probe is sent to a client that has half-closed. `probes` is the
@@ -178,7 +168,32 @@ struct Exchange {
     probes: u8,
 }
 
+/// The action after a period without output.
+#[derive(Default)]
+enum WhenSilent {
+    #[default]
+    Nothing,
+    /// At this time the callback begins the response, which has not begun before.
+    Begin(Instant, Callback),
+    /// The keep-alive bytes of the stream are sent.
+    Fill(Quiet),
+}
+
+impl WhenSilent {
+    /// Removes and returns the callback that begins the response.
+    fn take_callback(&mut self) -> Option<Callback> {
+        match std::mem::take(self) {
+            Self::Begin(_, callback) => Some(callback),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
 /// The keep-alive bytes of a stream, which are sent after a period without other output.
+#[derive(Clone, Copy)]
 struct Quiet {
     period_ms: u32,
     bytes: &'static [u8],
@@ -258,10 +273,8 @@ impl Connection {
             exchanges: 0,
             seen: 0,
             intake: None,
-            outbox: Vec::new(),
-            sent: 0,
+            outbox: Outbox::default(),
             counted: 0,
-            together_until: None,
             since: Instant::now(),
             half_closed: false,
             rank: None,
@@ -278,12 +291,16 @@ impl Connection {
             elsewhere: elsewhere.map(Box::new),
             socket,
             remote,
-            client: Client::at(remote.ip()),
             shared,
             state: Mutex::new(state),
             has_bytes: AtomicBool::new(false),
             room: Condvar::new(),
         }
+    }
+
+    /// Returns the client that the remote address of the connection belongs to.
+    pub(super) fn client(&self) -> Client {
+        Client::at(self.remote.ip())
     }
 
     /// Returns the local address of the connection.
@@ -326,7 +343,7 @@ impl Connection {
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
-        match self.shared.workers.push(Arc::clone(self), &self.client) {
+        match self.shared.workers.push(Arc::clone(self), &self.client()) {
             Ok(spawn) => later.spawn = spawn,
             // The pool was stopped, because the listener has closed.
             Err(_) => drop(self.over(state)),
@@ -356,11 +373,12 @@ impl Connection {
     /// Sends the outbox and then `parts`: as many bytes as the socket accepts without blocking.
     /// Keeps the rest in the outbox.
     fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
-        if state.together_until.is_none() && parts.iter().all(|part| part.is_empty()) {
+        let is_delayed = state.outbox.together_until().is_some();
+        if !is_delayed && parts.iter().all(|part| part.is_empty()) {
             return Ok(());
         }
-        if state.together_until.is_some() {
-            state.append(parts)?;
+        if is_delayed {
+            state.outbox.append(parts)?;
             self.count(state);
             return self.send_together(state);
         }
@@ -378,7 +396,7 @@ impl Connection {
         let Some(exchange) = &state.exchange else {
             return false;
         };
-        let until = match state.together_until {
+        let until = match state.outbox.together_until() {
             Some(until) => until,
             None if !state.outbox.is_empty() => return false,
             None => match exchange.pushed {
@@ -389,11 +407,11 @@ impl Connection {
         if now >= until || state.outbox.len() + len > TOGETHER_BYTES {
             return false;
         }
-        if state.append(parts).is_err() {
+        if state.outbox.append(parts).is_err() {
             return false;
         }
         self.count(state);
-        if state.together_until.replace(until).is_none() {
+        if state.outbox.delay(until) {
             self.shared.attend(self.socket.key());
         }
         true
@@ -401,7 +419,7 @@ impl Connection {
 
     /// Sends the delayed pieces of the stream.
     fn send_together(&self, state: &mut State) -> io::Result<()> {
-        state.together_until = None;
+        state.outbox.end_delay();
         state.since = Instant::now();
         self.flush(state)?;
         if !state.outbox.is_empty() {
@@ -412,7 +430,7 @@ impl Connection {
 
     fn keep(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
         let was_empty = state.outbox.is_empty();
-        state.append(parts)?;
+        state.outbox.append(parts)?;
         self.count(state);
         if was_empty && !state.outbox.is_empty() {
             state.since = Instant::now();
@@ -437,20 +455,12 @@ impl Connection {
         if state.outbox.is_empty() {
             return Ok(());
         }
-        let count = tcp::send(self.socket.get(), &[&state.outbox[state.sent..]])?;
+        let count = tcp::send(self.socket.get(), &[state.outbox.unsent()])?;
         if count == 0 {
             return Ok(());
         }
-        state.sent += count;
         state.since = Instant::now();
-        if state.sent == state.outbox.len() {
-            state.outbox = Vec::new();
-            state.sent = 0;
-        } else if state.sent > state.outbox.len() / 2 {
-            state.outbox.drain(..state.sent);
-            buffer_cache::shrink(&mut state.outbox);
-            state.sent = 0;
-        }
+        state.outbox.remove(count);
         self.count(state);
         self.room.notify_all();
         Ok(())
@@ -462,7 +472,10 @@ impl Connection {
         state.closes |= closes;
         if let Some(exchange) = &mut state.exchange {
             exchange.ended = true;
-            exchange.quiet = None;
+            // A callback is dropped later, without the lock.
+            if matches!(exchange.when_silent, WhenSilent::Fill(_)) {
+                exchange.when_silent = WhenSilent::Nothing;
+            }
         }
         if state.is_out() {
             self.conclude(state, &mut later);
@@ -535,10 +548,8 @@ impl Connection {
             tcp::shut(self.socket.get(), Shutdown::Both);
             self.shared.table.forget(self.socket.key());
         }
-        state.outbox = Vec::new();
-        state.sent = 0;
+        state.outbox.clear();
         self.count(state);
-        state.together_until = None;
         state.intake = None;
         self.room.notify_all();
         state.exchange.take()
@@ -549,7 +560,7 @@ impl Connection {
             Some(exchange) => exchange.watched && !exchange.pipelined && !state.half_closed,
             None => matches!(state.owner, Owner::Poller | Owner::Parting),
         };
-        let waits = !state.outbox.is_empty() && state.together_until.is_none();
+        let waits = !state.outbox.is_empty() && state.outbox.together_until().is_none();
         let writable = state.exchange.is_some() && waits;
         if self.socket.arm(readable, writable).is_err() {
             // Without socket events, only a read or a write would notice the end, so the connection
@@ -579,23 +590,6 @@ impl Connection {
 }
 
 impl State {
-    /// Appends parts to the outbox. Fails, and appends nothing, when there is not enough memory.
-    fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let len = parts.iter().map(|part| part.len()).sum();
-        self.outbox
-            .try_reserve(len)
-            .map_err(|_| io::ErrorKind::OutOfMemory)?;
-        for part in parts {
-            self.outbox.extend_from_slice(part);
-        }
-        Ok(())
-    }
-
-    /// Returns the number of bytes in the outbox that wait to be sent.
-    fn kept(&self) -> usize {
-        self.outbox.len() - self.sent
-    }
-
     /// Whether the whole response has been sent to the client.
     fn is_out(&self) -> bool {
         self.outbox.is_empty()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Callback, Connection, Owner, PROBES, Quiet, State, rest_of};
+use super::{Callback, Connection, Owner, PROBES, Quiet, State, WhenSilent, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
 use crate::transport::http::listener::shared::Shared;
@@ -72,21 +72,25 @@ impl Connection {
         quiet: Option<(Duration, &'static [u8])>,
         is_chunked: bool,
     ) -> Result<()> {
-        let mut state = self.for_response()?;
-        if let Some(exchange) = &mut state.exchange {
-            exchange.begun = true;
-            exchange.pushed = Some(Instant::now());
-            exchange.quiet = quiet.map(|(period, bytes)| Quiet {
+        let when_silent = quiet.map_or(WhenSilent::Nothing, |(period, bytes)| {
+            WhenSilent::Fill(Quiet {
                 period_ms: u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1),
                 bytes,
                 is_chunked,
-            });
-        }
+            })
+        });
+        let mut state = self.for_response()?;
+        let replaced = state.exchange.as_mut().map(|exchange| {
+            exchange.begun = true;
+            exchange.pushed = Some(Instant::now());
+            std::mem::replace(&mut exchange.when_silent, when_silent)
+        });
         if self.push(&mut state, parts).is_err() {
             return self.fail(state);
         }
         self.look_for_deadline(&mut state);
         drop(state);
+        drop(replaced);
         self.shared.tidy();
         Ok(())
     }
@@ -104,11 +108,11 @@ impl Connection {
             return Ok(true);
         }
         let fits = |state: &State| {
-            let kept = state.kept();
+            let kept = state.outbox.unsent().len();
             kept == 0 || kept.saturating_add(len) <= self.shared.limits.max_stream_bytes
         };
         loop {
-            let sent = match state.together_until {
+            let sent = match state.outbox.together_until() {
                 None => self.flush(&mut state),
                 Some(_) if fits(&state) => Ok(()),
                 // A delayed piece does not mean that the client reads slowly.
@@ -124,7 +128,7 @@ impl Connection {
                 return Ok(false);
             };
             if Instant::now() >= deadline {
-                let (remote, kept) = (self.remote, state.kept());
+                let (remote, kept) = (self.remote, state.outbox.unsent().len());
                 let text =
                     format!("the HTTP client {remote} does not read: {kept} bytes wait for it");
                 return Err(Error::new(ErrorKind::Timeout, text));
@@ -197,10 +201,13 @@ impl Connection {
         let Some(exchange) = &mut state.exchange else {
             return;
         };
-        let replaced = exchange.silence.replace((at, callback));
+        let mut dropped = WhenSilent::Begin(at, callback);
+        if !exchange.begun {
+            std::mem::swap(&mut exchange.when_silent, &mut dropped);
+        }
         self.look_for_deadline(&mut state);
         drop(state);
-        drop(replaced);
+        drop(dropped);
     }
 
     /// Closes a connection whose client has disconnected, and returns the error for the caller. The

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     AfterUnlock, Connection, FIRST_PROBE, NEXT_PROBE, NO_PLACE, Owner, PROBES, Quiet, State,
-    refusal_text,
+    WhenSilent, refusal_text,
 };
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::wire;
@@ -141,7 +141,11 @@ impl Connection {
                 self.client_ended_its_side(&mut state, now);
             }
         }
-        if state.together_until.is_some_and(|until| until <= now) {
+        if state
+            .outbox
+            .together_until()
+            .is_some_and(|until| until <= now)
+        {
             if self.send_together(&mut state).is_err() {
                 self.vanish(&mut state, &mut later);
             }
@@ -219,7 +223,7 @@ impl Connection {
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
         // Delayed pieces do not count, because the listener has not sent them yet.
-        if state.together_until.is_some() {
+        if state.outbox.together_until().is_some() {
             return 0;
         }
         let idle = now.saturating_duration_since(state.since);
@@ -231,7 +235,7 @@ impl Connection {
     pub(in super::super) fn give_up(&self) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
-        if !state.outbox.is_empty() && state.together_until.is_none() {
+        if !state.outbox.is_empty() && state.outbox.together_until().is_none() {
             self.shared.count_refused();
             tcp::reset(self.socket.get());
             self.vanish(&mut state, &mut later);
@@ -248,16 +252,22 @@ impl Connection {
             (Owner::Poller, None, _) if state.exchanges == 0 => limits.until_first_byte(),
             (Owner::Poller, None, _) => limits.keep_alive,
             (Owner::Parting, ..) => PARTING,
-            _ if state.together_until.is_some() => return state.together_until,
+            _ if state.outbox.together_until().is_some() => return state.outbox.together_until(),
             _ if !state.outbox.is_empty() => limits.write_timeout,
             (.., Some(exchange)) if !exchange.begun && !exchange.ended => {
-                let silent = exchange.silence.as_ref().map(|(at, _)| *at);
+                let silent = match exchange.when_silent {
+                    WhenSilent::Begin(at, _) => Some(at),
+                    _ => None,
+                };
                 return [silent, exchange.probe].into_iter().flatten().min();
             }
             (.., Some(exchange)) => {
-                let period = |quiet: &Quiet| Duration::from_millis(quiet.period_ms.into());
-                let quiet = exchange.quiet.as_ref().map(period);
-                let filled = quiet.and_then(|period| exchange.pushed?.checked_add(period));
+                let filled = match exchange.when_silent {
+                    WhenSilent::Fill(Quiet { period_ms, .. }) => exchange
+                        .pushed
+                        .and_then(|at| at.checked_add(Duration::from_millis(period_ms.into()))),
+                    _ => None,
+                };
                 return [filled, exchange.probe].into_iter().flatten().min();
             }
             _ => return None,
@@ -301,7 +311,7 @@ impl Connection {
             return;
         }
         // A stream that would begin later begins now. Its keep-alive bytes serve as probes.
-        if let Some((_, callback)) = exchange.silence.take() {
+        if let Some(callback) = exchange.when_silent.take_callback() {
             exchange.probe = now.checked_add(NEXT_PROBE);
             later.silence = Some(callback);
             return;
@@ -321,10 +331,10 @@ impl Connection {
             return;
         };
         if !exchange.begun {
-            later.silence = exchange.silence.take().map(|(_, callback)| callback);
+            later.silence = exchange.when_silent.take_callback();
             return;
         }
-        let Some(quiet) = &exchange.quiet else {
+        let WhenSilent::Fill(quiet) = exchange.when_silent else {
             return;
         };
         exchange.pushed = Some(now);
