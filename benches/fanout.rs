@@ -14,6 +14,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -150,6 +151,7 @@ fn quickest(mut round: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
 /// Measures the time of a publisher, on its own thread.
 fn publish(most: usize) -> Outcome<()> {
     const CALLS: usize = 10_000;
+    show("a bare wake of a sleeping thread", 0, wake()?, "µs");
     for streams in sizes(most) {
         let mut world = World::start()?;
         world.ask("modern", streams)?;
@@ -184,6 +186,27 @@ fn publish(most: usize) -> Outcome<()> {
         world.end()?;
     }
     Ok(())
+}
+
+/// Measures the least that a publisher pays which has to wake a thread: the wake of a thread that
+/// has waited for [`QUIET`] on a condition variable.
+fn wake() -> Outcome<f64> {
+    let pair = Arc::new((Mutex::new(0), Condvar::new()));
+    let other = Arc::clone(&pair);
+    let sleeper = thread::spawn(move || {
+        let woken = other.0.lock().ok();
+        let woken = woken.and_then(|woken| other.1.wait_while(woken, |it| *it < ROUNDS).ok());
+        drop(woken);
+    });
+    let cost = quickest(|| {
+        thread::sleep(QUIET);
+        let began = Instant::now();
+        *pair.0.lock().map_err(|_| "a thread panicked")? += 1;
+        pair.1.notify_all();
+        Ok(began.elapsed().as_secs_f64() * 1e6)
+    })?;
+    sleeper.join().map_err(|_| "a thread panicked")?;
+    Ok(cost)
 }
 
 /// Measures opening and closing a stream while many others are open.

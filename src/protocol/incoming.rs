@@ -355,6 +355,14 @@ impl Batch {
 mod tests {
     use super::*;
 
+    // Each idle modern stream has one. See "Memory" in docs/performance.md.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn an_exchange_is_small() {
+        let size = size_of::<Exchange>();
+        assert!(size <= 152, "{size} bytes");
+    }
+
     #[test]
     fn an_exchange_is_answered_once() {
         let exchanges = Exchanges::default();

@@ -267,3 +267,15 @@ pub(super) fn stream_head(keep_alive: Option<Duration>) -> ResponseHead {
 fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the response has ended")
 }
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // Each idle modern stream has one. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_response_is_small() {
+        let size = size_of::<Reply>();
+        assert!(size <= 104, "{size} bytes");
+    }
+}

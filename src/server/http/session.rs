@@ -739,3 +739,15 @@ impl Control for SessionControl {
         session.close_streams();
     }
 }
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // There may be thousands of sessions. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_session_is_small() {
+        let size = size_of::<Session>();
+        assert!(size <= 344, "{size} bytes");
+    }
+}

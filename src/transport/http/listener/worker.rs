@@ -234,8 +234,9 @@ impl Worker<'_> {
 
     fn refuse(&mut self, conn: &Connection, refusal: &Refusal) {
         // The buffer may be large, and this thread may be idle for long.
+        let is_head = self.intake.is_head();
         self.intake.clear();
-        conn.refuse(refusal);
+        conn.refuse(refusal, is_head);
     }
 
     fn close(&mut self, conn: &Connection) {

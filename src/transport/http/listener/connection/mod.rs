@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use self::outbox::Outbox;
 use super::head::Refusal;
+use super::moment::Moment;
 use super::request_parser::RequestParser;
 use super::shared::Shared;
 use super::table::Rank;
@@ -119,13 +120,11 @@ struct State {
     seen: u32,
     /// The part of the next request that has arrived. `None` while a worker reads that request.
     intake: Option<Box<RequestParser>>,
+    /// Invariant: [`Shared::unsent`] contains the length of the outbox whenever the lock is released.
     outbox: Outbox,
-    /// The number of bytes of the outbox that [`Shared::unsent`] contains. Invariant: all unsent
-    /// bytes are counted whenever the lock is released.
-    counted: usize,
     /// The start of the current wait. The connection waits for the client to read, for the next
     /// request, or for the end of a lingering close.
-    since: Instant,
+    since: Moment,
     /// Whether the client has half-closed the connection. If so, the client sends no more data.
     half_closed: bool,
     /// The displacement rank of this connection in the table. The rank may be outdated while a
@@ -143,7 +142,7 @@ struct State {
     /// Whether the poller checks the connection in each tick.
     listed: bool,
     /// The time of the poller's next check of the connection, if a check is scheduled.
-    timed: Option<Instant>,
+    timed: Option<Moment>,
 }
 
 /// A request in flight and its response.
@@ -161,10 +160,10 @@ struct Exchange {
     /// Whether the response is complete, so that only the outbox has to be sent.
     ended: bool,
     /// The time when a part of the body was last sent.
-    pushed: Option<Instant>,
+    pushed: Option<Moment>,
     /// The time when the next probe is sent to a client that has half-closed. `probes` is the
     /// number of probes that were sent.
-    probe: Option<Instant>,
+    probe: Option<Moment>,
     probes: u8,
 }
 
@@ -174,7 +173,7 @@ enum WhenSilent {
     #[default]
     Nothing,
     /// At this time the callback begins the response, which has not begun before.
-    Begin(Instant, Callback),
+    Begin(Moment, Callback),
     /// The keep-alive bytes of the stream are sent.
     Fill(Quiet),
 }
@@ -274,8 +273,7 @@ impl Connection {
             seen: 0,
             intake: None,
             outbox: Outbox::default(),
-            counted: 0,
-            since: Instant::now(),
+            since: Moment::now(),
             half_closed: false,
             rank: None,
             ranked: 0,
@@ -378,8 +376,9 @@ impl Connection {
             return Ok(());
         }
         if is_delayed {
+            let before = state.outbox.len();
             state.outbox.append(parts)?;
-            self.count(state);
+            self.count(state, before);
             return self.send_together(state);
         }
         let sent = match state.outbox.is_empty() {
@@ -400,17 +399,18 @@ impl Connection {
             Some(until) => until,
             None if !state.outbox.is_empty() => return false,
             None => match exchange.pushed {
-                Some(pushed) => pushed + TOGETHER,
+                Some(pushed) => Instant::from(pushed) + TOGETHER,
                 None => return false,
             },
         };
         if now >= until || state.outbox.len() + len > TOGETHER_BYTES {
             return false;
         }
+        let before = state.outbox.len();
         if state.outbox.append(parts).is_err() {
             return false;
         }
-        self.count(state);
+        self.count(state, before);
         if state.outbox.delay(until) {
             self.shared.attend(self.socket.key());
         }
@@ -420,7 +420,7 @@ impl Connection {
     /// Sends the delayed pieces of the stream.
     fn send_together(&self, state: &mut State) -> io::Result<()> {
         state.outbox.end_delay();
-        state.since = Instant::now();
+        state.since = Moment::now();
         self.flush(state)?;
         if !state.outbox.is_empty() {
             self.arm(state);
@@ -429,24 +429,24 @@ impl Connection {
     }
 
     fn keep(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
-        let was_empty = state.outbox.is_empty();
+        let before = state.outbox.len();
         state.outbox.append(parts)?;
-        self.count(state);
-        if was_empty && !state.outbox.is_empty() {
-            state.since = Instant::now();
+        self.count(state, before);
+        if before == 0 && !state.outbox.is_empty() {
+            state.since = Moment::now();
             self.arm(state);
         }
         Ok(())
     }
 
-    /// Updates the number of unsent bytes that this connection contributes to the listener's total.
-    fn count(&self, state: &mut State) {
-        let before = std::mem::replace(&mut state.counted, state.outbox.len());
-        let unsent = &self.shared.unsent;
-        if state.counted > before {
-            unsent.fetch_add(state.counted - before, Ordering::Relaxed);
+    /// Updates the listener's total of unsent bytes. `before` is the length of the outbox that the
+    /// total contains.
+    fn count(&self, state: &State, before: usize) {
+        let (now, unsent) = (state.outbox.len(), &self.shared.unsent);
+        if now > before {
+            unsent.fetch_add(now - before, Ordering::Relaxed);
         } else {
-            unsent.fetch_sub(before - state.counted, Ordering::Relaxed);
+            unsent.fetch_sub(before - now, Ordering::Relaxed);
         }
     }
 
@@ -459,9 +459,10 @@ impl Connection {
         if count == 0 {
             return Ok(());
         }
-        state.since = Instant::now();
+        state.since = Moment::now();
+        let before = state.outbox.len();
         state.outbox.remove(count);
-        self.count(state);
+        self.count(state, before);
         self.room.notify_all();
         Ok(())
     }
@@ -509,18 +510,18 @@ impl Connection {
             // After a half-close nothing more arrives, but requests that have arrived are served.
             state.half_closed = false;
             state.owner = Owner::Poller;
-            state.since = Instant::now();
+            state.since = Moment::now();
             self.rank(state);
             self.arm(state);
             self.attend(state);
         }
     }
 
-    fn say_no(&self, state: &mut State, refusal: &Refusal) {
+    fn say_no(&self, state: &mut State, refusal: &Refusal, is_head: bool) {
         self.shared.count_refused();
         // The connection is closed in any case. The listener does not wait until the refusal is
         // sent.
-        _ = tcp::send(self.socket.get(), &[&refusal_text(refusal)]);
+        _ = tcp::send(self.socket.get(), &[&refusal_text(refusal, is_head)]);
         self.part(state);
     }
 
@@ -534,7 +535,7 @@ impl Connection {
         tcp::shut(self.socket.get(), Shutdown::Write);
         state.owner = Owner::Parting;
         state.intake = None;
-        state.since = Instant::now();
+        state.since = Moment::now();
         self.rank(state);
         self.arm(state);
         self.attend(state);
@@ -548,8 +549,9 @@ impl Connection {
             tcp::shut(self.socket.get(), Shutdown::Both);
             self.shared.table.forget(self.socket.key());
         }
+        let before = state.outbox.len();
         state.outbox.clear();
-        self.count(state);
+        self.count(state, before);
         state.intake = None;
         self.room.notify_all();
         state.exchange.take()
@@ -611,7 +613,9 @@ fn rest_of<'a>(parts: &[&'a [u8]], mut sent: usize) -> [&'a [u8]; tcp::MAX_PARTS
     rest
 }
 
-fn refusal_text(refusal: &Refusal) -> Vec<u8> {
+/// Returns the response that refuses a request. The response to HEAD has no body (RFC 9110, section
+/// 9.3.2).
+fn refusal_text(refusal: &Refusal, is_head: bool) -> Vec<u8> {
     let body = format!("{}\n", refusal.text);
     let mut head = ResponseHead::new(refusal.status).header("Content-Type", "text/plain");
     if refusal.status == 503 {
@@ -619,6 +623,20 @@ fn refusal_text(refusal: &Refusal) -> Vec<u8> {
     }
     let text = wire::head(&head, Length::Known(body.len()), After::Closes);
     let mut text = text.unwrap_or_default();
-    text.extend_from_slice(body.as_bytes());
+    if !is_head {
+        text.extend_from_slice(body.as_bytes());
+    }
     text
+}
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // Each idle event stream has a connection. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_connection_is_small() {
+        let size = size_of::<Connection>();
+        assert!(size <= 232, "{size} bytes");
+    }
 }

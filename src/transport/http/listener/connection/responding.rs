@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Callback, Connection, Owner, PROBES, Quiet, State, WhenSilent, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
+use crate::transport::http::listener::moment::Moment;
 use crate::transport::http::listener::shared::Shared;
 use crate::transport::http::listener::table::Rank;
 use crate::transport::sys::tcp;
@@ -82,7 +83,7 @@ impl Connection {
         let mut state = self.for_response()?;
         let replaced = state.exchange.as_mut().map(|exchange| {
             exchange.begun = true;
-            exchange.pushed = Some(Instant::now());
+            exchange.pushed = Some(Moment::now());
             std::mem::replace(&mut exchange.when_silent, when_silent)
         });
         if self.push(&mut state, parts).is_err() {
@@ -140,7 +141,7 @@ impl Connection {
             return self.fail(state).map(|()| false);
         }
         if let Some(exchange) = &mut state.exchange {
-            exchange.pushed = Some(Instant::now());
+            exchange.pushed = Some(Moment::now());
         }
         self.look_for_deadline(&mut state);
         drop(state);
@@ -194,7 +195,7 @@ impl Connection {
     /// Registers `callback`, which has to begin the response. The poller calls it after the time
     /// `after`, unless the response has begun before.
     pub(in super::super) fn on_silence(&self, after: Duration, callback: Callback) {
-        let Some(at) = Instant::now().checked_add(after) else {
+        let Some(at) = Moment::now().checked_add(after) else {
             return;
         };
         let mut state = self.state.lock();
