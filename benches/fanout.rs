@@ -43,6 +43,11 @@ fn main() -> Outcome<()> {
     {
         return Clients::serve(address.parse()?);
     }
+    if let [word, era, most] = words.as_slice()
+        && word == "memory-of"
+    {
+        return memory_of(era, most.parse()?);
+    }
     let parts: [(&str, Part); 4] = [
         ("publish", publish),
         ("open", open),
@@ -271,22 +276,35 @@ fn time_of(name: &str) -> Outcome<Duration> {
     Ok(Duration::ZERO)
 }
 
-/// Measures the growth of the server's resident memory per stream.
+/// Measures the memory of the streams of each era, in a process of its own. Otherwise the streams of
+/// the second era would reuse memory that the first era has freed.
 fn memory(most: usize) -> Outcome<()> {
-    for (era, what) in [
-        ("plain", "memory of a modern stream"),
-        ("legacy", "memory of a legacy stream and its session"),
-    ] {
-        let mut world = World::start()?;
-        world.ask(era, 100)?;
-        let before = resident_kib()?;
-        let more = most - 100;
-        world.ask(era, more)?;
-        let grown = resident_kib()?.saturating_sub(before);
-        show(what, more, grown as f64 / more as f64, "KiB");
-        world.end()?;
+    for era in ["plain", "legacy"] {
+        let mut process = Command::new(std::env::current_exe()?);
+        let status = process
+            .args(["memory-of", era, &most.to_string()])
+            .status()?;
+        if !status.success() {
+            return Err(format!("{era}: {status}").into());
+        }
     }
     Ok(())
+}
+
+/// Measures the growth of the server's resident memory per stream.
+fn memory_of(era: &str, most: usize) -> Outcome<()> {
+    let what = match era {
+        "plain" => "memory of a modern stream",
+        _ => "memory of a legacy stream and its session",
+    };
+    let mut world = World::start()?;
+    world.ask(era, 100)?;
+    let before = resident_kib()?;
+    let more = most - 100;
+    world.ask(era, more)?;
+    let grown = resident_kib()?.saturating_sub(before);
+    show(what, more, grown as f64 / more as f64, "KiB");
+    world.end()
 }
 
 fn resident_kib() -> Outcome<usize> {
