@@ -153,18 +153,18 @@ static mcplink_server_t *server;
 static mcplink_session_t *session;
 static mcplink_client_t *client;
 static mcplink_responder_t *kept[128];
-static atomic_int keeping;
+/* How many elements of "kept" handlers have reserved, and how many of these are filled. */
+static atomic_int reserved, keeping;
 
 static void tool_keep(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
-    int at = keeping;
+    int at = atomic_fetch_add(&reserved, 1);
     (void)user, (void)request;
-    /* One handler at a time: calls of this tool come one by one where it matters which is which. */
-    while (!atomic_compare_exchange_weak(&keeping, &at, at + 1)) {
-    }
     CHECK(at < 128);
     kept[at] = mcplink_responder_keep(responder);
     CHECK(kept[at] != NULL);
+    /* Counted last: whoever waits for the count finds the responder. */
+    atomic_fetch_add(&keeping, 1);
 }
 
 static void tool_progress(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
@@ -199,7 +199,7 @@ static void close_both(void)
     mcplink_session_free(session);
     mcplink_server_free(server);
     for (at = 0; at < keeping; at++) mcplink_responder_free(kept[at]);
-    keeping = 0;
+    reserved = keeping = 0;
     client = NULL, session = NULL, server = NULL;
 }
 
@@ -584,7 +584,7 @@ static void races(void)
             open_both(NULL);
         } else {
             mcplink_responder_free(kept[0]);
-            keeping = 0;
+            reserved = keeping = 0;
         }
     }
     racing = 0;
