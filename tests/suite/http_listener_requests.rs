@@ -265,7 +265,6 @@ fn what_can_be_misunderstood_is_refused() {
         (400, "GET\t/ HTTP/1.1\r\nHost: b\r\n\r\n"),
         (400, "G\x01T / HTTP/1.1\r\nHost: b\r\n\r\n"),
         (400, "GET /\r\n\r\n"),
-        (400, "\r\n\r\n"),
         (
             400,
             "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -120,7 +120,8 @@ struct State {
     seen: u32,
     /// The part of the next request that has arrived. `None` while a worker reads that request.
     intake: Option<Box<RequestParser>>,
-    /// Invariant: [`Shared::unsent`] contains the length of the outbox whenever the lock is released.
+    /// Invariant: [`Shared::unsent`] contains the length of the outbox whenever the lock is
+    /// released.
     outbox: Outbox,
     /// The start of the current wait. The connection waits for the client to read, for the next
     /// request, or for the end of a lingering close.
