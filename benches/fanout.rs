@@ -14,6 +14,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,11 @@ fn main() -> Outcome<()> {
         && word == "clients"
     {
         return Clients::serve(address.parse()?);
+    }
+    if let [word, era, most] = words.as_slice()
+        && word == "memory-of"
+    {
+        return memory_of(era, most.parse()?);
     }
     let parts: [(&str, Part); 4] = [
         ("publish", publish),
@@ -150,6 +156,7 @@ fn quickest(mut round: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
 /// Measures the time of a publisher, on its own thread.
 fn publish(most: usize) -> Outcome<()> {
     const CALLS: usize = 10_000;
+    show("a bare wake of a sleeping thread", 0, wake()?, "µs");
     for streams in sizes(most) {
         let mut world = World::start()?;
         world.ask("modern", streams)?;
@@ -184,6 +191,27 @@ fn publish(most: usize) -> Outcome<()> {
         world.end()?;
     }
     Ok(())
+}
+
+/// Measures the least that a publisher pays which has to wake a thread: the wake of a thread that
+/// has waited for [`QUIET`] on a condition variable.
+fn wake() -> Outcome<f64> {
+    let pair = Arc::new((Mutex::new(0), Condvar::new()));
+    let other = Arc::clone(&pair);
+    let sleeper = thread::spawn(move || {
+        let woken = other.0.lock().ok();
+        let woken = woken.and_then(|woken| other.1.wait_while(woken, |it| *it < ROUNDS).ok());
+        drop(woken);
+    });
+    let cost = quickest(|| {
+        thread::sleep(QUIET);
+        let began = Instant::now();
+        *pair.0.lock().map_err(|_| "a thread panicked")? += 1;
+        pair.1.notify_all();
+        Ok(began.elapsed().as_secs_f64() * 1e6)
+    })?;
+    sleeper.join().map_err(|_| "a thread panicked")?;
+    Ok(cost)
 }
 
 /// Measures opening and closing a stream while many others are open.
@@ -248,22 +276,35 @@ fn time_of(name: &str) -> Outcome<Duration> {
     Ok(Duration::ZERO)
 }
 
-/// Measures the growth of the server's resident memory per stream.
+/// Measures the memory of the streams of each era, in a process of its own. Otherwise the streams of
+/// the second era would reuse memory that the first era has freed.
 fn memory(most: usize) -> Outcome<()> {
-    for (era, what) in [
-        ("plain", "memory of a modern stream"),
-        ("legacy", "memory of a legacy stream and its session"),
-    ] {
-        let mut world = World::start()?;
-        world.ask(era, 100)?;
-        let before = resident_kib()?;
-        let more = most - 100;
-        world.ask(era, more)?;
-        let grown = resident_kib()?.saturating_sub(before);
-        show(what, more, grown as f64 / more as f64, "KiB");
-        world.end()?;
+    for era in ["plain", "legacy"] {
+        let mut process = Command::new(std::env::current_exe()?);
+        let status = process
+            .args(["memory-of", era, &most.to_string()])
+            .status()?;
+        if !status.success() {
+            return Err(format!("{era}: {status}").into());
+        }
     }
     Ok(())
+}
+
+/// Measures the growth of the server's resident memory per stream.
+fn memory_of(era: &str, most: usize) -> Outcome<()> {
+    let what = match era {
+        "plain" => "memory of a modern stream",
+        _ => "memory of a legacy stream and its session",
+    };
+    let mut world = World::start()?;
+    world.ask(era, 100)?;
+    let before = resident_kib()?;
+    let more = most - 100;
+    world.ask(era, more)?;
+    let grown = resident_kib()?.saturating_sub(before);
+    show(what, more, grown as f64 / more as f64, "KiB");
+    world.end()
 }
 
 fn resident_kib() -> Outcome<usize> {

@@ -38,8 +38,8 @@ pub(crate) enum Client {
     /// the same first 64 bits.
     Address(Ipv6Addr),
     /// A legacy session of a client without a principal: the network address of the client, and
-    /// the number of the session. See [`GroupedShares`].
-    SessionAt(Ipv6Addr, u64),
+    /// the number of the session modulo 2^32. See [`GroupedShares`].
+    SessionAt(Ipv6Addr, u32),
     /// The number of a connection that is not made over a network, or whose address is unknown.
     Connection(u64),
 }
@@ -57,6 +57,8 @@ impl Client {
     /// identity. All sessions at unknown addresses have one group.
     #[cfg(any(test, feature = "http-server"))]
     pub(crate) fn session(&self, number: u64) -> Self {
+        // Two sessions with the same number count as one, which harms nobody.
+        let number = number as u32;
         match self {
             Self::Principal(_) => self.clone(),
             Self::Address(address) => Self::SessionAt(*address, number),

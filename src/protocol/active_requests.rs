@@ -631,6 +631,15 @@ impl ActiveRequests {
 mod tests {
     use super::*;
 
+    // Each idle modern stream has one. See "Memory" in docs/performance.md.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn an_active_request_is_small() {
+        let size = size_of::<ActiveRequest>();
+        assert!(size <= 1, "{size} bytes");
+    }
+
+
     fn open_at(
         requests: &ActiveRequests,
         id: Option<&RequestId>,

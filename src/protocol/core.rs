@@ -108,12 +108,22 @@ pub(super) enum Reading {
 /// dropped.
 pub(super) struct Share {
     core: Arc<Core>,
-    client: Client,
+    /// `None` once the request itself gives the share back.
+    client: Option<Client>,
+}
+
+impl Share {
+    /// Leaves the share to the request, which gives it back with [`Core::give_back_share`].
+    pub(super) fn keep(mut self) {
+        self.client = None;
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.core.shares().lock().give_back(&self.client, 1);
+        if let Some(client) = &self.client {
+            self.core.give_back_share(client);
+        }
     }
 }
 
@@ -331,7 +341,15 @@ impl Core {
         shares.take(&client, 1);
         drop(shares);
         let core = Arc::clone(self);
-        Some(Share { core, client })
+        Some(Share {
+            core,
+            client: Some(client),
+        })
+    }
+
+    /// Subtracts a request from the share of a client.
+    pub(super) fn give_back_share(&self, client: &Client) {
+        self.shares().lock().give_back(client, 1);
     }
 
     /// Returns the data set with [`ConnectionBuilder::local`](super::ConnectionBuilder::local).

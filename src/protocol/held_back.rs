@@ -12,6 +12,7 @@
 //! there is room.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -21,13 +22,20 @@ use crate::sync::{AtomicUsize, Condvar, Mutex};
 /// The queue of deferred requests.
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    state: Mutex<State>,
     /// The number of deferred requests. A request that was removed from the queue counts until it
     /// is active. The number is atomic, because it is read without the lock whenever a request
     /// ends.
     // Incremented under the lock. All accesses are `SeqCst`, as the module's invariant needs a
     // total order with the counters of active requests.
     count: AtomicUsize,
+    /// Created with the first request, or at the end of the connection. Most connections never
+    /// defer a request.
+    queue: OnceLock<Box<Queue>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
     /// The condition variable that is notified when the queued requests have fewer bytes than
     /// before.
     fewer: Condvar,
@@ -42,10 +50,14 @@ struct State {
 }
 
 impl HeldBack {
+    fn queue(&self) -> &Queue {
+        self.queue.get_or_init(Box::default)
+    }
+
     /// Queues a request. Returns the request if the queue would have more than `max` bytes. An
     /// empty queue accepts one request of any size.
     pub(super) fn push(&self, request: Request, max: usize) -> Result<(), Request> {
-        let mut state = self.state.lock();
+        let mut state = self.queue().state.lock();
         let bytes = state.bytes.saturating_add(request.text_len());
         if state.closed || (bytes > max && !state.queue.is_empty()) {
             return Err(request);
@@ -64,7 +76,7 @@ impl HeldBack {
     /// deferred until [`taken`](Self::taken) is called. So every request counts as deferred or as
     /// active at any time.
     pub(super) fn pop(&self) -> Option<Request> {
-        let mut state = self.state.lock();
+        let mut state = self.queue().state.lock();
         let request = state.queue.pop_front()?;
         self.has_less(state, &request);
         Some(request)
@@ -81,7 +93,7 @@ impl HeldBack {
         if self.is_empty() {
             return false;
         }
-        let mut state = self.state.lock();
+        let mut state = self.queue().state.lock();
         let place = state.queue.iter().position(|request| request.id() == id);
         let Some(request) = place.and_then(|place| state.queue.remove(place)) else {
             return false;
@@ -94,31 +106,31 @@ impl HeldBack {
     fn has_less(&self, mut state: crate::sync::MutexGuard<'_, State>, request: &Request) {
         state.bytes -= request.text_len();
         drop(state);
-        self.fewer.notify_all();
+        self.queue().fewer.notify_all();
     }
 
     /// Whether the queued requests have at least `max` bytes. Then no more input is read.
     pub(super) fn is_full(&self, max: usize) -> bool {
-        !self.is_empty() && self.state.lock().bytes >= max
+        !self.is_empty() && self.queue().state.lock().bytes >= max
     }
 
     /// Blocks until the queued requests have fewer than `max` bytes, or until the deadline.
     pub(super) fn wait_until_less(&self, max: usize, deadline: Instant) {
-        let mut state = self.state.lock();
+        let mut state = self.queue().state.lock();
         while state.bytes >= max && !state.closed && Instant::now() < deadline {
-            state = self.fewer.wait_until(state, Some(deadline));
+            state = self.queue().fewer.wait_until(state, Some(deadline));
         }
     }
 
     /// Discards the queued requests because the connection ends. Later requests are refused.
     pub(super) fn close(&self) {
-        let mut state = self.state.lock();
+        let mut state = self.queue().state.lock();
         state.closed = true;
         state.bytes = 0;
         let forgotten = std::mem::take(&mut state.queue);
         self.count.fetch_sub(forgotten.len(), Ordering::SeqCst);
         drop(state);
-        self.fewer.notify_all();
+        self.queue().fewer.notify_all();
         drop(forgotten);
     }
 }

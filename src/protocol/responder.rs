@@ -39,9 +39,8 @@ pub struct Responder {
     detached: bool,
     /// The time at which the answer is written.
     when: When,
-    /// The guard that counts the request towards its client's share of `max_requests`, while the
-    /// request is active.
-    share: Option<Share>,
+    /// Whether the request counts towards its client's share of `max_requests`.
+    has_share: bool,
 }
 
 impl Responder {
@@ -53,6 +52,7 @@ impl Responder {
         share: Option<Share>,
     ) -> Self {
         core.requests.count(false);
+        let has_share = share.map(Share::keep).is_some();
         Self {
             core,
             request,
@@ -61,7 +61,7 @@ impl Responder {
             detached: false,
             // A quick handler answers on the reading thread, which must not block.
             when: if quick { When::Elsewhere } else { When::Now },
-            share,
+            has_share,
         }
     }
 
@@ -196,7 +196,7 @@ impl Responder {
             admitted: true,
             detached: true,
             when: When::Now,
-            share: None,
+            has_share: false,
         };
         Some((detached, handle))
     }
@@ -283,10 +283,19 @@ impl Responder {
     /// the request takes no room from other requests, and a close does not wait for the request.
     pub(crate) fn stand_aside(&mut self) {
         if std::mem::take(&mut self.admitted) {
-            self.share = None;
+            self.give_back_share();
             self.core.requests.uncount(self.detached);
             self.core.request_ended();
             self.core.serve_held_back();
+        }
+    }
+
+    /// Stops counting the request towards its client's share.
+    fn give_back_share(&mut self) {
+        if std::mem::take(&mut self.has_share)
+            && let Some(client) = self.sharer()
+        {
+            self.core.give_back_share(&client);
         }
     }
 
@@ -346,7 +355,7 @@ impl Responder {
         }
         // The share is released before the answer is queued. The client may send its next request
         // as soon as it has read the answer.
-        self.share = None;
+        self.give_back_share();
         let (origin, id) = (&self.request.origin, Some(self.id()));
         let queued = self
             .core

@@ -6,7 +6,7 @@
 //! of a connection that wait for input.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,17 +26,22 @@ use crate::schema::{
 use crate::sync::Mutex;
 use crate::transport::sys::random;
 
-/// The counter of a connection's calls that wait for input. Each clone counts as one call.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PendingInputs(Arc<()>);
+/// The counter of a connection's calls that wait for input. Each permit counts as one call. Most
+/// connections have no such calls, so the counter is created with the first permit.
+#[derive(Debug, Default)]
+pub(super) struct PendingInputs(OnceLock<Arc<()>>);
+
+/// A permit for a call that waits for input. Dropping the permit releases it.
+#[derive(Debug)]
+struct Permit(#[expect(dead_code, reason = "only counted")] Arc<()>);
 
 impl PendingInputs {
-    /// Returns a permit for a call that waits for input. Dropping the permit releases it. Returns
-    /// `None` when all `max` permits are in use.
-    fn take(&self, max: usize) -> Option<Self> {
+    /// Returns a permit, or `None` when all `max` permits are in use.
+    fn take(&self, max: usize) -> Option<Permit> {
+        let counter = self.0.get_or_init(Arc::default);
         // The connection itself holds one reference. Two threads may both take the last permit. One
         // permit too many is harmless.
-        (Arc::strong_count(&self.0) <= max).then(|| self.clone())
+        (Arc::strong_count(counter) <= max).then(|| Permit(Arc::clone(counter)))
     }
 }
 
@@ -118,7 +123,7 @@ struct Gathered {
     left: usize,
     /// The registration of the callback that runs when the client cancels the call.
     guard: Option<OnCancel>,
-    _permit: PendingInputs,
+    _permit: Permit,
 }
 
 /// The key of an input request, the input request itself, and its answer or error.

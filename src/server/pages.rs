@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::protocol::Peer;
-use crate::shares::{Admission, Client, Shares};
+use crate::shares::{Admission, Client, GroupedShares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
@@ -23,7 +23,7 @@ pub(super) struct Pages<P = Peer>(Mutex<Table<P>>);
 struct Table<P> {
     shown: HashMap<Arc<str>, Shown<P>>,
     /// Each client's share of `MAX_PAGES`.
-    shares: Shares<Arc<str>>,
+    shares: GroupedShares<Arc<str>>,
     next: u64,
 }
 
@@ -102,7 +102,7 @@ impl<P> Pages<P> {
     pub(super) fn new(limits: &Limits) -> Self {
         Self(Mutex::new(Table {
             shown: HashMap::new(),
-            shares: Shares::new(MAX_PAGES, limits.part_of(MAX_PAGES), 0),
+            shares: GroupedShares::new(MAX_PAGES, limits.part_of(MAX_PAGES), 0),
             next: 0,
         }))
     }

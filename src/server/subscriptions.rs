@@ -714,7 +714,8 @@ impl Conversation {
         let has_room = match &mut state.legacy_hold {
             Some(hold) => hold.grow(bytes, max, &server.limits),
             none => {
-                *none = server.subscribed.take(client, bytes, max, &server.limits);
+                let hold = server.subscribed.take(client, bytes, max, &server.limits);
+                *none = hold.map(Box::new);
                 none.is_some()
             }
         };

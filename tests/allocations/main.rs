@@ -12,6 +12,7 @@
 
 mod authorization;
 mod http_client;
+mod idle_streams;
 mod listener;
 mod streams;
 mod web;
@@ -30,6 +31,8 @@ struct Failing;
 /// What is smaller is not what a peer decides.
 static LARGE: AtomicUsize = AtomicUsize::new(usize::MAX);
 static COUNTDOWN: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// The bytes that are in use. Wraps around below zero.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -57,11 +60,13 @@ unsafe impl GlobalAlloc for Failing {
         if self.fails(layout.size()) {
             return std::ptr::null_mut();
         }
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise is handed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise is handed on.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -70,6 +75,7 @@ unsafe impl GlobalAlloc for Failing {
         if self.fails(size) {
             return std::ptr::null_mut();
         }
+        LIVE.fetch_add(size.wrapping_sub(layout.size()), Ordering::Relaxed);
         // SAFETY: the caller's promise is handed on.
         unsafe { System.realloc(memory, layout, size) }
     }

@@ -40,6 +40,11 @@ fn too_few_connections_for_the_streams_and_sessions_are_logged() {
     for part in ["is 1000", "max_streams (900)", "max_sessions (200)"] {
         assert!(lines[0].contains(part), "{lines:?}");
     }
+    // Without sessions there is no word of them.
+    let lines = logged(with(800).max_streams(900).max_sessions(200).sessions(false));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("max_streams (900)"), "{lines:?}");
+    assert!(!lines[0].contains("max_sessions"), "{lines:?}");
     let enough = HttpLimits::default().max_connections;
     for options in [
         HttpOptions::new(),

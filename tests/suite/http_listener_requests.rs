@@ -134,8 +134,33 @@ fn absolute_targets_and_asterisks_are_understood() {
     }
     client.send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(client.receive().body, "OPTIONS * x ");
-    client.send("\r\nGET /after-an-empty-line HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(client.receive().body, "GET /after-an-empty-line x ");
+    for count in [1, 2, 8] {
+        let empty = "\r\n".repeat(count);
+        client.send(empty + "GET /after-empty-lines HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(client.receive().body, "GET /after-empty-lines x ");
+    }
+    // Not without end.
+    client.send("\r\n".repeat(9));
+    assert_eq!(client.receive().status, 400);
+    client.expect_end();
+}
+
+/// A response to HEAD has no body, also if the listener refuses the request (RFC 9110, section
+/// 9.3.2).
+#[test]
+fn a_refused_head_has_no_body() {
+    let listener = listen();
+    for (method, has_body) in [("HEAD", false), ("GET", true)] {
+        let mut stream = std::net::TcpStream::connect(listener.local_addr()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let request = format!("{method} / HTTP/1.1\r\n\r\n");
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 400 "), "{text}");
+        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        assert_eq!(!body.is_empty(), has_body, "{method}: {text}");
+    }
 }
 
 /// What two servers could understand differently, or what is none of our business. Nothing behind it is taken for a request.
@@ -240,7 +265,6 @@ fn what_can_be_misunderstood_is_refused() {
         (400, "GET\t/ HTTP/1.1\r\nHost: b\r\n\r\n"),
         (400, "G\x01T / HTTP/1.1\r\nHost: b\r\n\r\n"),
         (400, "GET /\r\n\r\n"),
-        (400, "\r\n\r\n"),
         (
             400,
             "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

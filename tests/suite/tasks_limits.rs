@@ -97,6 +97,23 @@ fn tasks_that_are_over_give_way_to_new_ones() {
     });
 }
 
+// Must not happen: the tasks of clients that have left keep new ones out.
+#[test]
+fn tasks_of_clients_that_have_left_give_way_to_new_ones() {
+    within(LONG, || {
+        let (server, _heard) = server(options(4));
+        let day = json!({"name": "must", "task": {"ttl": 86_400_000}});
+        for round in 0..4 {
+            let mut client = client(&server, LEGACY, &format!("client {round}"));
+            for _ in 0..4 {
+                let created = client.result("tools/call", day.clone());
+                let id = created["task"]["taskId"].as_str().unwrap().to_owned();
+                client.until(&id, "completed");
+            }
+        }
+    });
+}
+
 #[test]
 fn results_that_were_fetched_give_way_before_others() {
     within(LONG, || {

@@ -256,7 +256,8 @@ fn quotable(text: &str) -> String {
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
     era: Era,
-    note: Mutex<Note>,
+    /// The recorded reason of a refusal. `None` while there is none, as for most requests.
+    note: Mutex<Option<Box<Note>>>,
 }
 
 /// The era of a request: legacy (revisions up to 2025-11-25) or modern. The era decides the HTTP
@@ -269,13 +270,8 @@ pub(super) enum Era {
 
 /// The recorded reason why a request is refused. The reason decides the response head.
 enum Note {
-    Nothing,
     /// The scopes that the request needs, of which the client lacks at least one.
-    #[expect(
-        clippy::box_collection,
-        reason = "one pointer for the many that have none"
-    )]
-    Scopes(Box<BTreeSet<String>>),
+    Scopes(BTreeSet<String>),
     /// A guard of the host refused the request with a protocol error.
     OfGuard,
 }
@@ -285,16 +281,16 @@ impl Demand {
         Self {
             challenger: Arc::clone(challenger),
             era,
-            note: Mutex::new(Note::Nothing),
+            note: Mutex::default(),
         }
     }
 
     pub(super) fn note_scopes(&self, scopes: &BTreeSet<String>) {
-        *self.note.lock() = Note::Scopes(Box::new(scopes.clone()));
+        *self.note.lock() = Some(Box::new(Note::Scopes(scopes.clone())));
     }
 
     pub(super) fn note_guard(&self) {
-        *self.note.lock() = Note::OfGuard;
+        *self.note.lock() = Some(Box::new(Note::OfGuard));
     }
 
     /// Returns the response head for an answer that is a single message.
@@ -302,12 +298,12 @@ impl Demand {
         if answer == Answer::Result {
             return json_head(200);
         }
-        match (&*self.note.lock(), answer) {
-            (Note::Scopes(scopes), _) => {
+        match (self.note.lock().as_deref(), answer) {
+            (Some(Note::Scopes(scopes)), _) => {
                 let challenge = self.challenger.insufficient_scope(scopes);
                 json_head(403).header("WWW-Authenticate", challenge)
             }
-            (Note::OfGuard, Answer::Refused(code)) => {
+            (Some(Note::OfGuard), Answer::Refused(code)) => {
                 json_head(self.era.status(Answer::Failed(code)))
             }
             _ => json_head(self.era.status(answer)),

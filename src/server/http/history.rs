@@ -52,7 +52,7 @@ pub(super) struct Keeper {
     client: Client,
     /// The session's events in memory. Set at the first event if the store is [`Store::Memory`].
     events: OnceLock<Arc<SessionEvents>>,
-    /// The session's name in the host's store.
+    /// The session's name in the host's store. Empty without such a store.
     name: Box<str>,
     log: Option<LogHook>,
 }
@@ -196,11 +196,15 @@ impl History {
 
 impl Keeper {
     pub(super) fn new(store: Store, client: Client, name: &str, log: Option<LogHook>) -> Self {
+        let name = match store {
+            Store::Hosts(_) => name.into(),
+            _ => Box::default(),
+        };
         Self {
             store,
             client,
             events: OnceLock::new(),
-            name: name.into(),
+            name,
             log,
         }
     }

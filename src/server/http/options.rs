@@ -377,10 +377,14 @@ impl HttpOptions {
         let max = self.max_connections();
         let needed = streams.saturating_add(sessions);
         (max < needed).then(|| {
+            let (streams, sessions) = (self.max_streams, self.max_sessions);
+            let allowed = match self.sessions {
+                true => format!("max_streams ({streams}) and max_sessions ({sessions}) allow"),
+                false => format!("max_streams ({streams}) allows"),
+            };
             format!(
-                "max_connections is {max}, but max_streams ({}) and max_sessions ({}) allow more \
-                 streams: the connections are the limit",
-                self.max_streams, self.max_sessions
+                "max_connections is {max}, but {allowed} more streams: the connections are the \
+                 limit"
             )
         })
     }

@@ -30,7 +30,11 @@ pub(super) struct Reply {
     silent: AtomicBool,
     /// The error that is sent instead of the answer when the response is closed. If `last` is
     /// unset, the closed response gets no error.
-    last: OnceLock<Vec<u8>>,
+    #[expect(
+        clippy::box_collection,
+        reason = "one pointer for the many that have none"
+    )]
+    last: OnceLock<Box<Vec<u8>>>,
     demand: Demand,
     keep_alive: Duration,
 }
@@ -112,7 +116,7 @@ impl Reply {
                 return;
             };
             if self.closed.swap(false, Ordering::SeqCst) {
-                state.end(self.last.get());
+                state.end(self.last.get().map(|last| last.as_slice()));
             }
             if self.silent.swap(false, Ordering::SeqCst) {
                 state.begin(&stream_head(Some(self.keep_alive)));
@@ -123,12 +127,12 @@ impl Reply {
 
 impl State {
     /// Ends the response with the error `error`, or without an answer if there is no error.
-    fn end(&mut self, error: Option<&Vec<u8>>) {
+    fn end(&mut self, error: Option<&[u8]>) {
         let Some(writer) = self.writer.take() else {
             return;
         };
         // An error means that the client has disconnected. Then nothing is left to do.
-        _ = end_with(writer, self.begun, None, error.map(Vec::as_slice));
+        _ = end_with(writer, self.begun, None, error);
     }
 
     /// Begins the response as an event stream, without an event.
@@ -228,7 +232,7 @@ impl ResponseSink for Reply {
     }
 
     fn cut_off(&self, error: Vec<u8>) {
-        _ = self.last.set(error);
+        _ = self.last.set(Box::new(error));
         self.close();
     }
 }
@@ -262,4 +266,16 @@ pub(super) fn stream_head(keep_alive: Option<Duration>) -> ResponseHead {
 
 fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the response has ended")
+}
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // Each idle modern stream has one. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_response_is_small() {
+        let size = size_of::<Reply>();
+        assert!(size <= 104, "{size} bytes");
+    }
 }

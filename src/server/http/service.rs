@@ -25,7 +25,7 @@ use super::refusal::{
     refuse_malformed, refuse_request, unknown_version,
 };
 use super::reply::Reply;
-use super::session::{Session, Sessions, check_opening};
+use super::session::{Session, Sessions, check_opening, peer_name};
 use super::stream::RequestStream;
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
@@ -421,9 +421,10 @@ impl Served {
         if !self.options.sessions {
             // The client repeats the negotiated revision in each later request.
             let link = Conversation::over_http(&self.server);
-            let connection = Server::connection(&link)
-                .never_asking()
-                .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
+            let connection = Server::connection(&link).never_asking().open_fed(
+                Box::new(Nowhere),
+                Arc::new(Everybody(peer_name(http.remote))),
+            );
             let origin = self.apart(http, principal, self.reply(response, Era::Legacy, false));
             connection.feed(Message::Request(request), &origin);
             return Ok(());
@@ -456,7 +457,7 @@ impl Served {
             &self.options,
             &self.sessions,
             principal,
-            peer_name(http),
+            http.remote,
             on_one_stream,
             slot,
         )
@@ -679,7 +680,7 @@ impl Served {
         if let Some(hook) = &self.server.on_event {
             let trouble = Incident {
                 kind,
-                peer: peer_name(request),
+                peer: peer_name(request.remote),
                 method: None,
                 text: text.to_owned(),
             };
@@ -723,13 +724,6 @@ fn session_id<'a>(request: &HttpRequest<'a>) -> Option<&'a [u8]> {
     let modern = Some(ProtocolVersion::LATEST.as_str().as_bytes());
     let id = request.value("Mcp-Session-Id");
     id.filter(|_| request.value("MCP-Protocol-Version") != modern)
-}
-
-fn peer_name(request: &HttpRequest<'_>) -> String {
-    match request.remote {
-        Some(remote) => format!("HTTP client at {remote}"),
-        None => "HTTP client".to_owned(),
-    }
 }
 
 /// A sender that discards messages which belong to no request, since no client would read them.

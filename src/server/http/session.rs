@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -69,6 +70,14 @@ pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcErr
     Err(RpcError::invalid_params(text))
 }
 
+/// Returns the name of a client for messages and logs.
+pub(super) fn peer_name(remote: Option<SocketAddr>) -> String {
+    match remote {
+        Some(remote) => format!("HTTP client at {remote}"),
+        None => "HTTP client".to_owned(),
+    }
+}
+
 /// The session of one legacy client.
 pub(super) struct Session {
     pub(super) id: Arc<str>,
@@ -103,7 +112,7 @@ pub(super) struct Session {
     ended: AtomicBool,
     /// The slot that is reserved for the session in the table. `None` once the session is in the
     /// table.
-    slot: Mutex<Option<Slot>>,
+    slot: Mutex<Option<Box<Slot>>>,
     /// The number of bytes of client info that [`State::bytes`] counts for the session. Changed
     /// only while the table's lock is held.
     bytes: AtomicUsize,
@@ -117,7 +126,7 @@ impl Session {
         options: &HttpOptions,
         table: &Arc<Sessions>,
         principal: Option<Principal>,
-        peer: String,
+        remote: Option<SocketAddr>,
         on_one_stream: bool,
         slot: Slot,
     ) -> Result<Arc<Self>> {
@@ -152,7 +161,7 @@ impl Session {
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             bytes: AtomicUsize::new(slot.bytes),
-            slot: Mutex::new(Some(slot)),
+            slot: Mutex::new(Some(Box::new(slot))),
         });
         let reader: Weak<dyn SessionStream> = Arc::downgrade(&session) as Weak<Self>;
         link.tell_on(reader);
@@ -160,7 +169,7 @@ impl Session {
             Box::new(GetStreamSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
                 session: Arc::downgrade(&session),
-                peer,
+                remote,
             }),
         );
         _ = session.connection.set(connection);
@@ -244,7 +253,7 @@ impl Session {
         }
         let slot = self.slot.lock().take();
         let table = self.table.upgrade();
-        slot.is_some_and(|slot| table.is_some_and(|table| table.enter(self, slot)))
+        slot.is_some_and(|slot| table.is_some_and(|table| table.enter(self, *slot)))
     }
 
     /// Ends the session if all its messages are sent on the GET stream, as in 2024-11-05. This
@@ -721,12 +730,12 @@ impl Sender for GetStreamSender {
 #[derive(Debug)]
 struct SessionControl {
     session: Weak<Session>,
-    peer: String,
+    remote: Option<SocketAddr>,
 }
 
 impl Control for SessionControl {
     fn peer(&self) -> String {
-        self.peer.clone()
+        peer_name(self.remote)
     }
 
     fn close(&self) {
@@ -737,5 +746,17 @@ impl Control for SessionControl {
             table.remove(&session);
         }
         session.close_streams();
+    }
+}
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // There may be thousands of sessions. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_session_is_small() {
+        let size = size_of::<Session>();
+        assert!(size <= 304, "{size} bytes");
     }
 }

@@ -64,7 +64,7 @@ pub(super) struct Stream {
     is_read: AtomicBool,
     /// The actions that other threads have left to the holder of the lock of `state`. No thread
     /// takes another lock while it holds the lock of `actions`.
-    actions: Mutex<Actions>,
+    actions: Mutex<Option<Box<Actions>>>,
     /// Whether `actions` has entries. Set after an entry was added, and cleared before the entries
     /// are removed. So a holder of the stream's lock that sees `false` has missed no action.
     has_actions: AtomicBool,
@@ -496,7 +496,7 @@ impl Stream {
 
     fn leave_action(&self, leave: impl FnOnce(&mut Actions)) {
         let mut actions = self.actions.lock();
-        leave(&mut actions);
+        leave(actions.get_or_insert_default());
         drop(actions);
         self.has_actions.store(true, Ordering::SeqCst);
     }
@@ -514,7 +514,8 @@ impl Stream {
             // The flag is cleared before the actions are removed: a later action sets the flag
             // again.
             self.has_actions.store(false, Ordering::SeqCst);
-            let actions = std::mem::take(&mut *self.actions.lock());
+            let actions = self.actions.lock().take();
+            let actions = actions.map(|actions| *actions).unwrap_or_default();
             let mut lost = Vec::new();
             let mut has_new_reader = false;
             for number in actions.gone {
@@ -723,4 +724,16 @@ fn gone() -> Error {
 /// which a client can resume.
 pub(super) fn marks_beginnings(revision: ProtocolVersion) -> bool {
     revision >= ProtocolVersion::V2025_11_25
+}
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // Each session has a stream. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_stream_is_small() {
+        let size = size_of::<Stream>();
+        assert!(size <= 184, "{size} bytes");
+    }
 }

@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) is_initialized: bool,
     pub(super) legacy: Option<Arc<Subscriber>>,
     /// The connection's reservation in the memory budget for the URIs of all legacy clients.
-    pub(super) legacy_hold: Option<Reservation>,
+    pub(super) legacy_hold: Option<Box<Reservation>>,
     /// The open streams of `subscriptions/listen`, by number.
     pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
     /// The weight of all subscriptions of a connection with a single client.

@@ -363,10 +363,10 @@ impl Subscriber {
         let (mut retry, mut is_over) = (None, false);
         while let Some((voice, first)) = self.next() {
             let mut items = vec![first];
-            let offered = voice.offer(&mut items, || self.next_change());
+            let (offered, sent) = voice.offer(&mut items, || self.next_change());
             drop(voice);
             is_over = offered == Offered::Over;
-            if self.settle(items, offered, &mut retry) {
+            if self.settle(items, offered, sent, &mut retry) {
                 break;
             }
         }
@@ -392,12 +392,21 @@ impl Subscriber {
     }
 
     /// Records the result of offering notifications. `unsent` are the notifications that were not
-    /// sent. Returns whether the caller has to stop writing.
-    fn settle(&self, unsent: Vec<Item>, offered: Offered, retry: &mut Option<Duration>) -> bool {
+    /// sent, and `sent` is the number of those that were. Returns whether the caller has to stop
+    /// writing.
+    fn settle(
+        &self,
+        unsent: Vec<Item>,
+        offered: Offered,
+        sent: usize,
+        retry: &mut Option<Duration>,
+    ) -> bool {
         let mut state = self.state.lock();
+        if sent > 0 {
+            state.pause = 0;
+        }
         let forgotten = match offered {
             Offered::Accepted => {
-                state.pause = 0;
                 drop(state);
                 drop(unsent);
                 return false;
@@ -451,8 +460,8 @@ impl Subscriber {
                 Offered::Accepted => Vec::new(),
                 _ => vec![item],
             };
-            let mut retry = None;
-            if self.settle(unsent, offered, &mut retry) {
+            let (sent, mut retry) = (usize::from(offered == Offered::Accepted), None);
+            if self.settle(unsent, offered, sent, &mut retry) {
                 break retry.is_none();
             }
         };
@@ -556,7 +565,7 @@ impl Subscriber {
             let mut waiting = waiting.into_iter().peekable();
             while let Some(first) = waiting.next() {
                 let next = || waiting.next_if(|item| matches!(item, Item::Change(_)));
-                if voice.offer(&mut vec![first], next) != Offered::Accepted {
+                if voice.offer(&mut vec![first], next).0 != Offered::Accepted {
                     break;
                 }
             }
@@ -687,23 +696,27 @@ impl Voice {
     }
 
     /// Sends the notification in `items`, and the changes that `next` returns, in one write.
-    /// Afterwards `items` contains the notifications that were not sent. Does not block.
-    fn offer(&self, items: &mut Vec<Item>, next: impl FnMut() -> Option<Item>) -> Offered {
+    /// Afterwards `items` contains the notifications that were not sent. Also returns the number of
+    /// notifications that were sent. Does not block.
+    fn offer(&self, items: &mut Vec<Item>, next: impl FnMut() -> Option<Item>) -> (Offered, usize) {
         let offer = || match (self, &**items) {
             (Self::SessionStream(stream), [Item::Log(text)]) => {
                 stream.announce(text);
                 items.clear();
-                Offered::Accepted
+                (Offered::Accepted, 1)
             }
             _ => {
                 let texts = self.texts(items, next);
                 let (all, sent) = (texts.len(), self.post(texts));
                 items.drain(..sent.map_or(0, |sent| sent));
-                sent.map_or_else(|failed| failed, |sent| Offered::of(sent == all))
+                sent.map_or_else(
+                    |failed| (failed, 0),
+                    |sent| (Offered::of(sent == all), sent),
+                )
             }
         };
         // A host's transport may panic, which counts as its failure.
-        catch_unwind(AssertUnwindSafe(offer)).unwrap_or(Offered::Over)
+        catch_unwind(AssertUnwindSafe(offer)).unwrap_or((Offered::Over, 0))
     }
 
     /// Returns the texts of the notifications in `items`, and of the changes that `next` returns,
@@ -739,5 +752,17 @@ impl Voice {
             ErrorKind::Timeout => Offered::Full,
             _ => Offered::Over,
         })
+    }
+}
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // Each idle event stream has a subscriber. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_subscriber_is_small() {
+        let size = size_of::<Subscriber>();
+        assert!(size <= 120, "{size} bytes");
     }
 }

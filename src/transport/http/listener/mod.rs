@@ -42,6 +42,7 @@ mod connection;
 pub(super) mod fuzzing;
 mod head;
 mod limits;
+mod moment;
 mod permits;
 mod poller;
 mod ready_set;

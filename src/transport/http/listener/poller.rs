@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use polling::{Event, Events};
 
 use super::connection::{Connection, GivesWay};
+use super::moment::Moment;
 use super::ready_set;
 use super::shared::{LISTENER, Shared};
 use crate::shares::{Admission, Client};
@@ -51,7 +52,7 @@ pub(super) struct Loop {
     next_tick: Instant,
     /// The times of scheduled checks, with the keys of their connections. Each connection has at
     /// most one entry.
-    timers: BTreeSet<(Instant, usize)>,
+    timers: BTreeSet<(Moment, usize)>,
     /// The time when accepting connections resumes, if it is paused.
     paused_until: Option<Instant>,
     /// The time of the next check of the workers' ready sets. The value is used only while the
@@ -126,7 +127,7 @@ impl Loop {
     fn timeout(&self) -> Option<Duration> {
         let closing = self.shared.is_closing();
         let tick = (closing || !self.listed.is_empty()).then_some(self.next_tick);
-        let timer = self.timers.first().map(|(at, _)| *at);
+        let timer = self.timers.first().map(|(at, _)| Instant::from(*at));
         let watch = self.shared.rounds.is_watched().then_some(self.next_watch);
         let next = [tick, timer, watch, self.paused_until]
             .into_iter()
@@ -160,7 +161,7 @@ impl Loop {
         for gone in errands.calls {
             Shared::call(gone);
         }
-        let now = Instant::now();
+        let now = Moment::now();
         for key in errands.looks {
             if self.look(key, now) {
                 self.list(key);
@@ -177,6 +178,7 @@ impl Loop {
 
     fn keep_time(&mut self) {
         let now = Instant::now();
+        let moment = Moment::from(now);
         if self.shared.rounds.is_watched() && self.next_watch <= now {
             self.next_watch = now + ready_set::TICK;
             for conn in self.shared.rounds.watch(&mut self.calm) {
@@ -184,17 +186,17 @@ impl Loop {
             }
         }
         while let Some((at, key)) = self.timers.first().copied()
-            && at <= now
+            && at <= moment
         {
             self.timers.pop_first();
-            self.look(key, now);
+            self.look(key, moment);
         }
         if self.next_tick <= now {
             self.next_tick = now + TICK;
             let mut listed = std::mem::take(&mut self.listed);
             listed.sort_unstable();
             listed.dedup();
-            listed.retain(|key| self.look(*key, now));
+            listed.retain(|key| self.look(*key, moment));
             listed.append(&mut self.listed);
             self.listed = listed;
         }
@@ -205,7 +207,7 @@ impl Loop {
     }
 
     /// Checks a connection. Returns whether to check the connection again in the next tick.
-    fn look(&mut self, key: usize, now: Instant) -> bool {
+    fn look(&mut self, key: usize, now: Moment) -> bool {
         let Some(conn) = self.shared.table.find(key) else {
             return false;
         };

@@ -18,6 +18,9 @@ const ROOM: usize = 16 << 10;
 /// requests are served even if large requests use up the memory budget.
 const SMALL: usize = 64 << 10;
 
+/// The maximum number of empty lines before a request line.
+const EMPTY_LINES: u8 = 8;
+
 /// Collects the bytes of a connection until a request is complete. The parser keeps the bytes after
 /// the request, because they belong to the next request.
 ///
@@ -27,8 +30,8 @@ const SMALL: usize = 64 << 10;
 pub(super) struct RequestParser {
     /// The input that was not removed yet. It begins with the first byte of the request.
     bytes: Vec<u8>,
-    /// Whether an empty line before the request line was skipped.
-    has_skipped: bool,
+    /// The number of empty lines before the request line that were skipped.
+    skipped: u8,
     /// The number of input bytes that were searched for the end of the head.
     scanned: usize,
     head: Option<Head>,
@@ -104,6 +107,11 @@ impl RequestParser {
         self.bytes.is_empty()
     }
 
+    /// Whether the method of the request is HEAD, whose response has no body.
+    pub(super) fn is_head(&self) -> bool {
+        self.bytes.starts_with(b"HEAD ")
+    }
+
     /// Whether the request is complete.
     pub(super) fn is_whole(&self) -> bool {
         self.is_whole
@@ -146,22 +154,23 @@ impl RequestParser {
         })
     }
 
-    /// Skips one empty line before the request line (RFC 9112, section 2.2). Some clients send an
-    /// empty line after the previous body. A connection whose only input is an empty line is idle.
-    fn skip_empty_line(&mut self) -> Result<(), Refusal> {
-        if !self.bytes.starts_with(b"\r\n") {
-            return Ok(());
+    /// Skips up to [`EMPTY_LINES`] empty lines before the request line (RFC 9112, section 2.2). Some
+    /// clients send empty lines after the previous body. A connection whose only input is empty
+    /// lines is idle.
+    fn skip_empty_lines(&mut self) -> Result<(), Refusal> {
+        while self.bytes.starts_with(b"\r\n") {
+            if self.skipped == EMPTY_LINES {
+                return Err(Refusal::bad("the request has no request line"));
+            }
+            self.skipped += 1;
+            self.bytes.drain(..2);
+            self.scanned = 0;
         }
-        if std::mem::replace(&mut self.has_skipped, true) {
-            return Err(Refusal::bad("the request has no request line"));
-        }
-        self.bytes.drain(..2);
-        self.scanned = 0;
-        self.skip_empty_line()
+        Ok(())
     }
 
     fn take_head(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
-        self.skip_empty_line()?;
+        self.skip_empty_lines()?;
         let end = head::end(&self.bytes, &mut self.scanned)?;
         if end.unwrap_or(self.bytes.len()) > limits.max_head_bytes {
             return Err(head::too_long(&self.bytes, limits));
@@ -314,7 +323,7 @@ impl RequestParser {
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
         (self.scanned, self.used, self.counted) = (0, 0, 0);
-        self.has_skipped = false;
+        self.skipped = 0;
         (self.head, self.until, self.held) = (None, None, None);
         self.is_whole = false;
         self.chunks = Chunks::default();

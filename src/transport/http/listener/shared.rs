@@ -271,11 +271,11 @@ impl Shared {
             .collect();
         burdens.sort_unstable_by_key(|(burden, _)| Reverse(*burden));
         let mut clients = Shares::new(usize::MAX, usize::MAX, 0);
+        let all: Vec<u128> = burdens.iter().map(|(burden, _)| *burden).collect();
+        let scale = scale_of(&all);
         for (order, (burden, conn)) in (0..).zip(burdens) {
-            let client = conn.client.clone();
-            // The sum of all burdens must not exceed the largest number.
-            let burden = usize::try_from(burden / 1000).unwrap_or(usize::MAX);
-            let burden = burden.min(usize::MAX >> 16);
+            let client = conn.client();
+            let burden = usize::try_from(burden / scale).unwrap_or(usize::MAX);
             clients.take(&client, burden);
             clients.set_idle(&client, 0, order, (order, burden, conn));
         }
@@ -283,8 +283,8 @@ impl Shared {
         while self.unsent.load(Ordering::Relaxed) > enough
             && let Some((order, burden, conn)) = clients.first_to_give_way()
         {
-            clients.set_busy(&conn.client, 0, order);
-            clients.give_back(&conn.client, burden);
+            clients.set_busy(&conn.client(), 0, order);
+            clients.give_back(&conn.client(), burden);
             conn.give_up().settle(self);
         }
     }
@@ -339,5 +339,32 @@ impl Shared {
             }
         }
         stats
+    }
+}
+
+/// Returns the number by which all costs are divided, so that their sum fits into a `usize`. A
+/// small cost may become zero.
+fn scale_of(costs: &[u128]) -> u128 {
+    let sum = costs
+        .iter()
+        .fold(0, |sum: u128, cost| sum.saturating_add(*cost));
+    sum / usize::MAX as u128 + 1
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // On a system of 32 bits, costs of some megabytes that waited some seconds are large.
+    #[test]
+    fn large_costs_keep_their_proportions() {
+        let largest = usize::MAX as u128;
+        assert_eq!(scale_of(&[1000, 20]), 1);
+        let costs = [largest * 30, largest * 10, largest];
+        let scale = scale_of(&costs);
+        let scaled = costs.map(|cost| cost / scale);
+        assert!(scaled.iter().sum::<u128>() <= largest);
+        assert_eq!(scaled[0] / scaled[1], 3);
+        assert!(scaled[2] > 0);
     }
 }

@@ -52,9 +52,10 @@ struct Entry {
     /// Whether the connection counts against the limit. A connection that was accepted only to be
     /// answered with 503 does not count.
     is_counted: bool,
-    /// The place of the connection in the order in which connections are displaced: its rank, and
-    /// its order within the rank. `None` if the connection can't be displaced.
-    place: Option<(Rank, u64)>,
+    /// The displacement rank of the connection. `None` if the connection can't be displaced.
+    rank: Option<Rank>,
+    /// The order of the connection within its rank.
+    order: u64,
 }
 
 impl Table {
@@ -100,12 +101,13 @@ impl Table {
     pub(super) fn insert(&self, key: usize, conn: Arc<Connection>, is_counted: bool) {
         let mut state = self.state.lock();
         if is_counted {
-            state.shares.take(&conn.client, 1);
+            state.shares.take(&conn.client(), 1);
         }
         let entry = Entry {
             conn,
             is_counted,
-            place: None,
+            rank: None,
+            order: 0,
         };
         state.open.insert(key, entry);
     }
@@ -122,12 +124,12 @@ impl Table {
         let Some(entry) = open.get_mut(&key).filter(|entry| entry.is_counted) else {
             return;
         };
-        if let Some((rank, order)) = entry.place.take() {
-            shares.set_busy(&entry.conn.client, rank as u8, order);
+        if let Some(rank) = entry.rank.take() {
+            shares.set_busy(&entry.conn.client(), rank as u8, entry.order);
         }
         if let Some(rank) = rank {
-            shares.set_idle(&entry.conn.client, rank as u8, *next_order, key);
-            entry.place = Some((rank, *next_order));
+            shares.set_idle(&entry.conn.client(), rank as u8, *next_order, key);
+            (entry.rank, entry.order) = (Some(rank), *next_order);
             *next_order += 1;
         }
     }
@@ -139,7 +141,7 @@ impl Table {
         if let Some(entry) = open.get_mut(&key)
             && std::mem::take(&mut entry.is_counted)
         {
-            shares.give_back(&entry.conn.client, 1);
+            shares.give_back(&entry.conn.client(), 1);
         }
     }
 
@@ -150,7 +152,7 @@ impl Table {
         if let Some(entry) = open.get_mut(&key)
             && !std::mem::replace(&mut entry.is_counted, true)
         {
-            shares.take(&entry.conn.client, 1);
+            shares.take(&entry.conn.client(), 1);
         }
     }
 
@@ -164,11 +166,12 @@ impl Table {
         let Some(entry) = state.open.remove(&key) else {
             return;
         };
-        if let Some((rank, order)) = entry.place {
-            state.shares.set_busy(&entry.conn.client, rank as u8, order);
+        if let Some(rank) = entry.rank {
+            let client = entry.conn.client();
+            state.shares.set_busy(&client, rank as u8, entry.order);
         }
         if entry.is_counted {
-            state.shares.give_back(&entry.conn.client, 1);
+            state.shares.give_back(&entry.conn.client(), 1);
         }
         drop(state);
     }

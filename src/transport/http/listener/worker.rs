@@ -234,8 +234,9 @@ impl Worker<'_> {
 
     fn refuse(&mut self, conn: &Connection, refusal: &Refusal) {
         // The buffer may be large, and this thread may be idle for long.
+        let is_head = self.intake.is_head();
         self.intake.clear();
-        conn.refuse(refusal);
+        conn.refuse(refusal, is_head);
     }
 
     fn close(&mut self, conn: &Connection) {
@@ -257,7 +258,7 @@ impl Worker<'_> {
                 return false;
             }
         }
-        if let Err(refusal) = intake.hold(&shared.unfinished, &conn.client) {
+        if let Err(refusal) = intake.hold(&shared.unfinished, &conn.client()) {
             self.refuse(conn, &refusal);
             return false;
         }

@@ -8,6 +8,7 @@
 //! response unless they wait for it (RFC 9110, section 15.2.1). HTTP/1.0 has no interim responses.
 //! With HTTP/1.0, only sending the response shows whether the client has gone.
 
+mod outbox;
 mod responding;
 mod serving;
 mod watching;
@@ -21,13 +22,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use self::outbox::Outbox;
 use super::head::Refusal;
+use super::moment::Moment;
 use super::request_parser::RequestParser;
 use super::shared::Shared;
 use super::table::Rank;
 use super::wire::{self, After, Length};
 use super::workers::Spawn;
-use crate::buffer_cache;
 use crate::error::{Error, ErrorKind};
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
@@ -61,8 +63,6 @@ pub(super) struct Connection {
     /// The local address of the connection. `None` if it is equal to the listener's address.
     elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: SocketAddr,
-    /// The client that the remote address of the connection belongs to.
-    pub(super) client: Client,
     shared: Arc<Shared>,
     /// Guards the state of the connection. The lock is held briefly, also during sends that don't
     /// block. It is never held while code of the service runs, because that code could lock the
@@ -120,19 +120,12 @@ struct State {
     seen: u32,
     /// The part of the next request that has arrived. `None` while a worker reads that request.
     intake: Option<Box<RequestParser>>,
-    /// The output of the connection. The bytes from offset `sent` on were not yet sent to the
-    /// client.
-    outbox: Vec<u8>,
-    sent: usize,
-    /// The number of bytes of the outbox that [`Shared::unsent`] contains. Invariant: all unsent
-    /// bytes are counted whenever the lock is released.
-    counted: usize,
-    /// The time when the outbox is sent. `None` unless sending is delayed because more pieces may
-    /// follow.
-    together_until: Option<Instant>,
+    /// Invariant: [`Shared::unsent`] contains the length of the outbox whenever the lock is
+    /// released.
+    outbox: Outbox,
     /// The start of the current wait. The connection waits for the client to read, for the next
     /// request, or for the end of a lingering close.
-    since: Instant,
+    since: Moment,
     /// Whether the client has half-closed the connection. If so, the client sends no more data.
     half_closed: bool,
     /// The displacement rank of this connection in the table. The rank may be outdated while a
@@ -150,7 +143,7 @@ struct State {
     /// Whether the poller checks the connection in each tick.
     listed: bool,
     /// The time of the poller's next check of the connection, if a check is scheduled.
-    timed: Option<Instant>,
+    timed: Option<Moment>,
 }
 
 /// A request in flight and its response.
@@ -162,23 +155,45 @@ struct Exchange {
     /// Whether the client has pipelined more input. Unread input hides the event of a disconnected
     /// client, so the poller must check the client itself.
     pipelined: bool,
-    /// The callback that begins the response if nothing else has begun it. The time is when the
-    /// callback runs.
-    silence: Option<(Instant, Callback)>,
+    when_silent: WhenSilent,
     /// Whether the response is a stream that has begun.
     begun: bool,
     /// Whether the response is complete, so that only the outbox has to be sent.
     ended: bool,
-    quiet: Option<Quiet>,
     /// The time when a part of the body was last sent.
-    pushed: Option<Instant>,
+    pushed: Option<Moment>,
     /// The time when the next probe is sent to a client that has half-closed. `probes` is the
     /// number of probes that were sent.
-    probe: Option<Instant>,
+    probe: Option<Moment>,
     probes: u8,
 }
 
+/// The action after a period without output.
+#[derive(Default)]
+enum WhenSilent {
+    #[default]
+    Nothing,
+    /// At this time the callback begins the response, which has not begun before.
+    Begin(Moment, Callback),
+    /// The keep-alive bytes of the stream are sent.
+    Fill(Quiet),
+}
+
+impl WhenSilent {
+    /// Removes and returns the callback that begins the response.
+    fn take_callback(&mut self) -> Option<Callback> {
+        match std::mem::take(self) {
+            Self::Begin(_, callback) => Some(callback),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
 /// The keep-alive bytes of a stream, which are sent after a period without other output.
+#[derive(Clone, Copy)]
 struct Quiet {
     period_ms: u32,
     bytes: &'static [u8],
@@ -258,11 +273,8 @@ impl Connection {
             exchanges: 0,
             seen: 0,
             intake: None,
-            outbox: Vec::new(),
-            sent: 0,
-            counted: 0,
-            together_until: None,
-            since: Instant::now(),
+            outbox: Outbox::default(),
+            since: Moment::now(),
             half_closed: false,
             rank: None,
             ranked: 0,
@@ -278,12 +290,16 @@ impl Connection {
             elsewhere: elsewhere.map(Box::new),
             socket,
             remote,
-            client: Client::at(remote.ip()),
             shared,
             state: Mutex::new(state),
             has_bytes: AtomicBool::new(false),
             room: Condvar::new(),
         }
+    }
+
+    /// Returns the client that the remote address of the connection belongs to.
+    pub(super) fn client(&self) -> Client {
+        Client::at(self.remote.ip())
     }
 
     /// Returns the local address of the connection.
@@ -326,7 +342,7 @@ impl Connection {
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
-        match self.shared.workers.push(Arc::clone(self), &self.client) {
+        match self.shared.workers.push(Arc::clone(self), &self.client()) {
             Ok(spawn) => later.spawn = spawn,
             // The pool was stopped, because the listener has closed.
             Err(_) => drop(self.over(state)),
@@ -356,12 +372,14 @@ impl Connection {
     /// Sends the outbox and then `parts`: as many bytes as the socket accepts without blocking.
     /// Keeps the rest in the outbox.
     fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
-        if state.together_until.is_none() && parts.iter().all(|part| part.is_empty()) {
+        let is_delayed = state.outbox.together_until().is_some();
+        if !is_delayed && parts.iter().all(|part| part.is_empty()) {
             return Ok(());
         }
-        if state.together_until.is_some() {
-            state.append(parts)?;
-            self.count(state);
+        if is_delayed {
+            let before = state.outbox.len();
+            state.outbox.append(parts)?;
+            self.count(state, before);
             return self.send_together(state);
         }
         let sent = match state.outbox.is_empty() {
@@ -378,22 +396,23 @@ impl Connection {
         let Some(exchange) = &state.exchange else {
             return false;
         };
-        let until = match state.together_until {
+        let until = match state.outbox.together_until() {
             Some(until) => until,
             None if !state.outbox.is_empty() => return false,
             None => match exchange.pushed {
-                Some(pushed) => pushed + TOGETHER,
+                Some(pushed) => Instant::from(pushed) + TOGETHER,
                 None => return false,
             },
         };
         if now >= until || state.outbox.len() + len > TOGETHER_BYTES {
             return false;
         }
-        if state.append(parts).is_err() {
+        let before = state.outbox.len();
+        if state.outbox.append(parts).is_err() {
             return false;
         }
-        self.count(state);
-        if state.together_until.replace(until).is_none() {
+        self.count(state, before);
+        if state.outbox.delay(until) {
             self.shared.attend(self.socket.key());
         }
         true
@@ -401,8 +420,8 @@ impl Connection {
 
     /// Sends the delayed pieces of the stream.
     fn send_together(&self, state: &mut State) -> io::Result<()> {
-        state.together_until = None;
-        state.since = Instant::now();
+        state.outbox.end_delay();
+        state.since = Moment::now();
         self.flush(state)?;
         if !state.outbox.is_empty() {
             self.arm(state);
@@ -411,24 +430,24 @@ impl Connection {
     }
 
     fn keep(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
-        let was_empty = state.outbox.is_empty();
-        state.append(parts)?;
-        self.count(state);
-        if was_empty && !state.outbox.is_empty() {
-            state.since = Instant::now();
+        let before = state.outbox.len();
+        state.outbox.append(parts)?;
+        self.count(state, before);
+        if before == 0 && !state.outbox.is_empty() {
+            state.since = Moment::now();
             self.arm(state);
         }
         Ok(())
     }
 
-    /// Updates the number of unsent bytes that this connection contributes to the listener's total.
-    fn count(&self, state: &mut State) {
-        let before = std::mem::replace(&mut state.counted, state.outbox.len());
-        let unsent = &self.shared.unsent;
-        if state.counted > before {
-            unsent.fetch_add(state.counted - before, Ordering::Relaxed);
+    /// Updates the listener's total of unsent bytes. `before` is the length of the outbox that the
+    /// total contains.
+    fn count(&self, state: &State, before: usize) {
+        let (now, unsent) = (state.outbox.len(), &self.shared.unsent);
+        if now > before {
+            unsent.fetch_add(now - before, Ordering::Relaxed);
         } else {
-            unsent.fetch_sub(before - state.counted, Ordering::Relaxed);
+            unsent.fetch_sub(before - now, Ordering::Relaxed);
         }
     }
 
@@ -437,21 +456,14 @@ impl Connection {
         if state.outbox.is_empty() {
             return Ok(());
         }
-        let count = tcp::send(self.socket.get(), &[&state.outbox[state.sent..]])?;
+        let count = tcp::send(self.socket.get(), &[state.outbox.unsent()])?;
         if count == 0 {
             return Ok(());
         }
-        state.sent += count;
-        state.since = Instant::now();
-        if state.sent == state.outbox.len() {
-            state.outbox = Vec::new();
-            state.sent = 0;
-        } else if state.sent > state.outbox.len() / 2 {
-            state.outbox.drain(..state.sent);
-            buffer_cache::shrink(&mut state.outbox);
-            state.sent = 0;
-        }
-        self.count(state);
+        state.since = Moment::now();
+        let before = state.outbox.len();
+        state.outbox.remove(count);
+        self.count(state, before);
         self.room.notify_all();
         Ok(())
     }
@@ -462,7 +474,10 @@ impl Connection {
         state.closes |= closes;
         if let Some(exchange) = &mut state.exchange {
             exchange.ended = true;
-            exchange.quiet = None;
+            // A callback is dropped later, without the lock.
+            if matches!(exchange.when_silent, WhenSilent::Fill(_)) {
+                exchange.when_silent = WhenSilent::Nothing;
+            }
         }
         if state.is_out() {
             self.conclude(state, &mut later);
@@ -496,18 +511,18 @@ impl Connection {
             // After a half-close nothing more arrives, but requests that have arrived are served.
             state.half_closed = false;
             state.owner = Owner::Poller;
-            state.since = Instant::now();
+            state.since = Moment::now();
             self.rank(state);
             self.arm(state);
             self.attend(state);
         }
     }
 
-    fn say_no(&self, state: &mut State, refusal: &Refusal) {
+    fn say_no(&self, state: &mut State, refusal: &Refusal, is_head: bool) {
         self.shared.count_refused();
         // The connection is closed in any case. The listener does not wait until the refusal is
         // sent.
-        _ = tcp::send(self.socket.get(), &[&refusal_text(refusal)]);
+        _ = tcp::send(self.socket.get(), &[&refusal_text(refusal, is_head)]);
         self.part(state);
     }
 
@@ -521,7 +536,7 @@ impl Connection {
         tcp::shut(self.socket.get(), Shutdown::Write);
         state.owner = Owner::Parting;
         state.intake = None;
-        state.since = Instant::now();
+        state.since = Moment::now();
         self.rank(state);
         self.arm(state);
         self.attend(state);
@@ -535,10 +550,9 @@ impl Connection {
             tcp::shut(self.socket.get(), Shutdown::Both);
             self.shared.table.forget(self.socket.key());
         }
-        state.outbox = Vec::new();
-        state.sent = 0;
-        self.count(state);
-        state.together_until = None;
+        let before = state.outbox.len();
+        state.outbox.clear();
+        self.count(state, before);
         state.intake = None;
         self.room.notify_all();
         state.exchange.take()
@@ -549,7 +563,7 @@ impl Connection {
             Some(exchange) => exchange.watched && !exchange.pipelined && !state.half_closed,
             None => matches!(state.owner, Owner::Poller | Owner::Parting),
         };
-        let waits = !state.outbox.is_empty() && state.together_until.is_none();
+        let waits = !state.outbox.is_empty() && state.outbox.together_until().is_none();
         let writable = state.exchange.is_some() && waits;
         if self.socket.arm(readable, writable).is_err() {
             // Without socket events, only a read or a write would notice the end, so the connection
@@ -579,23 +593,6 @@ impl Connection {
 }
 
 impl State {
-    /// Appends parts to the outbox. Fails, and appends nothing, when there is not enough memory.
-    fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let len = parts.iter().map(|part| part.len()).sum();
-        self.outbox
-            .try_reserve(len)
-            .map_err(|_| io::ErrorKind::OutOfMemory)?;
-        for part in parts {
-            self.outbox.extend_from_slice(part);
-        }
-        Ok(())
-    }
-
-    /// Returns the number of bytes in the outbox that wait to be sent.
-    fn kept(&self) -> usize {
-        self.outbox.len() - self.sent
-    }
-
     /// Whether the whole response has been sent to the client.
     fn is_out(&self) -> bool {
         self.outbox.is_empty()
@@ -617,7 +614,9 @@ fn rest_of<'a>(parts: &[&'a [u8]], mut sent: usize) -> [&'a [u8]; tcp::MAX_PARTS
     rest
 }
 
-fn refusal_text(refusal: &Refusal) -> Vec<u8> {
+/// Returns the response that refuses a request. The response to HEAD has no body (RFC 9110, section
+/// 9.3.2).
+fn refusal_text(refusal: &Refusal, is_head: bool) -> Vec<u8> {
     let body = format!("{}\n", refusal.text);
     let mut head = ResponseHead::new(refusal.status).header("Content-Type", "text/plain");
     if refusal.status == 503 {
@@ -625,6 +624,20 @@ fn refusal_text(refusal: &Refusal) -> Vec<u8> {
     }
     let text = wire::head(&head, Length::Known(body.len()), After::Closes);
     let mut text = text.unwrap_or_default();
-    text.extend_from_slice(body.as_bytes());
+    if !is_head {
+        text.extend_from_slice(body.as_bytes());
+    }
     text
+}
+
+#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    // Each idle event stream has a connection. See "Memory" in docs/performance.md.
+    #[test]
+    fn a_connection_is_small() {
+        let size = size_of::<Connection>();
+        assert!(size <= 232, "{size} bytes");
+    }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Callback, Connection, Owner, PROBES, Quiet, State, rest_of};
+use super::{Callback, Connection, Owner, PROBES, Quiet, State, WhenSilent, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
+use crate::transport::http::listener::moment::Moment;
 use crate::transport::http::listener::shared::Shared;
 use crate::transport::http::listener::table::Rank;
 use crate::transport::sys::tcp;
@@ -72,21 +73,25 @@ impl Connection {
         quiet: Option<(Duration, &'static [u8])>,
         is_chunked: bool,
     ) -> Result<()> {
-        let mut state = self.for_response()?;
-        if let Some(exchange) = &mut state.exchange {
-            exchange.begun = true;
-            exchange.pushed = Some(Instant::now());
-            exchange.quiet = quiet.map(|(period, bytes)| Quiet {
+        let when_silent = quiet.map_or(WhenSilent::Nothing, |(period, bytes)| {
+            WhenSilent::Fill(Quiet {
                 period_ms: u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1),
                 bytes,
                 is_chunked,
-            });
-        }
+            })
+        });
+        let mut state = self.for_response()?;
+        let replaced = state.exchange.as_mut().map(|exchange| {
+            exchange.begun = true;
+            exchange.pushed = Some(Moment::now());
+            std::mem::replace(&mut exchange.when_silent, when_silent)
+        });
         if self.push(&mut state, parts).is_err() {
             return self.fail(state);
         }
         self.look_for_deadline(&mut state);
         drop(state);
+        drop(replaced);
         self.shared.tidy();
         Ok(())
     }
@@ -104,11 +109,11 @@ impl Connection {
             return Ok(true);
         }
         let fits = |state: &State| {
-            let kept = state.kept();
+            let kept = state.outbox.unsent().len();
             kept == 0 || kept.saturating_add(len) <= self.shared.limits.max_stream_bytes
         };
         loop {
-            let sent = match state.together_until {
+            let sent = match state.outbox.together_until() {
                 None => self.flush(&mut state),
                 Some(_) if fits(&state) => Ok(()),
                 // A delayed piece does not mean that the client reads slowly.
@@ -124,7 +129,7 @@ impl Connection {
                 return Ok(false);
             };
             if Instant::now() >= deadline {
-                let (remote, kept) = (self.remote, state.kept());
+                let (remote, kept) = (self.remote, state.outbox.unsent().len());
                 let text =
                     format!("the HTTP client {remote} does not read: {kept} bytes wait for it");
                 return Err(Error::new(ErrorKind::Timeout, text));
@@ -136,7 +141,7 @@ impl Connection {
             return self.fail(state).map(|()| false);
         }
         if let Some(exchange) = &mut state.exchange {
-            exchange.pushed = Some(Instant::now());
+            exchange.pushed = Some(Moment::now());
         }
         self.look_for_deadline(&mut state);
         drop(state);
@@ -190,17 +195,20 @@ impl Connection {
     /// Registers `callback`, which has to begin the response. The poller calls it after the time
     /// `after`, unless the response has begun before.
     pub(in super::super) fn on_silence(&self, after: Duration, callback: Callback) {
-        let Some(at) = Instant::now().checked_add(after) else {
+        let Some(at) = Moment::now().checked_add(after) else {
             return;
         };
         let mut state = self.state.lock();
         let Some(exchange) = &mut state.exchange else {
             return;
         };
-        let replaced = exchange.silence.replace((at, callback));
+        let mut dropped = WhenSilent::Begin(at, callback);
+        if !exchange.begun {
+            std::mem::swap(&mut exchange.when_silent, &mut dropped);
+        }
         self.look_for_deadline(&mut state);
         drop(state);
-        drop(replaced);
+        drop(dropped);
     }
 
     /// Closes a connection whose client has disconnected, and returns the error for the caller. The

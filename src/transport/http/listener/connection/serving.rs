@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use super::{AfterUnlock, Connection, Exchange, NO_PLACE, NextOwner, Owner, PROBES, State};
 use crate::transport::http::ClientKey;
 use crate::transport::http::listener::head::Refusal;
+use crate::transport::http::listener::moment::Moment;
 use crate::transport::http::listener::request_parser::RequestParser;
 use crate::transport::sys::tcp;
 
@@ -91,10 +91,10 @@ impl Connection {
         // Until its first byte, a new connection keeps its start time, so that the first-byte
         // timeout still applies.
         if !intake.is_empty() || state.exchanges > 0 {
-            state.since = Instant::now();
+            state.since = Moment::now();
         }
         if !intake.is_empty() {
-            intake.deadline(state.since, &self.shared.limits);
+            intake.deadline(state.since.into(), &self.shared.limits);
             state.intake = Some(Box::new(intake.take()));
         }
         state.owner = Owner::Poller;
@@ -108,7 +108,7 @@ impl Connection {
     fn end_after_giving_way(&self, state: &mut State, intake: &RequestParser) {
         match intake.is_empty() {
             true => drop(self.over(state)),
-            false => self.say_no(state, &Refusal::new(503, NO_PLACE)),
+            false => self.say_no(state, &Refusal::new(503, NO_PLACE), intake.is_head()),
         }
     }
 
@@ -169,10 +169,10 @@ impl Connection {
 
     /// Answers a request with an error instead of serving the request, and begins a lingering
     /// close.
-    pub(in super::super) fn refuse(&self, refusal: &Refusal) {
+    pub(in super::super) fn refuse(&self, refusal: &Refusal, is_head: bool) {
         let mut state = self.state.lock();
         if state.owner == Owner::Worker && state.exchange.is_none() {
-            self.say_no(&mut state, refusal);
+            self.say_no(&mut state, refusal, is_head);
         }
     }
 

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::{
     AfterUnlock, Connection, FIRST_PROBE, NEXT_PROBE, NO_PLACE, Owner, PROBES, Quiet, State,
-    refusal_text,
+    WhenSilent, refusal_text,
 };
 use crate::transport::http::listener::head::Refusal;
+use crate::transport::http::listener::moment::Moment;
 use crate::transport::http::listener::wire;
 use crate::transport::sys::tcp;
 
@@ -40,8 +41,8 @@ pub(in super::super) struct Watched {
     pub(in super::super) is_listed: bool,
     /// The time of the next scheduled check. `instead_of` is the time of an earlier scheduled
     /// check, which the new time replaces.
-    pub(in super::super) schedule: Option<Instant>,
-    pub(in super::super) instead_of: Option<Instant>,
+    pub(in super::super) schedule: Option<Moment>,
+    pub(in super::super) instead_of: Option<Moment>,
 }
 
 impl Connection {
@@ -87,10 +88,11 @@ impl Connection {
             tcp::shut(self.socket.get(), Shutdown::Read);
             return (later, GivesWay::Soon);
         }
-        if state.intake.is_some() {
+        if let Some(intake) = &state.intake {
+            let is_head = intake.is_head();
             let refusal = Refusal::new(503, NO_PLACE);
             // The listener does not wait to send the refusal.
-            _ = tcp::send(self.socket.get(), &[&refusal_text(&refusal)]);
+            _ = tcp::send(self.socket.get(), &[&refusal_text(&refusal, is_head)]);
         }
         drop(self.over(&mut state));
         (later, GivesWay::Now)
@@ -114,7 +116,7 @@ impl Connection {
                 } else if state.is_out() {
                     self.conclude(&mut state, &mut later);
                 } else if readable {
-                    self.check_client(&mut state, &mut later, Instant::now());
+                    self.check_client(&mut state, &mut later, Moment::now());
                 }
                 if state.exchange.is_some() {
                     self.arm(&state);
@@ -128,7 +130,7 @@ impl Connection {
     }
 
     /// Checks the connection. The poller calls this method in a tick or at a scheduled time.
-    pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Watched {
+    pub(in super::super) fn look(self: &Arc<Self>, now: Moment) -> Watched {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         let is_old = state.seen == state.exchanges || state.owner == Owner::Exchange;
@@ -141,7 +143,11 @@ impl Connection {
                 self.client_ended_its_side(&mut state, now);
             }
         }
-        if state.together_until.is_some_and(|until| until <= now) {
+        if state
+            .outbox
+            .together_until()
+            .is_some_and(|until| Moment::from(until) <= now)
+        {
             if self.send_together(&mut state).is_err() {
                 self.vanish(&mut state, &mut later);
             }
@@ -201,14 +207,15 @@ impl Connection {
     pub(in super::super) fn turn_away(&self, why: &'static str) {
         let mut state = self.state.lock();
         if state.owner == Owner::Queue {
-            self.say_no(&mut state, &Refusal::new(503, why));
+            let is_head = state.intake.as_ref().is_some_and(|intake| intake.is_head());
+            self.say_no(&mut state, &Refusal::new(503, why), is_head);
         }
     }
 
     /// Answers a new connection with 503, because it exceeds the maximum number of connections.
     pub(in super::super) fn turn_away_at_once(&self, why: &'static str) {
         let mut state = self.state.lock();
-        self.say_no(&mut state, &Refusal::new(503, why));
+        self.say_no(&mut state, &Refusal::new(503, why), false);
     }
 
     /// Returns the cost of a client that does not read its responses. The connection with the
@@ -219,10 +226,10 @@ impl Connection {
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
         // Delayed pieces do not count, because the listener has not sent them yet.
-        if state.together_until.is_some() {
+        if state.outbox.together_until().is_some() {
             return 0;
         }
-        let idle = now.saturating_duration_since(state.since);
+        let idle = Moment::from(now).saturating_duration_since(state.since);
         state.outbox.len() as u128 * idle.as_millis().max(1000)
     }
 
@@ -231,7 +238,7 @@ impl Connection {
     pub(in super::super) fn give_up(&self) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
-        if !state.outbox.is_empty() && state.together_until.is_none() {
+        if !state.outbox.is_empty() && state.outbox.together_until().is_none() {
             self.shared.count_refused();
             tcp::reset(self.socket.get());
             self.vanish(&mut state, &mut later);
@@ -239,25 +246,35 @@ impl Connection {
         later
     }
 
-    pub(super) fn deadline(&self, state: &mut State) -> Option<Instant> {
+    pub(super) fn deadline(&self, state: &mut State) -> Option<Moment> {
         let limits = &self.shared.limits;
         let since = state.since;
         let span = match (state.owner, &mut state.intake, &state.exchange) {
             (Owner::Nobody, ..) => return None,
-            (Owner::Poller, Some(intake), _) => return intake.deadline(since, limits),
+            (Owner::Poller, Some(intake), _) => {
+                return intake.deadline(since.into(), limits).map(Moment::from);
+            }
             (Owner::Poller, None, _) if state.exchanges == 0 => limits.until_first_byte(),
             (Owner::Poller, None, _) => limits.keep_alive,
             (Owner::Parting, ..) => PARTING,
-            _ if state.together_until.is_some() => return state.together_until,
+            _ if state.outbox.together_until().is_some() => {
+                return state.outbox.together_until().map(Moment::from);
+            }
             _ if !state.outbox.is_empty() => limits.write_timeout,
             (.., Some(exchange)) if !exchange.begun && !exchange.ended => {
-                let silent = exchange.silence.as_ref().map(|(at, _)| *at);
+                let silent = match exchange.when_silent {
+                    WhenSilent::Begin(at, _) => Some(at),
+                    _ => None,
+                };
                 return [silent, exchange.probe].into_iter().flatten().min();
             }
             (.., Some(exchange)) => {
-                let period = |quiet: &Quiet| Duration::from_millis(quiet.period_ms.into());
-                let quiet = exchange.quiet.as_ref().map(period);
-                let filled = quiet.and_then(|period| exchange.pushed?.checked_add(period));
+                let filled = match exchange.when_silent {
+                    WhenSilent::Fill(Quiet { period_ms, .. }) => exchange
+                        .pushed
+                        .and_then(|at| at.checked_add(Duration::from_millis(period_ms.into()))),
+                    _ => None,
+                };
                 return [filled, exchange.probe].into_iter().flatten().min();
             }
             _ => return None,
@@ -265,10 +282,10 @@ impl Connection {
         since.checked_add(span)
     }
 
-    fn expire(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
+    fn expire(&self, state: &mut State, later: &mut AfterUnlock, now: Moment) {
         match state.owner {
             Owner::Poller => match state.intake.take() {
-                Some(intake) => self.say_no(state, &intake.lateness()),
+                Some(intake) => self.say_no(state, &intake.lateness(), intake.is_head()),
                 None => drop(self.over(state)),
             },
             Owner::Queue | Owner::Worker | Owner::Exchange if state.outbox.is_empty() => {
@@ -284,7 +301,7 @@ impl Connection {
 
     /// Sends a probe (bytes without meaning) to a client that has half-closed. If the client has
     /// closed its socket, its system answers with a reset.
-    fn probe(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
+    fn probe(&self, state: &mut State, later: &mut AfterUnlock, now: Moment) {
         let is_empty = state.outbox.is_empty();
         let Some(exchange) = &mut state.exchange else {
             return;
@@ -301,7 +318,7 @@ impl Connection {
             return;
         }
         // A stream that would begin later begins now. Its keep-alive bytes serve as probes.
-        if let Some((_, callback)) = exchange.silence.take() {
+        if let Some(callback) = exchange.when_silent.take_callback() {
             exchange.probe = now.checked_add(NEXT_PROBE);
             later.silence = Some(callback);
             return;
@@ -316,15 +333,15 @@ impl Connection {
         }
     }
 
-    fn fill_silence(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
+    fn fill_silence(&self, state: &mut State, later: &mut AfterUnlock, now: Moment) {
         let Some(exchange) = &mut state.exchange else {
             return;
         };
         if !exchange.begun {
-            later.silence = exchange.silence.take().map(|(_, callback)| callback);
+            later.silence = exchange.when_silent.take_callback();
             return;
         }
-        let Some(quiet) = &exchange.quiet else {
+        let WhenSilent::Fill(quiet) = exchange.when_silent else {
             return;
         };
         exchange.pushed = Some(now);
@@ -346,7 +363,7 @@ impl Connection {
 
     /// Checks whether the client has disconnected while a request is in flight. Called when the
     /// socket is readable or at the end of its input.
-    fn check_client(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
+    fn check_client(&self, state: &mut State, later: &mut AfterUnlock, now: Moment) {
         match tcp::peek(self.socket.get()) {
             Ok(Some(true)) => {
                 if let Some(exchange) = &mut state.exchange {
@@ -360,7 +377,7 @@ impl Connection {
     }
 
     /// Records that the client has half-closed, and schedules the first probe.
-    fn client_ended_its_side(&self, state: &mut State, now: Instant) {
+    fn client_ended_its_side(&self, state: &mut State, now: Moment) {
         state.half_closed = true;
         if let Some(exchange) = &mut state.exchange {
             exchange.probe = now.checked_add(FIRST_PROBE);
