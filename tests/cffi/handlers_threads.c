@@ -87,7 +87,7 @@ static void *use_server(void *user)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     pthread_t threads[AT_ONCE];
     int told = 0;
     talk_t talk, other;
