@@ -11,7 +11,11 @@
 
 #ifdef _WIN32
 
+#include <io.h>
 #include <windows.h>
+
+/* An open file as the library takes it. */
+#define FILE_NUMBER(file) ((ptrdiff_t)_get_osfhandle(_fileno(file)))
 
 /* An end of a pipe that carries bytes both ways, opened for overlapped transfers. */
 typedef HANDLE end_t;
@@ -66,6 +70,9 @@ static inline int open_count(void)
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* An open file as the library takes it. */
+#define FILE_NUMBER(file) fileno(file)
 
 /* One of two sockets that are connected with each other. */
 typedef int end_t;
