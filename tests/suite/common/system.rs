@@ -43,16 +43,16 @@ mod linux {
 #[cfg(windows)]
 mod windows {
     use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
+    use std::ptr;
     use std::time::Duration;
 
-    use windows_sys::Win32::Foundation::{FILETIME, LocalFree, WAIT_TIMEOUT};
+    use windows_sys::Win32::Foundation::{FILETIME, GetHandleInformation, LocalFree, WAIT_TIMEOUT};
     use windows_sys::Win32::System::Diagnostics::ToolHelp::{
         CreateToolhelp32Snapshot, TH32CS_SNAPTHREAD, THREADENTRY32, Thread32First, Thread32Next,
     };
     use windows_sys::Win32::System::Threading::{
-        GetCurrentProcess, GetProcessHandleCount, GetProcessTimes, GetThreadDescription,
-        OpenProcess, OpenThread, PROCESS_SYNCHRONIZE, THREAD_QUERY_LIMITED_INFORMATION,
-        WaitForSingleObject,
+        GetCurrentProcess, GetProcessTimes, GetThreadDescription, OpenProcess, OpenThread,
+        PROCESS_SYNCHRONIZE, THREAD_QUERY_LIMITED_INFORMATION, WaitForSingleObject,
     };
 
     /// How many threads of this process have a name that begins with this.
@@ -114,12 +114,17 @@ mod windows {
         unsafe { WaitForSingleObject(process.as_raw_handle(), 0) == WAIT_TIMEOUT }
     }
 
-    /// How many handles this process has.
+    /// How many handles this process has. `GetProcessHandleCount` says 0 with wine 8, so each number
+    /// that may be a handle is tried.
     pub(crate) fn open_descriptors() -> usize {
-        let mut count = 0;
-        // SAFETY: there is room for the answer.
-        assert!(unsafe { GetProcessHandleCount(GetCurrentProcess(), &raw mut count) } != 0);
-        count as usize
+        let is_open = |number: &usize| {
+            let mut flags = 0;
+            // SAFETY: a number that is no handle is refused, and there is room for the answer.
+            unsafe {
+                GetHandleInformation(ptr::without_provenance_mut(*number), &raw mut flags) != 0
+            }
+        };
+        (4..0x8000).step_by(4).filter(is_open).count()
     }
 
     /// The processor time of this process.
