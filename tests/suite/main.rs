@@ -153,8 +153,6 @@ mod http_status;
 mod http_strict;
 mod icons;
 mod keep_alive;
-// It reads the source, which is the same on every system.
-#[cfg(unix)]
 mod layout;
 mod limits_page;
 #[cfg(feature = "http-server")]

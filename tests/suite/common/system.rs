@@ -87,7 +87,7 @@ mod windows {
         }
         // SAFETY: the handle was made just now, and belongs to nobody else.
         let handle = unsafe { OwnedHandle::from_raw_handle(handle) };
-        let mut text = std::ptr::null_mut();
+        let mut text = ptr::null_mut();
         // SAFETY: the handle is open, and the pointer has room for an answer.
         if unsafe { GetThreadDescription(handle.as_raw_handle(), &raw mut text) } < 0 {
             return String::new();
@@ -130,7 +130,7 @@ mod windows {
     /// The processor time of this process.
     pub(crate) fn processor_time() -> Duration {
         let mut times = [FILETIME::default(); 4];
-        let [made, ended, kernel, user] = times.each_mut().map(std::ptr::from_mut);
+        let [made, ended, kernel, user] = times.each_mut().map(ptr::from_mut);
         // SAFETY: there is room for the answers.
         let known = unsafe { GetProcessTimes(GetCurrentProcess(), made, ended, kernel, user) };
         assert!(known != 0);
