@@ -41,8 +41,8 @@ use super::framing::{self, Input, LineReceiver, LineSender, Output, Piece, close
 use super::sys::command::{self, VariableName};
 use super::sys::process::Process;
 use super::sys::read::{Read, ReadEnd};
-use super::sys::spawn;
 use super::sys::write::WriteEnd;
+use super::sys::{self, spawn};
 use super::{Control, Limits, Threads, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
@@ -302,15 +302,15 @@ impl Child {
         // Each child that is started from the same settings has its own tail.
         let tail = StderrTail::default();
         let (stderr, drainer) = match self.stderr {
-            Stderr::Inherit => (command::Stderr::Inherit, None),
-            Stderr::Discard => (command::Stderr::Discard, None),
+            Stderr::Inherit => (sys::Stderr::Inherit, None),
+            Stderr::Discard => (sys::Stderr::Discard, None),
             Stderr::Capture => captured(&tail, &self.tail, None, threads)?,
             Stderr::Lines(lines) => captured(&tail, &self.tail, Some(lines), threads)?,
         };
         let (program, args, directory) = (self.program, self.args, self.directory);
         let dies_with_parent = self.dies_with_parent;
         let spawn = move || {
-            spawn::spawn(command::Command {
+            spawn::spawn(sys::Command {
                 program: &program,
                 args: &args,
                 env: &env,
@@ -346,9 +346,9 @@ fn captured(
     shown: &StderrTail,
     lines: Option<StderrLines>,
     threads: &Threads,
-) -> Result<(command::Stderr, Option<Drainer>)> {
+) -> Result<(sys::Stderr, Option<Drainer>)> {
     let (drainer, theirs) = Drainer::start(tail.clone(), shown.clone(), lines, threads)?;
-    Ok((command::Stderr::To(theirs), Some(drainer)))
+    Ok((sys::Stderr::To(theirs), Some(drainer)))
 }
 
 impl Transport for Child {

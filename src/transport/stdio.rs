@@ -19,7 +19,7 @@ use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here
 use super::sys::read::ReadEnd;
 use super::sys::standard::{self, Claim};
 use super::sys::write::WriteEnd;
-use super::{Control, Limits, Transport, TransportParts};
+use super::{Control, Limits, Stack, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 
@@ -70,7 +70,9 @@ impl Transport for Stdio {
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let exclusive = ExclusiveUse::take()?;
         let (input, output, claim) = standard::claim(self.redirects)?;
-        let ends = ReadEnd::given(input).and_then(|reader| Ok((reader, WriteEnd::given(output)?)));
+        let start = |work| limits.threads.start("stream", Stack::Small, work);
+        let ends = ReadEnd::given(input, &start)
+            .and_then(|reader| Ok((reader, WriteEnd::given(output, &start)?)));
         let (reader, writer) =
             ends.map_err(|error| Error::io("preparing the standard streams", error))?;
         let shared = Arc::new(Shared {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
 use super::sys::origin::Origin;
 use super::sys::{fd, read, write};
-use super::{Control, Limits, Transport, TransportParts};
+use super::{Control, Limits, Stack, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The pause before the retry of a read or write that timed out or would block.
@@ -216,8 +216,9 @@ impl Transport for Stream {
                 descriptors(ends, peer, limits)
             }
             Kind::Given(reader, writer) => {
-                let ends = read::ReadEnd::given(reader)
-                    .and_then(|reader| Ok((reader, write::WriteEnd::given(writer)?)));
+                let start = |work| limits.threads.start("stream", Stack::Small, work);
+                let ends = read::ReadEnd::given(reader, &start)
+                    .and_then(|reader| Ok((reader, write::WriteEnd::given(writer, &start)?)));
                 descriptors(ends, peer, limits)
             }
         }

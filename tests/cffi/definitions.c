@@ -282,7 +282,7 @@ static void takes_null(void)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     tools();
     others();
     logs();

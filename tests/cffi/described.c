@@ -196,7 +196,7 @@ static void states_of_calls(void)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     introduces_itself();
     describes_what_it_has();
     states_of_calls();

@@ -87,7 +87,7 @@ static void *use_server(void *user)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     pthread_t threads[AT_ONCE];
     int told = 0;
     talk_t talk, other;
@@ -139,7 +139,7 @@ int main(void)
         talk_call(&talk, id, "work", "{}");
     }
     for (i = 0; i < AT_ONCE; i++) wait_for(&inside);
-    CHECK(dump != NULL && mcplink_debug_dump(fileno(dump)) == MCPLINK_OK);
+    CHECK(dump != NULL && mcplink_debug_dump(FILE_NUMBER(dump)) == MCPLINK_OK);
     rewind(dump);
     len = fread(text, 1, sizeof text - 1, dump);
     text[len] = 0;

@@ -172,7 +172,8 @@ int main(void)
     mcplink_json_t *doc = NULL;
     const mcplink_json_t *node;
     struct timespec until;
-    int ends[2], kind;
+    end_t ends[2];
+    int kind;
 
     CHECK(sem_init(&done, 0, 0) == 0);
     CHECK(mcplink_set_log(MCPLINK_LOG_ERROR, on_log, NULL, NULL) == MCPLINK_OK);
@@ -180,11 +181,11 @@ int main(void)
     CHECK_STATUS(mcplink_server_new_with(server_options, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(server_options);
     CHECK_STATUS(mcplink_server_add_tool(server, tool, greet, NULL, NULL, &err), MCPLINK_OK, err);
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    CHECK_STATUS(mcplink_server_serve_fds_start(server, ends[0], ends[0], NULL, &session, &err), MCPLINK_OK, err);
-    CHECK(mcplink_client_options_set_fds(options, ends[1], ends[1]) == MCPLINK_OK);
+    make_ends(ends);
+    CHECK_STATUS(mcplink_server_serve_fds_start(server, END_NUMBER(ends[0]), END_NUMBER(ends[0]), NULL, &session, &err), MCPLINK_OK, err);
+    CHECK(mcplink_client_options_set_fds(options, END_NUMBER(ends[1]), END_NUMBER(ends[1])) == MCPLINK_OK);
     CHECK_STATUS(mcplink_client_open(options, &client, &err), MCPLINK_OK, err);
-    close(ends[0]), close(ends[1]);
+    close_end(ends[0]), close_end(ends[1]);
     CHECK_STATUS(mcplink_client_call_tool(client, "greet", NULL, 0, NULL, &result, &err), MCPLINK_OK, err);
     mcplink_result_free(result);
     CHECK_STATUS(mcplink_client_call_tool_start(client, "greet", NULL, 0, NULL, on_done, NULL, NULL, &call, &err), MCPLINK_OK, err);

@@ -2,22 +2,33 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 
-#include "check.h"
+#include "system.h"
 
-#include <dirent.h>
+#ifdef _WIN32
 
-/* How many entries a folder of /proc has. */
-static inline int entries(const char *folder)
+#include <tlhelp32.h>
+
+/* How many threads this process has. */
+static inline int threads(void)
 {
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
+    HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+    THREADENTRY32 entry;
     int count = 0;
-    CHECK(dir != NULL);
-    while ((entry = readdir(dir)) != NULL) count += entry->d_name[0] != '.';
-    closedir(dir);
+    BOOL there;
+    CHECK(all != INVALID_HANDLE_VALUE);
+    entry.dwSize = sizeof entry;
+    for (there = Thread32First(all, &entry); there; there = Thread32Next(all, &entry)) {
+        count += entry.th32OwnerProcessID == GetCurrentProcessId();
+    }
+    CloseHandle(all);
     return count;
 }
 
-static inline int threads(void) { return entries("/proc/self/task"); }
+#else
+
+/* How many threads this process has. */
+static inline int threads(void) { return count_of("task") - 2; }
+
+#endif
 
 #endif

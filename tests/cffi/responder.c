@@ -326,7 +326,7 @@ static void takes_null(void)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     mcplink_server_options_t *options = mcplink_server_options_new("t", "1");
     mcplink_server_t *server = NULL;
     mcplink_error_t *err = NULL;

@@ -112,8 +112,8 @@ static void told_of_a_conversation(mcplink_pump_t *pump)
     CHECK(mcplink_session_number(talk.session) == 1 && mcplink_session_number(other.session) == 2 && mcplink_session_number(NULL) == 0);
 
     /* The client leaves. */
-    close(talk.fd);
-    talk.fd = -1;
+    close_end(talk.fd);
+    talk.fd = NO_END;
     NEXT(pump, MCPLINK_SERVER_SESSION_ENDED, "\"session\":1", "\"status\":-3", "\"message\":\"", "\"principal\":\"ada\"");
     talk_end(&talk);
 
@@ -170,7 +170,7 @@ static void told_of_an_intruder(void)
 int main(void)
 {
     mcplink_pump_t *pump = NULL;
-    int fds = count_of("fd");
+    int fds = open_count();
 
     told_of_a_conversation(NULL);
     ended = 0;

@@ -478,7 +478,7 @@ static void takes_null(mcplink_server_t *server)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     mcplink_server_t *server = mcplink_server_new("http", "1");
     mcplink_error_t *err = NULL;
     mcplink_listener_t *listener = NULL;

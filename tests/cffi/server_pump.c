@@ -1,7 +1,6 @@
 /* A server whose callbacks all run where the host dispatches: one thread, several clients, and no worker that waits. */
 #include "talk.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 
 static pthread_t home;
@@ -71,7 +70,7 @@ static mcplink_server_t *pumped(mcplink_pump_t *pump)
 
 int main(void)
 {
-    int fds = count_of("fd");
+    int fds = open_count();
     mcplink_error_t *err = NULL;
     mcplink_pump_t *pump = NULL;
     talk_t one, two;
@@ -100,7 +99,7 @@ int main(void)
     CHECK(runs == 100);
 
     /* A blocking call would wait for this very thread. */
-    CHECK(mcplink_server_serve_fds(server, one.fd, one.fd, &err) == MCPLINK_E_STATE);
+    CHECK(mcplink_server_serve_fds(server, END_NUMBER(one.fd), END_NUMBER(one.fd), &err) == MCPLINK_E_STATE);
     CHECK(strstr(mcplink_error_message(err), "_start") != NULL);
     mcplink_error_free(err);
 

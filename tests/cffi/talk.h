@@ -2,44 +2,26 @@
 #ifndef TALK_H
 #define TALK_H
 
-#include "check.h"
-
-#include <dirent.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
-/* How long a test waits for anything, in milliseconds. */
-#define PATIENCE 60000
-
-/* How many threads ("task") or descriptors ("fd") the process has. */
-static inline int count_of(const char *what)
-{
-    char path[64];
-    DIR *folder;
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/self/%s", what);
-    folder = opendir(path);
-    CHECK(folder != NULL);
-    while (readdir(folder) != NULL) count++;
-    closedir(folder);
-    return count;
-}
+#include "system.h"
 
 /* The library is a good guest: in the end the process has the threads and descriptors that it had before. A server that was freed by one of its
    own callbacks may need a moment. */
-static inline void talk_clean(int fds)
+static inline void talk_clean(int open)
 {
+#ifdef _WIN32
+    /* A process has other threads and handles there, which come and go. */
+    (void)open;
+#else
     struct timespec moment = { 0, 1000000 };
     int i;
     for (i = 0; count_of("task") != 3 && i < PATIENCE; i++) nanosleep(&moment, NULL);
     CHECK(i < PATIENCE);
-    CHECK(count_of("fd") == fds);
+    CHECK(open_count() == open);
+#endif
 }
 
 typedef struct {
-    int fd;
+    end_t fd;
     mcplink_session_t *session;
     char *text;
     size_t len;
@@ -50,11 +32,11 @@ static inline talk_t talk_begin_for(mcplink_server_t *server, const char *princi
 {
     mcplink_error_t *err = NULL;
     talk_t talk;
-    int ends[2];
+    end_t ends[2];
     memset(&talk, 0, sizeof talk);
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    CHECK_STATUS(mcplink_server_serve_fds_start(server, ends[0], ends[0], principal, &talk.session, &err), MCPLINK_OK, err);
-    close(ends[0]);
+    make_ends(ends);
+    CHECK_STATUS(mcplink_server_serve_fds_start(server, END_NUMBER(ends[0]), END_NUMBER(ends[0]), principal, &talk.session, &err), MCPLINK_OK, err);
+    close_end(ends[0]);
     talk.fd = ends[1];
     return talk;
 }
@@ -67,7 +49,7 @@ static inline talk_t talk_begin(mcplink_server_t *server)
 static inline void talk_send(talk_t *talk, const char *line)
 {
     size_t len = strlen(line);
-    CHECK(send(talk->fd, line, len, MSG_NOSIGNAL) == (ssize_t)len && send(talk->fd, "\n", 1, MSG_NOSIGNAL) == 1);
+    CHECK(write_end(talk->fd, line, len) && write_end(talk->fd, "\n", 1));
 }
 
 /* The next line; NULL when there are no more. Valid until the next one is asked for. */
@@ -76,9 +58,8 @@ static inline const char *talk_line(talk_t *talk)
     static char line[1 << 16];
     for (;;) {
         char *end = talk->text == NULL ? NULL : memchr(talk->text, '\n', talk->len);
-        struct pollfd p;
         char some[4096];
-        ssize_t got;
+        size_t got;
         if (end != NULL) {
             size_t len = (size_t)(end - talk->text);
             CHECK(len < sizeof line);
@@ -88,15 +69,12 @@ static inline const char *talk_line(talk_t *talk)
             memmove(talk->text, end + 1, talk->len);
             return line;
         }
-        p.fd = talk->fd;
-        p.events = POLLIN;
-        CHECK(poll(&p, 1, PATIENCE) == 1);
-        got = read(talk->fd, some, sizeof some);
-        if (got <= 0) return NULL;
-        talk->text = realloc(talk->text, talk->len + (size_t)got);
+        got = read_end(talk->fd, some, sizeof some);
+        if (got == 0) return NULL;
+        talk->text = realloc(talk->text, talk->len + got);
         CHECK(talk->text != NULL);
-        memcpy(talk->text + talk->len, some, (size_t)got);
-        talk->len += (size_t)got;
+        memcpy(talk->text + talk->len, some, got);
+        talk->len += got;
     }
 }
 
@@ -139,11 +117,11 @@ static inline void talk_call(talk_t *talk, const char *id, const char *tool, con
 
 static inline void talk_end(talk_t *talk)
 {
-    if (talk->fd >= 0) close(talk->fd);
+    if (talk->fd != NO_END) close_end(talk->fd);
     mcplink_session_free(talk->session);
     free(talk->text);
     memset(talk, 0, sizeof *talk);
-    talk->fd = -1;
+    talk->fd = NO_END;
 }
 
 /* Adds a tool without arguments of its own. */

@@ -5,7 +5,9 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#ifndef _WIN32
 #include <sys/prctl.h>
+#endif
 #include <time.h>
 
 /* What there was of the threads of one handle. */
@@ -20,16 +22,28 @@ struct seen {
 
 static _Thread_local struct seen *here;
 
+/* The name that the system shows. */
+static void check_shown(mcplink_str_t name)
+{
+#ifdef _WIN32
+    /* The headers of mingw don't have the function that tells it. */
+    (void)name;
+#else
+    char shown[17] = "";
+    CHECK(prctl(PR_GET_NAME, shown) == 0);
+    CHECK(strlen(shown) == (name.len < 15 ? name.len : 15) && strncmp(shown, name.ptr, strlen(shown)) == 0);
+#endif
+}
+
 /* The first thing on a thread: under its name, which begins as it was asked for. */
 static void start(void *user, mcplink_str_t name)
 {
     struct seen *seen = user;
-    char shown[17] = "", word[64];
+    char word[64];
     CHECK(here == NULL);
     here = seen;
     CHECK(strlen(name.ptr) == name.len && strncmp(name.ptr, seen->prefix, strlen(seen->prefix)) == 0);
-    CHECK(prctl(PR_GET_NAME, shown) == 0);
-    CHECK(strlen(shown) == (name.len < 15 ? name.len : 15) && strncmp(shown, name.ptr, strlen(shown)) == 0);
+    check_shown(name);
     snprintf(word, sizeof word, " %s ", name.ptr);
     pthread_mutex_lock(&seen->lock);
     if (strstr(seen->names, word) == NULL) strcat(seen->names, word + 1);

@@ -96,11 +96,21 @@ static void end_quietly(struct peer *p, const char *method, const mcplink_json_t
     if (strcmp(method, "tools/call") == 0) CHECK(mcplink_transport_feed_end(p->transport, NULL) == MCPLINK_OK);
 }
 
+/* Whether bytes hold a text. */
+static int holds(const char *bytes, size_t len, const char *text)
+{
+    size_t at, part = strlen(text);
+    for (at = 0; at + part <= len; at++) {
+        if (memcmp(bytes + at, text, part) == 0) return 1;
+    }
+    return 0;
+}
+
 static mcplink_status_t refuse(void *user, const char *bytes, size_t len)
 {
     struct peer *p = user;
     /* It goes well until a tool is called. */
-    if (memmem(bytes, len, "tools/call", 10)) return MCPLINK_E_USER;
+    if (holds(bytes, len, "tools/call")) return MCPLINK_E_USER;
     return peer_send(p, bytes, len);
 }
 
@@ -212,7 +222,7 @@ static mcplink_status_t told;
 
 static mcplink_status_t free_client_at_call(void *user, const char *bytes, size_t len)
 {
-    if (!memmem(bytes, len, "tools/call", 10)) return peer_send(user, bytes, len);
+    if (!holds(bytes, len, "tools/call")) return peer_send(user, bytes, len);
     mcplink_client_free(to_free);
     return MCPLINK_E_USER;
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc;
 
@@ -9,7 +10,9 @@ use mcplink::ErrorKind;
 use mcplink::auth::{Browser, Login, OAuth};
 
 use crate::authworld::{World, follow, get};
-use crate::common::{LONG, wait_until};
+use crate::common::LONG;
+#[cfg(unix)]
+use crate::common::wait_until;
 use crate::stub::call;
 
 /// Shows the test where to log in.
@@ -217,6 +220,7 @@ fn a_name_needs_its_port_at_both_kinds_of_addresses() {
 }
 
 // M-SEC-C-26, M-SEC-C-27, M-SEC-C-28, L-SEC-C-09, L-SEC-C-10, L-SEC-C-11
+#[cfg(unix)] // The program is a script.
 #[test]
 fn no_shell_reads_the_url() {
     let world = World::start();

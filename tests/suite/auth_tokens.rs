@@ -1,7 +1,10 @@
 //! Tokens that expire, are renewed and kept, and calls that wait for them.
 
+#[cfg(unix)]
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
@@ -336,6 +339,7 @@ fn a_login_ends_at_its_timeout() {
 }
 
 // M-AUTH-C-44, M-ASEC-B-03, L-AUTH-B-63, E-EMA-B-31
+#[cfg(unix)] // Modes and owners of files.
 #[test]
 fn tokens_are_kept_in_files_of_the_owner() {
     let world = World::start();
@@ -436,6 +440,7 @@ fn the_folder_is_synced_after_each_change() {
 }
 
 /// Who has a folder, or a file in it, can put tokens of his own there.
+#[cfg(unix)] // Modes and owners of files.
 #[test]
 fn what_belongs_to_another_user_is_not_used() {
     const NOBODY: Option<u32> = Some(65534);

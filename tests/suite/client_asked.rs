@@ -546,14 +546,23 @@ fn an_older_server_gets_one_block_from_the_model() {
     assert_eq!(answer["content"][1]["text"], "b");
 }
 
+/// Paths of folders, and their URIs.
+#[cfg(unix)]
+const HOME: (&str, &str) = ("/home/ada", "file:///home/ada");
+#[cfg(unix)]
+const OTHER: (&str, &str) = ("/tmp", "file:///tmp");
+#[cfg(windows)]
+const HOME: (&str, &str) = (r"C:\home\ada", "file:///C:/home/ada");
+#[cfg(windows)]
+const OTHER: (&str, &str) = (r"C:\tmp", "file:///C:/tmp");
+
 // M-ROOT-C-04, M-ROOT-C-06, L-ROOT-C-03, L-ROOT-C-04, M-ROOT-C-15
 #[test]
 fn roots_that_are_none_are_not_told() {
     for revision in [ProtocolVersion::V2024_11_05, LEGACY, MODERN] {
-        let good =
-            client().on_list_roots(|_| Ok(vec![Root::of_path("/home/ada").unwrap().name("Ada")]));
+        let good = client().on_list_roots(|_| Ok(vec![Root::of_path(HOME.0).unwrap().name("Ada")]));
         let answer = ask(good, revision, "roots/list", &json!({}));
-        let expected = json!({ "roots": [{ "uri": "file:///home/ada", "name": "Ada" }] });
+        let expected = json!({ "roots": [{ "uri": HOME.1, "name": "Ada" }] });
         assert_eq!(answer, expected, "{revision}");
         for bad in [
             "https://example.com/",
@@ -565,7 +574,7 @@ fn roots_that_are_none_are_not_told() {
             let noted = Arc::clone(&log);
             let roots = client()
                 .on_log(move |record| noted.lock().unwrap().push_str(record.text))
-                .on_list_roots(move |_| Ok(vec![Root::new("file:///ok"), Root::new(bad)]));
+                .on_list_roots(move |_| Ok(vec![Root::new(OTHER.1), Root::new(bad)]));
             let refused = ask(roots, revision, "roots/list", &json!({}));
             assert!(
                 refused["error"].is_object() && !refused.to_string().contains(bad),
@@ -597,7 +606,7 @@ fn roots_that_are_none_are_not_told() {
 // M-ROOT-C-05, M-ROOT-C-07, M-ROOT-C-08, M-ROOT-C-11, M-ROOT-C-12, L-ROOT-C-05, L-ROOT-C-07
 #[test]
 fn the_handler_says_each_time_what_the_user_shares_at_the_moment() {
-    let shared = Arc::new(Mutex::new(vec!["/home/ada"]));
+    let shared = Arc::new(Mutex::new(vec![HOME.0]));
     let sharing = Arc::clone(&shared);
     let roots = client().on_list_roots(move |by| {
         if by.server_name() != "raw" {
@@ -611,12 +620,9 @@ fn the_handler_says_each_time_what_the_user_shares_at_the_moment() {
     });
     let (_client, mut server) = connect(roots, LEGACY);
     let mut list = || ask_legacy(&mut server, "roots/list", &json!({}))["roots"].clone();
-    assert_eq!(list(), json!([{ "uri": "file:///home/ada" }]));
-    shared.lock().unwrap().push("/tmp");
-    assert_eq!(
-        list(),
-        json!([{ "uri": "file:///home/ada" }, { "uri": "file:///tmp" }])
-    );
+    assert_eq!(list(), json!([{ "uri": HOME.1 }]));
+    shared.lock().unwrap().push(OTHER.0);
+    assert_eq!(list(), json!([{ "uri": HOME.1 }, { "uri": OTHER.1 }]));
     shared.lock().unwrap().clear();
     assert_eq!(list(), json!([]));
 }

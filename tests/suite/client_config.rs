@@ -1,7 +1,9 @@
 //! The configuration files of hosts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mcplink::ErrorKind;
@@ -216,6 +218,7 @@ fn a_file_that_is_no_configuration_is_an_error() {
 }
 
 /// Starts a server that writes its surroundings into a file, and returns them.
+#[cfg(unix)]
 fn surroundings(folder: &Folder, config: &Config, name: &str) -> String {
     let error = config
         .server(name)
@@ -225,6 +228,7 @@ fn surroundings(folder: &Folder, config: &Config, name: &str) -> String {
     fs::read_to_string(folder.0.join("out")).unwrap()
 }
 
+#[cfg(unix)] // The server is a shell.
 #[test]
 fn a_server_starts_with_its_arguments_variables_and_folder() {
     let folder = Folder::new();
@@ -279,6 +283,7 @@ fn a_server_starts_with_its_arguments_variables_and_folder() {
     assert!(!debug.contains(SECRET), "{debug}");
 }
 
+#[cfg(unix)] // The server is a shell.
 #[test]
 fn the_working_directory_is_the_one_of_the_file() {
     let folder = Folder::new();
@@ -303,6 +308,7 @@ fn the_working_directory_is_the_one_of_the_file() {
     }
 }
 
+#[cfg(unix)] // The server is a shell.
 #[test]
 fn errors_show_no_values() {
     let folder = Folder::new();

@@ -8,14 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::client::CallOptions;
-use mcplink::client::{Client, ClientBuilder, Event, ResponseCache, Restart};
+#[cfg(unix)]
+use mcplink::client::ResponseCache;
+use mcplink::client::{Client, ClientBuilder, Event, Restart};
 use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, ProtocolVersion, SubscriptionFilter, Tool};
 use mcplink::server::{Context, Server};
 use mcplink::transport::trace::Replay;
+#[cfg(unix)]
+use mcplink::transport::{Child, Stderr, Tap};
 use mcplink::transport::{
-    Child, Direction, Fault, Faults, Limits, Received, SessionMessage, Stderr, Stream, Tap,
-    Transport, memory,
+    Direction, Fault, Faults, Limits, Received, SessionMessage, Stream, Transport, memory,
 };
 use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind};
@@ -32,6 +35,7 @@ fn ms(n: u64) -> Duration {
 }
 
 /// What a child needs to be a modern server that answers the discovery.
+#[cfg(unix)]
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}}"#;
 
 /// A client whose calls a server may answer with tasks.
@@ -249,6 +253,7 @@ fn pages_of_another_client_of_the_same_builder() {
     );
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn clones_of_a_child_have_their_own_stderr() {
     let script = r#"read line; printf '%s\n' "$REPLY_WITH"; read line; echo "$NAME" >&2; exit 3"#;
@@ -274,6 +279,7 @@ fn clones_of_a_child_have_their_own_stderr() {
     );
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn a_line_of_64_kib_is_one_line() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -369,6 +375,7 @@ fn a_replayed_key_may_be_escaped() {
     _ = client.subscribe_with(filter, options, |_| {}).unwrap();
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn connecting_through_faults_ends_in_time() {
     fn fails(transport: impl Transport + 'static) -> Duration {
@@ -390,6 +397,7 @@ fn connecting_through_faults_ends_in_time() {
     );
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn children_in_different_directories_are_different_servers() {
     let script = r#"read line; printf '%s\n' "$REPLY_WITH"; read line; printf '{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"%s","inputSchema":{"type":"object"}}]}}\n' "$(basename $PWD)"; read line"#;
@@ -415,6 +423,7 @@ fn children_in_different_directories_are_different_servers() {
     assert_eq!(names, ["one", "two"]);
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn cancelled_when_it_has_just_come_about() {
     let reply = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
@@ -675,6 +684,7 @@ fn closing_from_callbacks_ends_the_call() {
     }
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn clients_of_one_principal_share_what_is_private() {
     let script = r#"read line; printf '%s\n' "$REPLY_WITH"; read line; printf '{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":[]}}\n'; read line"#;
@@ -754,6 +764,7 @@ fn handles_may_be_dropped_in_any_order() {
     assert!(server.next().is_none());
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn long_lines_come_in_pieces_that_are_whole_characters() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -986,6 +997,7 @@ fn an_answer_over_http_that_came_is_not_late() {
     client.call_tool_with("t", &json!({}), options).unwrap();
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn children_that_can_not_be_started() {
     let kind = |child: Child| Client::connect(child).unwrap_err().kind();
@@ -1008,6 +1020,7 @@ fn children_that_can_not_be_started() {
     );
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn a_taker_of_lines_may_close_the_client() {
     let place: Arc<Mutex<Option<Client>>> = Arc::default();

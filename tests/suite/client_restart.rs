@@ -12,12 +12,14 @@ use mcplink::client::{
 };
 use mcplink::protocol::CancelToken;
 use mcplink::schema::{LoggingLevel, ProtocolVersion, SubscriptionFilter};
-use mcplink::transport::{Child, Limits, Transport, TransportParts, memory};
+#[cfg(unix)]
+use mcplink::transport::Child;
+use mcplink::transport::{Limits, Transport, TransportParts, memory};
 use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::{Gate, run_alone, wait_until, within};
+use crate::common::{Gate, run_alone, system, wait_until, within};
 use crate::rawserver::{LONG, RawServer};
 
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -157,6 +159,7 @@ impl Bench {
 // Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
 // Must not happen: an error does not tell whether the call may have had an effect.
 // M-STDIO-C-11, M-STDIO-C-12
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn a_child_that_crashes_is_started_again() {
     let (tell, events) = mpsc::channel();
@@ -845,12 +848,7 @@ fn a_transport_that_panics_is_given_up() {
 
 /// How many threads there are that restart a server.
 fn restarting() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names =
-        tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok());
-    names
-        .filter(|name| name.trim() == "mcplink-restart")
-        .count()
+    system::threads("mcplink-restart")
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! The cache of skill files on disk.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use mcplink::ErrorKind;
+#[cfg(unix)]
+use mcplink::SkillFault;
 use mcplink::client::Client;
 use mcplink::client::skills::{LoadedSkill, RemoteSkill, SkillCache, SkillId};
-use mcplink::{ErrorKind, SkillFault};
 use serde_json::json;
 
 use crate::skillserver::{MODERN, SkillServer, skills};
@@ -84,6 +87,7 @@ fn path_in(cache: &SkillCache, skill: &RemoteSkill, uri: &str) -> PathBuf {
 }
 
 // E-SKILL-C-44, E-SKILL-C-45, E-SKILL-C-58, E-SKILL-C-79
+#[cfg(unix)] // Links, and modes of files.
 #[test]
 fn files_are_kept_as_they_are_read() {
     let folder = Folder::new();
@@ -133,6 +137,7 @@ fn a_new_digest_is_fetched() {
 }
 
 // E-SKILL-C-77, E-SKILL-C-32
+#[cfg(unix)] // Links, and modes of files.
 #[test]
 fn a_file_that_was_changed_on_disk_is_not_used() {
     let folder = Folder::new();
@@ -179,6 +184,7 @@ fn a_file_that_was_changed_on_disk_is_not_used() {
 }
 
 // E-SKILL-C-77
+#[cfg(unix)] // Links, and modes of files.
 #[test]
 fn a_folder_that_is_a_link_or_open_to_others_is_not_used() {
     let folder = Folder::new();
@@ -285,6 +291,7 @@ fn a_server_is_forgotten_and_no_other() {
 }
 
 // E-SKILL-C-78
+#[cfg(unix)] // Links, and modes of files.
 #[test]
 fn the_cache_is_apart_from_skills_and_private() {
     let folder = Folder::new();

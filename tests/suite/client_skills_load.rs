@@ -694,13 +694,11 @@ fn read_large_from(client: &mcplink::client::Client, bytes: &[u8]) {
 // E-SKILL-C-18
 #[test]
 fn a_large_file_comes_through_a_stream() {
-    use mcplink::transport::Stream;
+    use crate::common::{over, socket_pair};
     let bytes = vec![0xfe; 13 << 20];
-    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
-    let serving = large_server(bytes.clone())
-        .open(Stream::unix(there))
-        .unwrap();
-    let client = mcplink::client::Client::connect(Stream::unix(here)).unwrap();
+    let (here, there) = socket_pair();
+    let serving = large_server(bytes.clone()).open(over(there)).unwrap();
+    let client = mcplink::client::Client::connect(over(here)).unwrap();
     read_large_from(&client, &bytes);
     client.close();
     serving.close();

@@ -1,7 +1,6 @@
 //! Calls of ours: each has one outcome, in time, whatever the peer does.
 
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use mcplink::transport::{Limits, Stream, Transport, memory};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-use crate::common::{LATE, LONG, Script, call_aside, play, within};
+use crate::common::{LATE, LONG, Script, call_aside, over, play, socket_pair, within};
 
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -84,8 +83,8 @@ fn a_peer_that_reads_nothing_ends_calls_at_their_timeout() {
     // Kept open and never read.
     let (ours, _theirs) = memory::pair();
     never_read(ours, &large);
-    let (ours, _theirs) = UnixStream::pair().unwrap();
-    never_read(Stream::unix(ours), &large);
+    let (ours, _theirs) = socket_pair();
+    never_read(over(ours), &large);
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (_theirs, _) = listener.accept().unwrap();
@@ -181,10 +180,10 @@ fn a_call_that_waits_for_a_peer_that_does_not_read_can_be_cancelled() {
     for room in [1, 16 << 20] {
         let mut limits = Limits::default();
         limits.max_queued_bytes = room;
-        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let (ours, _theirs) = socket_pair();
         let connection = Connection::client()
             .limits(limits)
-            .open(Stream::unix(ours))
+            .open(over(ours))
             .unwrap();
         let token = CancelToken::new();
         let calls: Vec<_> = (0..3)

@@ -10,10 +10,28 @@ use mcplink::{ErrorKind, RpcError};
 use serde_json::{Value, json};
 
 use crate::common::{Gate, LONG, call_aside, play, within};
+#[cfg(windows)]
+use crate::common::{over, over_pipes, socket_pair};
 
 type Kept = Arc<Mutex<Option<Connection>>>;
 
+/// Two streams that are each other's peer, over pipes or sockets of the usual size.
+#[cfg(windows)]
+fn narrow(pipes: bool) -> (Stream, Stream) {
+    if pipes {
+        let [(one_reads, two_writes), (two_reads, one_writes)] =
+            [(); 2].map(|()| std::io::pipe().unwrap());
+        return (
+            over_pipes(one_reads, one_writes),
+            over_pipes(two_reads, two_writes),
+        );
+    }
+    let (one, two) = socket_pair();
+    (over(one), over(two))
+}
+
 /// Two streams that are each other's peer, over pipes of 4 KiB or sockets that hold as little as they can.
+#[cfg(unix)]
 fn narrow(pipes: bool) -> (Stream, Stream) {
     use std::os::fd::AsRawFd;
     if pipes {

@@ -1,17 +1,17 @@
 //! The end of a connection: everybody who waits is woken, and closing takes its time and no more.
 
 use std::io::Read;
-use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
 use mcplink::protocol::{Connection, Handlers, RequestOptions};
-use mcplink::transport::{Limits, Stream};
+#[cfg(unix)]
+use mcplink::transport::Limits;
 use serde_json::json;
 
-use crate::common::{Gate, LONG, play, within};
+use crate::common::{Gate, LONG, over, play, socket_pair, within};
 
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -158,8 +158,8 @@ fn what_handlers_hold_is_let_go_of_although_one_of_them_has_closed() {
 // Must not happen: connecting, probing, closing and token requests have no deadline.
 #[test]
 fn closing_is_bounded_although_the_peer_does_not_read() {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    let connection = Connection::server().open(Stream::unix(ours)).unwrap();
+    let (ours, theirs) = socket_pair();
+    let connection = Connection::server().open(over(ours)).unwrap();
     let peer = connection.peer();
     thread::spawn(move || peer.notify("large", &json!("x".repeat(10 << 20))));
     crate::common::wait_until("it is written", || {
@@ -172,13 +172,13 @@ fn closing_is_bounded_although_the_peer_does_not_read() {
 #[test]
 fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
     const LENGTH: usize = 10 << 20;
-    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (ours, mut theirs) = socket_pair();
     let handlers = Handlers::new().request("large", |_, responder| {
         thread::spawn(move || responder.respond(&json!("x".repeat(LENGTH))));
     });
     let connection = Connection::server()
         .handlers(handlers)
-        .open(Stream::unix(ours))
+        .open(over(ours))
         .unwrap();
     let peer = connection.peer();
     std::io::Write::write_all(
@@ -202,16 +202,17 @@ fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
 }
 
 // Seen in other SDKs: waiting calls sleep on after the end of file.
+#[cfg(unix)] // A peer can't say over TCP that it no longer reads.
 #[test]
 fn a_peer_that_no_longer_reads_ends_calls_whatever_handlers_are_doing() {
-    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (ours, mut theirs) = socket_pair();
     let gate = Gate::default();
     let mut limits = Limits::default();
     limits.max_workers = 1;
     let connection = Connection::client()
         .handlers(crate::common::handlers(&gate))
         .limits(limits)
-        .open(Stream::unix(ours))
+        .open(over(ours))
         .unwrap();
     std::io::Write::write_all(
         &mut theirs,

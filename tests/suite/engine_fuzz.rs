@@ -1,14 +1,13 @@
 //! Lines that went wrong in all ways, over a real stream.
 
 use std::io::Write;
-use std::os::unix::net::UnixStream;
 use std::thread;
 
 use mcplink::protocol::Connection;
-use mcplink::transport::{Limits, Stream};
+use mcplink::transport::Limits;
 use serde_json::json;
 
-use crate::common::{Gate, LONG, Random, Script, call_aside, handlers, rounds};
+use crate::common::{Gate, LONG, Random, Script, call_aside, handlers, over, rounds, socket_pair};
 
 /// Changes a good line a little, or a lot. It stays one line.
 fn mutate(line: &mut Vec<u8>, random: &mut Random) {
@@ -59,13 +58,13 @@ fn mutated_lines_leave_the_connection_alive() {
         r#"[{"jsonrpc":"2.0","id":3,"method":"echo"},{"jsonrpc":"2.0","method":"note"}]"#,
     ];
     let lines = rounds("MCPLINK_FUZZ_LINES", 20_000);
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = socket_pair();
     let gate = Gate::default();
     let handlers = handlers(&gate).notification("note", |_, _| {});
     let mut limits = Limits::default();
     limits.max_message_bytes = 400;
     let connection = Connection::server().handlers(handlers).limits(limits);
-    let connection = connection.open(Stream::unix(ours)).unwrap();
+    let connection = connection.open(over(ours)).unwrap();
     let mut writing = theirs.try_clone().unwrap();
     let writer = thread::spawn(move || {
         let mut random = Random::new(0x6d63_706c_696e_6b01);
@@ -78,7 +77,7 @@ fn mutated_lines_leave_the_connection_alive() {
             .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":\"the last\",\"method\":\"echo\"}\n")
             .unwrap();
     });
-    let mut script = Script::open(Stream::unix(theirs));
+    let mut script = Script::open(over(theirs));
     loop {
         let answer = script.receive();
         if answer["id"] == "the last" && answer.get("error").is_none() {

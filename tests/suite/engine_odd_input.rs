@@ -1,16 +1,17 @@
 //! Messages that are none, or are too long: answered as they should be, and the connection lives on.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
 use mcplink::protocol::{Connection, Handlers};
 use mcplink::server::Server;
-use mcplink::transport::{Limits, Stream};
+use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
-use crate::common::{Gate, LONG, Script, call_aside, handlers, play, rounds, serve};
+use crate::common::{
+    Gate, LONG, Script, call_aside, handlers, over, play, rounds, serve, socket_pair,
+};
 
 /// Sends one odd message first thing, and expects these error codes and ids in answer.
 fn check(odd: &str, expected: &[(i64, Value)]) {
@@ -242,10 +243,10 @@ fn small() -> Limits {
 // AMB-32, M-STDIO-B-01
 #[test]
 fn no_answer_waits_for_what_follows_blank_lines() {
-    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (ours, mut theirs) = socket_pair();
     theirs.set_read_timeout(Some(LONG)).unwrap();
     let connection = Connection::server().handlers(handlers(&Gate::default()));
-    let _connection = connection.open(Stream::unix(ours)).unwrap();
+    let _connection = connection.open(over(ours)).unwrap();
     let mut answers = BufReader::new(theirs.try_clone().unwrap());
     for (id, ends) in ["\n\n", "\r\n\r\n  \r\n", "\n\u{feff}\n"]
         .iter()
@@ -266,13 +267,13 @@ fn no_answer_waits_for_what_follows_blank_lines() {
 // Must not happen: the caller of a broken message waits for its time-out.
 #[test]
 fn a_message_that_is_too_long_is_answered_and_the_next_one_served() {
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = socket_pair();
     let gate = Gate::default();
     let connection = Connection::server()
         .limits(small())
         .handlers(handlers(&gate));
-    let connection = connection.open(Stream::unix(ours)).unwrap();
-    let mut script = Script::open(Stream::unix(theirs));
+    let connection = connection.open(over(ours)).unwrap();
+    let mut script = Script::open(over(theirs));
     script.request_with("long", "echo", &json!({"text": "x".repeat(5000)}));
     let answer = script.receive();
     assert_eq!(
@@ -313,14 +314,14 @@ fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
 
 /// Writes a message of so many bytes one byte at a time, and returns how long it took until it was answered.
 fn bytewise(bytes: usize) -> Duration {
-    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (ours, mut theirs) = socket_pair();
     let handlers = Handlers::new().request("length", |request, responder| {
         responder.respond(&json!(request.params().len())).unwrap();
     });
     let mut limits = Limits::default();
     limits.max_message_bytes = 32 << 20;
     let connection = Connection::server().limits(limits).handlers(handlers);
-    let _connection = connection.open(Stream::unix(ours)).unwrap();
+    let _connection = connection.open(over(ours)).unwrap();
     let params = json!({"text": "x".repeat(bytes)});
     let text = json!({"jsonrpc": "2.0", "id": 1, "method": "length", "params": params}).to_string();
     let started = Instant::now();
@@ -328,7 +329,7 @@ fn bytewise(bytes: usize) -> Duration {
         theirs.write_all(std::slice::from_ref(byte)).unwrap();
     }
     theirs.write_all(b"\n").unwrap();
-    let mut script = Script::open(Stream::unix(theirs));
+    let mut script = Script::open(over(theirs));
     assert_eq!(script.receive()["result"], params.to_string().len());
     started.elapsed()
 }

@@ -4,16 +4,11 @@ use mcplink::protocol::{Connection, RequestOptions};
 use mcplink::transport::memory;
 use serde_json::json;
 
-use crate::common::{Gate, Script, handlers, play, run_alone, wait_until};
+use crate::common::{Gate, Script, handlers, play, run_alone, system, wait_until};
 
 /// The threads of the library in this process.
 pub(crate) fn count() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.filter_map(|task| {
-        // One that ends meanwhile has no name any more.
-        std::fs::read_to_string(task.ok()?.path().join("comm")).ok()
-    });
-    names.filter(|name| name.starts_with("mcplink-")).count()
+    system::threads("mcplink-")
 }
 
 #[test]

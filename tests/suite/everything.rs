@@ -24,7 +24,8 @@ const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersio
 fn example() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(Path::parent).unwrap();
-    let path = folder.join("examples").join("everything_server");
+    let name = format!("everything_server{}", std::env::consts::EXE_SUFFIX);
+    let path = folder.join("examples").join(name);
     assert!(
         path.exists(),
         "{} is missing: cargo build --examples",

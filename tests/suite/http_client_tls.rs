@@ -15,8 +15,8 @@ use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::common::{LATE, LONG};
-#[cfg(target_os = "linux")]
-use crate::common::{run_alone, wait_until};
+#[cfg(any(target_os = "linux", windows))]
+use crate::common::{run_alone, system, wait_until};
 use crate::front::{CLIENT, ELSEWHERE, EXPIRED, Front, OTHER_ROOT, ROOT, SERVER};
 use crate::stub::{asker, call, call_with};
 
@@ -270,23 +270,16 @@ fn changes_are_told_and_silent_calls_cancelled_at_once() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn closing_leaves_no_thread() {
     run_alone("http_client_tls::threads_of_a_client");
 }
 
 #[test]
 #[ignore = "looks at the threads of its process: run by the test above"]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn threads_of_a_client() {
-    let ours = || {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-        // A thread that has ended meanwhile has no name any more.
-        let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
-        names
-            .filter(|name| name.as_ref().is_ok_and(|name| name.starts_with("mcplink")))
-            .count()
-    };
+    let ours = || system::threads("mcplink");
     let served = serve();
     let front = Front::new(SERVER, served.http.local_addr());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -346,7 +346,7 @@ fn what_nobody_reads_is_bounded_over_all_connections() {
 }
 
 // Must not happen: a client that reads nothing on very many connections has a slow one of another client broken off.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 #[test]
 fn many_connections_that_read_nothing_cost_no_other_client_its_response() {
     const LEN: usize = 14 << 20;

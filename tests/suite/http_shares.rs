@@ -16,7 +16,9 @@ use mcplink::transport::Limits;
 use mcplink::transport::http::{HttpLimits, HttpListener, ResponseHead};
 use serde_json::{Value, json};
 
-use crate::common::{Gate, LONG, run_alone, wait_until};
+#[cfg(target_os = "linux")]
+use crate::common::run_alone;
+use crate::common::{Gate, LONG, wait_until};
 use crate::listening::{Client, limits, listen_to_all, listen_with, say, service};
 use crate::tasks_server::tool;
 
@@ -173,11 +175,13 @@ fn a_new_connection_has_a_while_for_its_first_byte() {
     used.expect_service();
 }
 
+#[cfg(target_os = "linux")] // Descriptors are bounded by `setrlimit`.
 #[test]
 fn without_a_descriptor_an_idle_connection_gives_way() {
     run_alone("http_shares::few_descriptors");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 #[ignore = "bounds the descriptors of its process: run by the test above"]
 fn few_descriptors() {

@@ -42,6 +42,7 @@ mod client_asked;
 mod client_cache;
 mod client_calls;
 mod client_cancelling;
+#[cfg(unix)]
 mod client_children;
 mod client_config;
 mod client_fallback;
@@ -118,7 +119,7 @@ mod http_client_tls;
 mod http_cut_off;
 #[cfg(feature = "http-server")]
 mod http_events;
-#[cfg(all(feature = "http-server", target_os = "linux"))]
+#[cfg(all(feature = "http-server", any(target_os = "linux", windows)))]
 mod http_fairness;
 #[cfg(feature = "http-server")]
 mod http_legacy;
@@ -132,7 +133,7 @@ mod http_listener_ends;
 mod http_listener_requests;
 #[cfg(feature = "http-server")]
 mod http_listener_responses;
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "http-server", target_os = "linux"))]
 mod http_memory;
 #[cfg(feature = "http-server")]
 mod http_modern;
@@ -142,7 +143,7 @@ mod http_odd_clients;
 mod http_pages;
 #[cfg(feature = "http-server")]
 mod http_server;
-#[cfg(all(feature = "http-server", target_os = "linux"))]
+#[cfg(all(feature = "http-server", any(target_os = "linux", windows)))]
 mod http_shares;
 #[cfg(feature = "http-server")]
 mod http_silence;

@@ -1,6 +1,5 @@
 //! Clients and servers in processes of their own: this test binary, started again as a server.
 
-use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -48,19 +47,41 @@ fn server() -> ServerBuilder {
         })
 }
 
+#[cfg(unix)]
+use libc::{fflush, printf, write};
+#[cfg(windows)]
+// SAFETY: these are functions of the C library.
+unsafe extern "C" {
+    fn printf(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+    fn fflush(file: *mut std::ffi::c_void) -> std::ffi::c_int;
+    #[link_name = "_write"]
+    fn write(
+        fd: std::ffi::c_int,
+        bytes: *const std::ffi::c_void,
+        len: std::ffi::c_uint,
+    ) -> std::ffi::c_int;
+}
+
 /// Writes to standard output in every way there is.
 fn noisy(_: Value, _: &Context) -> &'static str {
     let line = c"stray printf\n";
     let raw = b"stray write\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
     // SAFETY: the format ends in NUL and has no directives; the bytes are as many as said.
     unsafe {
-        libc::printf(line.as_ptr());
-        libc::fflush(std::ptr::null_mut());
-        libc::write(1, raw.as_ptr().cast(), raw.len());
+        printf(line.as_ptr());
+        fflush(std::ptr::null_mut());
+        write(1, raw.as_ptr().cast(), raw.len() as _);
     }
-    let echo = std::process::Command::new("sh")
-        .args(["-c", "echo stray child; cat"])
-        .status();
+    // On Unix, it ends at the end of its input.
+    #[cfg(unix)]
+    let mut command = std::process::Command::new("sh");
+    #[cfg(unix)]
+    command.args(["-c", "echo stray child; cat"]);
+    #[cfg(windows)]
+    let mut command = std::process::Command::new("cmd");
+    #[cfg(windows)]
+    command.args(["/d", "/c", "echo stray child"]);
+    let echo = command.status();
     assert!(echo.unwrap().success());
     "quiet"
 }
@@ -189,7 +210,10 @@ fn an_idle_server_leaves_at_once_when_its_input_ends() {
     let pid = pid(&client);
     let took = close(client);
     assert!(took < Duration::from_secs(1), "{took:?}");
-    assert!(!Path::new("/proc").join(pid).exists());
+    #[cfg(unix)]
+    assert!(!std::path::Path::new("/proc").join(pid).exists());
+    #[cfg(windows)]
+    drop(pid);
 }
 
 fn note() -> std::path::PathBuf {
@@ -245,6 +269,7 @@ fn a_call_in_hand_may_finish_while_the_server_drains() {
 }
 
 /// CPU time of a process so far.
+#[cfg(unix)]
 fn cpu(pid: &str) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let nanos = tasks.map(|task| {
@@ -254,6 +279,7 @@ fn cpu(pid: &str) -> Duration {
     Duration::from_nanos(nanos.sum())
 }
 
+#[cfg(unix)]
 fn library_threads(pid: &str) -> usize {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     tasks
@@ -265,6 +291,7 @@ fn library_threads(pid: &str) -> usize {
 }
 
 // Seen in other SDKs: a server spins at full CPU on a closed pipe; the library brings a runtime and threads before it is used.
+#[cfg(unix)] // Another process is looked at in `/proc`.
 #[test]
 fn an_idle_server_has_few_threads_and_uses_no_time() {
     let (client, _) = open("served_process::serving");

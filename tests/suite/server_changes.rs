@@ -9,11 +9,13 @@ use mcplink::protocol::{LogLevel, LogRecord};
 use mcplink::schema::*;
 use mcplink::server::{Context, GuardedRequest, List, Server, ServerBuilder};
 #[cfg(unix)]
-use mcplink::transport::Stream;
-use mcplink::transport::{Limits, Threads};
+use mcplink::transport::Limits;
+use mcplink::transport::Threads;
 use serde_json::{Value, json};
 
 use crate::common::LONG;
+#[cfg(unix)]
+use crate::common::{over, socket_pair};
 use crate::raw::Raw;
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -138,9 +140,9 @@ fn a_change_after_a_notification_is_told_again_and_alone_it_is_told_at_once() {
 /// Over a transport that takes little while the client does not read.
 #[cfg(unix)]
 fn over_a_socket(server: &Server, revision: ProtocolVersion) -> Raw {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let connection = server.open(Stream::unix(theirs)).unwrap();
-    Raw::over(revision, Stream::unix(ours), connection)
+    let (ours, theirs) = socket_pair();
+    let connection = server.open(over(theirs)).unwrap();
+    Raw::over(revision, over(ours), connection)
 }
 
 // Must not happen: a subscriber that does not read makes memory grow and delays others.

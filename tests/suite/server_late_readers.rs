@@ -1,22 +1,21 @@
 //! Peers that send much before they read: late readers are no overload.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::thread;
 
 use mcplink::protocol::Connection;
-use mcplink::transport::{Limits, Stream};
+use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
-use crate::common::{Gate, LONG, handlers, wait_until, within};
+use crate::common::{Gate, LONG, Socket, handlers, over, socket_pair, wait_until, within};
 
 /// A serving connection over a socket, and its peer's end.
-fn serve(limits: Limits) -> (Connection, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
+fn serve(limits: Limits) -> (Connection, Socket) {
+    let (ours, theirs) = socket_pair();
     let connection = Connection::server()
         .handlers(handlers(&Gate::default()))
         .limits(limits)
-        .open(Stream::unix(ours))
+        .open(over(ours))
         .unwrap();
     theirs.set_read_timeout(Some(LONG)).unwrap();
     theirs.set_write_timeout(Some(LONG)).unwrap();
@@ -34,7 +33,7 @@ fn limits(queued: usize) -> Limits {
     limits
 }
 
-fn answers(theirs: &UnixStream, count: usize) -> Vec<Value> {
+fn answers(theirs: &Socket, count: usize) -> Vec<Value> {
     let lines = BufReader::new(theirs.try_clone().unwrap()).lines();
     lines
         .take(count)

@@ -14,7 +14,9 @@ use mcplink::skills::{Digest, SkillLimits};
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
-use crate::skilltree::{Tree, builder, front_matter, listed, made, options, read, skill_md, uris};
+#[cfg(unix)]
+use crate::skilltree::read;
+use crate::skilltree::{Tree, builder, front_matter, listed, made, options, skill_md, uris};
 
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 

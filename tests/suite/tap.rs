@@ -3,13 +3,18 @@
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use mcplink::client::{Client, EraMemory};
+use mcplink::client::Client;
+#[cfg(unix)]
+use mcplink::client::EraMemory;
 use mcplink::protocol::Connection;
 use mcplink::schema::Tool;
 use mcplink::server::Server;
-use mcplink::transport::{Child, Direction, Tap, Transport, memory};
+#[cfg(unix)]
+use mcplink::transport::{Child, Transport};
+use mcplink::transport::{Direction, Tap, memory};
 use serde_json::{Value, json};
 
+#[cfg(unix)]
 use crate::common::LONG;
 
 /// Serves a tool that says its argument.
@@ -86,6 +91,7 @@ fn a_hook_that_panics_leaves_the_connection_alone() {
 }
 
 /// A server that dies of the probe is started once more, and both are seen.
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn a_second_start_is_tapped_too() {
     let script = r#"

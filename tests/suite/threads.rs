@@ -9,11 +9,15 @@ use mcplink::client::{Client, ConnectionEvent, Restart};
 use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::Tool;
 use mcplink::server::{Context, Server, ServerBuilder};
-use mcplink::transport::{Child, Limits, Stderr, Threads, Transport, TransportParts, memory};
+#[cfg(unix)]
+use mcplink::transport::{Child, Stderr};
+use mcplink::transport::{Limits, Threads, Transport, TransportParts, memory};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::{LONG, Script, wait_until};
+#[cfg(unix)]
+use crate::common::Script;
+use crate::common::{LONG, wait_until};
 
 /// What happened on which thread, in order.
 #[derive(Clone, Default)]
@@ -194,6 +198,7 @@ fn the_thread_of_a_login_is_one_of_the_client_that_wants_it() {
     assert!(log.finished().contains(&"guest-login".to_owned()));
 }
 
+#[cfg(unix)] // The child is a shell.
 #[test]
 fn the_thread_that_reads_standard_error_is_one_of_its_connection() {
     let log = Log::default();
@@ -208,6 +213,21 @@ fn the_thread_that_reads_standard_error_is_one_of_its_connection() {
     assert_eq!(lines.recv_timeout(LONG).unwrap(), "said");
     connection.close();
     assert_eq!(log.finished(), ["host-stderr", "host-worker"]);
+}
+
+// On other systems, a stream needs no thread.
+#[cfg(windows)]
+#[test]
+fn the_threads_of_a_stream_of_handles_are_ones_of_its_connection() {
+    let log = Log::default();
+    let (reader, _their_writer) = std::io::pipe().unwrap();
+    let (_their_reader, writer) = std::io::pipe().unwrap();
+    let connection = Connection::client()
+        .threads(&log.threads("host"))
+        .open(crate::common::over_pipes(reader, writer))
+        .unwrap();
+    connection.close();
+    assert_eq!(log.finished(), ["host-stream", "host-worker"]);
 }
 
 /// A server that is there anew each time.

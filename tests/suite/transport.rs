@@ -1,15 +1,20 @@
 //! The transports, each with real peers: processes, sockets, pipes.
 
+#[cfg(unix)]
 mod child;
+#[cfg(unix)]
 mod ending;
+#[cfg(unix)]
 mod guest;
 mod memory;
+#[cfg(any(target_os = "linux", windows))]
+mod own_child;
+#[cfg(unix)]
 mod stdio;
 mod stream;
 
-pub(crate) use guest::helper;
-
 use std::collections::VecDeque;
+#[cfg(unix)]
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -64,11 +69,13 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Whether a process has left no trace, not even one to be reaped.
+#[cfg(unix)]
 fn is_reaped(pid: &str) -> bool {
     !Path::new("/proc").join(pid).exists()
 }
 
 /// Whether a process runs no more. One that is none of our children may wait for its new parent to reap it.
+#[cfg(unix)]
 fn has_ended(pid: &str) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat

@@ -8,6 +8,9 @@
     reason = "system calls; the rest of the crate is free of it, cffi aside"
 )]
 
+mod child_command;
+mod start_thread;
+
 #[cfg(not(any(unix, windows)))]
 compile_error!("mcplink runs on Unix systems and on Windows only");
 
@@ -28,3 +31,5 @@ pub(crate) use system::tcp;
 pub(crate) use system::{
     clock, command, fd, origin, private, process, random, read, spawn, standard, thread, write,
 };
+
+pub(crate) use child_command::{Command, Stderr};

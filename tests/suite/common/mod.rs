@@ -2,6 +2,9 @@
 //!
 //! Nothing here sleeps to let another thread get somewhere: a test waits for what it wants to see, for at most [`LONG`].
 
+#[cfg(any(target_os = "linux", windows))]
+pub(crate) mod system;
+
 use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
@@ -9,7 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::protocol::{Connection, ConnectionBuilder};
-use mcplink::transport::{Limits, Received, SessionMessage, Transport, TransportParts, memory};
+use mcplink::transport::{
+    Limits, Received, SessionMessage, Stream, Transport, TransportParts, memory,
+};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -18,6 +23,42 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// How late a wait with a deadline may end.
 pub(crate) const LATE: Duration = Duration::from_millis(250);
+
+/// A socket of a local connection: a Unix socket where there are any, else TCP.
+#[cfg(unix)]
+pub(crate) type Socket = std::os::unix::net::UnixStream;
+#[cfg(windows)]
+pub(crate) type Socket = std::net::TcpStream;
+
+/// Two sockets that are each other's peer.
+#[cfg(unix)]
+pub(crate) fn socket_pair() -> (Socket, Socket) {
+    Socket::pair().unwrap()
+}
+
+/// Two sockets that are each other's peer.
+#[cfg(windows)]
+pub(crate) fn socket_pair() -> (Socket, Socket) {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let one = Socket::connect(listener.local_addr().unwrap()).unwrap();
+    (one, listener.accept().unwrap().0)
+}
+
+/// A transport over a socket of [`socket_pair`].
+pub(crate) fn over(socket: Socket) -> Stream {
+    #[cfg(unix)]
+    return Stream::unix(socket);
+    #[cfg(windows)]
+    return Stream::tcp(socket).unwrap();
+}
+
+/// A transport over pipes.
+pub(crate) fn over_pipes(reader: std::io::PipeReader, writer: std::io::PipeWriter) -> Stream {
+    #[cfg(unix)]
+    return Stream::fds(reader.into(), writer.into());
+    #[cfg(windows)]
+    return Stream::handles(reader.into(), writer.into());
+}
 
 /// A peer played by hand: the raw end of a transport, whose other end is a connection under test.
 #[derive(Debug)]
@@ -290,9 +331,23 @@ impl Random {
     }
 }
 
+/// A command that runs an ignored test of this binary in a process of its own.
+pub(crate) fn helper(name: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        name,
+        "--ignored",
+        "--quiet",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    command
+}
+
 /// Runs an ignored test of this binary in a process of its own, which is all its own: threads, signals, streams.
 pub(crate) fn run_alone(name: &str) {
-    let output = crate::transport::helper(name)
+    let output = helper(name)
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::FromRawFd as _;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -89,6 +88,66 @@ pub(crate) struct Client {
     bytes: Vec<u8>,
 }
 
+/// A connection to a port of this machine from the address 127.0.0.`last`.
+#[cfg(target_os = "linux")]
+fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
+    use std::os::fd::FromRawFd as _;
+    let there = |last: u8, port: u16| libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from_ne_bytes([127, 0, 0, last]),
+        },
+        sin_zero: [0; 8],
+    };
+    let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    let (own, other) = (there(last, 0), there(1, address.port()));
+    // SAFETY: it takes and gives numbers only.
+    let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    assert!(raw >= 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the descriptor was made just now, and nobody else has it.
+    let stream = unsafe { TcpStream::from_raw_fd(raw) };
+    // SAFETY: the descriptor is open, and the addresses are as long as said.
+    let failed = unsafe {
+        libc::bind(raw, (&raw const own).cast(), len)
+            | libc::connect(raw, (&raw const other).cast(), len)
+    };
+    assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    stream
+}
+
+/// A connection to a port of this machine from the address 127.0.0.`last`.
+#[cfg(windows)]
+fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
+    use std::os::windows::io::FromRawSocket as _;
+    use std::ptr::null;
+    use windows_sys::Win32::Networking::WinSock::*;
+    let there = |last: u8, port: u16| SOCKADDR_IN {
+        sin_family: AF_INET,
+        sin_port: port.to_be(),
+        sin_addr: IN_ADDR {
+            S_un: IN_ADDR_0 {
+                S_addr: u32::from_ne_bytes([127, 0, 0, last]),
+            },
+        },
+        sin_zero: [0; 8],
+    };
+    let len = size_of::<SOCKADDR_IN>() as i32;
+    let (own, other) = (there(last, 0), there(1, address.port()));
+    let flags = WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT;
+    // SAFETY: takes and gives numbers only.
+    let raw = unsafe { WSASocketW(AF_INET.into(), SOCK_STREAM, 0, null(), 0, flags) };
+    assert_ne!(raw, INVALID_SOCKET, "{}", std::io::Error::last_os_error());
+    // SAFETY: the socket was made just now, and nobody else has it.
+    let stream = unsafe { TcpStream::from_raw_socket(raw as u64) };
+    // SAFETY: the socket is open, and the addresses are as long as said.
+    let failed = unsafe {
+        bind(raw, (&raw const own).cast(), len) | connect(raw, (&raw const other).cast(), len)
+    };
+    assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    stream
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -114,29 +173,9 @@ impl Client {
     }
 
     /// From another address of this machine: 127.0.0.`last`.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", windows))]
     pub(crate) fn from(last: u8, address: SocketAddr) -> Self {
-        let there = |last: u8, port: u16| libc::sockaddr_in {
-            sin_family: libc::AF_INET as libc::sa_family_t,
-            sin_port: port.to_be(),
-            sin_addr: libc::in_addr {
-                s_addr: u32::from_ne_bytes([127, 0, 0, last]),
-            },
-            sin_zero: [0; 8],
-        };
-        let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        let (own, other) = (there(last, 0), there(1, address.port()));
-        // SAFETY: it takes and gives numbers only.
-        let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
-        assert!(raw >= 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: the descriptor was made just now, and nobody else has it.
-        let stream = unsafe { TcpStream::from_raw_fd(raw) };
-        // SAFETY: the descriptor is open, and the addresses are as long as said.
-        let failed = unsafe {
-            libc::bind(raw, (&raw const own).cast(), len)
-                | libc::connect(raw, (&raw const other).cast(), len)
-        };
-        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+        let stream = connect_from(last, address);
         stream.set_read_timeout(Some(LONG)).unwrap();
         Self {
             stream,

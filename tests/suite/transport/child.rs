@@ -447,7 +447,7 @@ mod bound {
 
     #[test]
     fn a_host_that_is_killed_leaves_no_child() {
-        let mut host = crate::transport::helper("transport::child::bound::host_with_a_child");
+        let mut host = crate::common::helper("transport::child::bound::host_with_a_child");
         let mut host: std::process::Child =
             Command::stdout(&mut host, Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(host.stdout.take().unwrap());

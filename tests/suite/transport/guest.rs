@@ -1,6 +1,5 @@
 //! Being a good guest of a host with unusual signal settings. They are process-wide, so each test runs in a process of its own.
 
-use std::process::Command;
 use std::thread;
 
 use mcplink::ErrorKind;
@@ -8,20 +7,6 @@ use mcplink::transport::{Child, Stream};
 
 use super::{is_reaped, open, receive, receive_end, send, wait_until};
 use crate::common::run_alone;
-
-/// Runs an ignored test of this binary in a process of its own.
-pub(crate) fn helper(name: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([
-        "--exact",
-        name,
-        "--ignored",
-        "--quiet",
-        "--nocapture",
-        "--test-threads=1",
-    ]);
-    command
-}
 
 fn set_disposition(signal: i32, disposition: libc::sighandler_t) {
     // SAFETY: default and ignore run no code; this process is the test's own.

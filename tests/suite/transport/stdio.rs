@@ -6,7 +6,8 @@ use std::process::Stdio as To;
 use mcplink::ErrorKind;
 use mcplink::transport::Stdio;
 
-use super::guest::helper;
+use crate::common::helper;
+
 use super::{open, receive, receive_end, send, try_open};
 
 /// Runs a server with `input`; returns what it wrote to standard output after the harness's head line, and to standard error.

@@ -1,8 +1,6 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,11 +8,13 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::transport::{Limits, Received, SessionMessage, Stream, Transport, TransportParts};
 
+use crate::common::{Socket, over, over_pipes, socket_pair};
+
 use super::{LONG, open, receive, receive_end, send, send_within};
 
-fn unix_pair() -> (TransportParts, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    (open(Stream::unix(ours)), theirs)
+fn socket_halves() -> (TransportParts, Socket) {
+    let (ours, theirs) = socket_pair();
+    (open(over(ours)), theirs)
 }
 
 fn tcp_pair() -> (TransportParts, TcpStream) {
@@ -28,7 +28,7 @@ fn tcp_pair() -> (TransportParts, TcpStream) {
 fn pipe_pair() -> (TransportParts, std::io::PipeWriter, std::io::PipeReader) {
     let (reader, theirs_to_write) = std::io::pipe().unwrap();
     let (theirs_to_read, writer) = std::io::pipe().unwrap();
-    let stream = Stream::fds(reader.into(), writer.into());
+    let stream = over_pipes(reader, writer);
     (open(stream), theirs_to_write, theirs_to_read)
 }
 
@@ -45,7 +45,7 @@ fn a_tcp_stream_carries_lines() {
 
 #[test]
 fn queued_messages_leave_as_one_line_each_in_order() {
-    let (mut halves, mut peer) = unix_pair();
+    let (mut halves, mut peer) = socket_halves();
     let mut queue: VecDeque<_> = (0..1000)
         .map(|number| SessionMessage::new(number.to_string().into_bytes()))
         .collect();
@@ -62,7 +62,7 @@ fn queued_messages_leave_as_one_line_each_in_order() {
 
 #[test]
 fn a_last_line_without_newline_is_a_message() {
-    let (mut halves, mut peer) = unix_pair();
+    let (mut halves, mut peer) = socket_halves();
     peer.write_all(b"one\ntwo").unwrap();
     drop(peer);
     assert_eq!([(); 2].map(|()| receive(&mut halves)), ["one", "two"]);
@@ -73,10 +73,10 @@ fn a_last_line_without_newline_is_a_message() {
 
 #[test]
 fn too_long_a_line_is_told_and_the_next_is_received() {
-    let (ours, mut peer) = UnixStream::pair().unwrap();
+    let (ours, mut peer) = socket_pair();
     let mut limits = Limits::default();
     limits.max_message_bytes = 10;
-    let mut halves = Box::new(Stream::unix(ours)).open(&limits).unwrap();
+    let mut halves = Box::new(over(ours)).open(&limits).unwrap();
     peer.write_all(b"12345678901\n1234567890\n").unwrap();
     let received = halves.receiver.receive(Some(LONG));
     assert!(matches!(received, Ok(Received::TooLong(long)) if long.bytes == 11));
@@ -85,10 +85,10 @@ fn too_long_a_line_is_told_and_the_next_is_received() {
 
 #[test]
 fn patience_is_heeded_by_everything_with_a_descriptor() {
-    let (unix, _keep_unix) = unix_pair();
+    let (socket, _keep_socket) = socket_halves();
     let (tcp, _keep_tcp) = tcp_pair();
     let (pipe, _keep_writer, _keep_reader) = pipe_pair();
-    for mut halves in [unix, tcp, pipe] {
+    for mut halves in [socket, tcp, pipe] {
         assert!(halves.receiver.is_patient());
         for millis in [0, 1, 50] {
             let patience = Duration::from_millis(millis);
@@ -103,10 +103,10 @@ fn patience_is_heeded_by_everything_with_a_descriptor() {
 
 #[test]
 fn closing_ends_a_wait_on_another_thread() {
-    let (unix, _keep_unix) = unix_pair();
+    let (socket, _keep_socket) = socket_halves();
     let (tcp, _keep_tcp) = tcp_pair();
     let (pipe, _keep_writer, _keep_reader) = pipe_pair();
-    for halves in [unix, tcp, pipe] {
+    for halves in [socket, tcp, pipe] {
         let TransportParts {
             mut receiver,
             control,
@@ -124,10 +124,10 @@ fn closing_ends_a_wait_on_another_thread() {
 // Must not happen: a call hangs in writing, since the deadline covers only the wait for the answer.
 #[test]
 fn a_peer_that_never_reads_costs_no_more_than_the_deadline() {
-    let (unix, _keep_unix) = unix_pair();
+    let (socket, _keep_socket) = socket_halves();
     let (tcp, _keep_tcp) = tcp_pair();
     let (pipe, _keep_writer, _keep_reader) = pipe_pair();
-    for mut halves in [unix, tcp, pipe] {
+    for mut halves in [socket, tcp, pipe] {
         let mut queue = VecDeque::from([SessionMessage::new(vec![b'x'; 16 << 20])]);
         let (start, time) = (Instant::now(), Duration::from_millis(200));
         let error = halves.sender.send(&mut queue, start + time).unwrap_err();
@@ -153,11 +153,18 @@ fn what_a_deadline_cut_is_finished_first() {
 
 #[test]
 fn closing_ends_a_write_on_another_thread() {
-    let (unix, _keep_unix) = unix_pair();
+    let (socket, _keep_socket) = socket_halves();
     let (pipe, _keep_writer, _keep_reader) = pipe_pair();
-    let (given, _keep_given) = UnixStream::pair().unwrap();
-    let given = Stream::fds(given.try_clone().unwrap().into(), given.into());
-    for halves in [unix, pipe, open(given)] {
+    #[cfg(unix)]
+    let (given, _keep_given) = {
+        let (given, kept) = socket_pair();
+        let stream = Stream::fds(given.try_clone().unwrap().into(), given.into());
+        (open(stream), kept)
+    };
+    // A socket is no handle for reading and writing.
+    #[cfg(windows)]
+    let (given, _keep_given) = tcp_pair();
+    for halves in [socket, pipe, given] {
         let TransportParts {
             mut sender,
             control,
@@ -175,9 +182,11 @@ fn closing_ends_a_write_on_another_thread() {
     }
 }
 
+#[cfg(unix)] // Flags of descriptors.
 #[test]
 fn the_flags_of_a_given_pipe_stay_as_they_are() {
     let (reader, writer) = std::io::pipe().unwrap();
+    use std::os::fd::AsRawFd as _;
     let (kept_reader, kept_writer) = (reader.try_clone().unwrap(), writer.try_clone().unwrap());
     let mut halves = open(Stream::fds(reader.into(), writer.into()));
     send(&mut halves, "x").unwrap();
@@ -191,7 +200,7 @@ fn the_flags_of_a_given_pipe_stay_as_they_are() {
 // Must not happen: two peers that write much at once deadlock over full pipes.
 #[test]
 fn two_peers_that_both_write_much_at_once_get_through() {
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = socket_pair();
     let much = "x".repeat(10 << 20);
     thread::scope(|scope| {
         for stream in [ours, theirs] {
@@ -200,7 +209,7 @@ fn two_peers_that_both_write_much_at_once_get_through() {
                 mut sender,
                 control,
                 ..
-            } = open(Stream::unix(stream));
+            } = open(over(stream));
             let text = much.clone();
             scope.spawn(move || {
                 let mut queue = VecDeque::from([SessionMessage::new(text.into())]);
@@ -245,7 +254,7 @@ fn any_reader_and_writer_will_do() {
 
 #[test]
 fn a_closer_ends_a_read_that_blocks() {
-    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let (ours, _theirs) = socket_pair();
     let (reader, writer) = (ours.try_clone().unwrap(), ours.try_clone().unwrap());
     let stream = Stream::with_closer(reader, writer, move || {
         ours.shutdown(std::net::Shutdown::Both).unwrap();

@@ -4,7 +4,6 @@
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::Path;
 use std::ptr;
 
 use super::fd::{self, Owned};
@@ -41,29 +40,6 @@ pub(crate) fn is_usual(name: &VariableName, value: &OsStr) -> bool {
     is_usual && !value.as_bytes().starts_with(b"()")
 }
 
-/// The program to start, with its arguments and its environment.
-#[derive(Debug)]
-pub(crate) struct Command<'a> {
-    pub(crate) program: &'a OsStr,
-    pub(crate) args: &'a [OsString],
-    /// The whole environment of the program. The environment of this process is not added.
-    pub(crate) env: &'a [(VariableName, OsString)],
-    pub(crate) directory: Option<&'a Path>,
-    pub(crate) stdin: Owned,
-    pub(crate) stdout: Owned,
-    pub(crate) stderr: Stderr,
-    /// Whether the child is killed when the thread that starts it ends.
-    pub(crate) dies_with_parent: bool,
-}
-
-/// The destination of the child's standard error.
-#[derive(Debug)]
-pub(crate) enum Stderr {
-    To(Owned),
-    Inherit,
-    Discard,
-}
-
 /// Creates the streams to a child: pipes, or pairs of sockets. Returns the two ends that this
 /// process uses, and the two ends that become the child's standard input and output.
 pub(crate) fn streams(pipes: bool) -> io::Result<((WriteEnd, ReadEnd), Owned, Owned)> {
@@ -79,14 +55,14 @@ pub(crate) fn streams(pipes: bool) -> io::Result<((WriteEnd, ReadEnd), Owned, Ow
     }
 }
 
-pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {
+pub(super) fn refusal(program: &OsStr, error: io::Error) -> Error {
     let advice = match error.raw_os_error() {
         Some(libc::ENOEXEC) => ": it is neither a program nor a script that begins with #!",
         Some(libc::ENOENT) => ": check that the file exists, and the interpreter it names after #!",
         Some(libc::EACCES) => ": check that it is a file with execute permission",
         _ => "",
     };
-    let name = command.program.display();
+    let name = program.display();
     let doing = format!("can't start '{name}'{advice}");
     Error::io(doing, error).with_kind(ErrorKind::Spawn)
 }

@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::command::{Command, Stderr, c_string, inheritable, pointers, refusal};
+use super::command::{c_string, inheritable, pointers, refusal};
 use super::fd;
 use super::process::Process;
 use super::signal::{self, Set};
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::sys::child_command::{Command, Stderr};
 
 /// The data that the child needs before it executes the program.
 struct Plan {
@@ -40,7 +41,7 @@ pub(super) fn spawn(
     words: &[CString],
     env: &[CString],
 ) -> Result<Process> {
-    let failed = |error| refusal(command, error);
+    let failed = |error| refusal(command.program, error);
     let null;
     let stderr = match &command.stderr {
         Stderr::To(fd) => Some(fd.as_raw_fd()),

@@ -333,9 +333,9 @@ mod tests {
     use std::ffi::OsString;
     use std::io::{BufRead, BufReader};
 
-    use super::super::command::{Command, Stderr};
     use super::super::spawn::spawn;
     use super::*;
+    use crate::transport::sys::child_command::{Command, Stderr};
 
     /// Starts a shell that runs `script`. Returns the process, and the number that the script
     /// printed first.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use super::epoll::Epoll;
 use super::fd::{self, Kind, Ready, Wake};
+use crate::transport::sys::start_thread::StartThread;
 
 /// The maximum time that a read of a socket blocks before the reader uses `poll`. An answer within
 /// this time costs one system call.
@@ -72,8 +73,9 @@ impl ReadEnd {
     }
 
     /// Creates a read end from a descriptor of the host, of any kind. The descriptor's flags are
-    /// not changed, and nothing is read from the descriptor after [`end`](Self::end).
-    pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
+    /// not changed, and nothing is read from the descriptor after [`end`](Self::end). Starts no
+    /// thread.
+    pub(crate) fn given(fd: OwnedFd, _start: StartThread<'_>) -> io::Result<Self> {
         let kind = fd::kind(fd.as_fd())?;
         let fd = match kind {
             // Another process may read the input that `poll` has reported. Then a read by this

@@ -12,12 +12,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::command::{Command, Stderr, c_string, inheritable, pointers, refusal};
+use super::command::{c_string, inheritable, pointers, refusal};
 #[cfg(target_os = "linux")]
 use super::fork;
 use super::process::Process;
 use super::signal::Set;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::sys::child_command::{Command, Stderr};
 
 /// Starts the child and closes this process's copies of the child's descriptors.
 ///
@@ -61,16 +62,16 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
         }
     }
     actions.close_the_rest();
-    posix_spawn(&path, &words, &env, &actions).map_err(|error| refusal(&command, error))
+    posix_spawn(&path, &words, &env, &actions).map_err(|error| refusal(command.program, error))
 }
 
 #[cfg(not(target_os = "linux"))]
 mod fork {
     use std::ffi::{CStr, CString};
 
-    use super::super::command::Command;
     use super::super::process::Process;
     use crate::error::{Error, ErrorKind, Result};
+    use crate::transport::sys::child_command::Command;
 
     pub(super) fn spawn(
         _: &Command<'_>,

@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::fd::{self, Kind, Wake};
 use super::{signal, thread};
 use crate::sync::Mutex;
+use crate::transport::sys::start_thread::StartThread;
 
 #[cfg(target_vendor = "apple")]
 const NO_SIGNAL: libc::c_int = 0;
@@ -70,8 +71,8 @@ impl WriteEnd {
     }
 
     /// Creates a write end from a descriptor of the host, of any kind. The descriptor's flags are
-    /// not changed.
-    pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
+    /// not changed. Starts no thread.
+    pub(crate) fn given(fd: OwnedFd, _start: StartThread<'_>) -> io::Result<Self> {
         match fd::kind(fd.as_fd())? {
             Kind::Socket => Self::other(quiet(fd)?, How::Send),
             Kind::File => Self::other(fd, How::Write),

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::windows::ffi::OsStrExt as _;
-use std::path::Path;
 
 use windows_sys::Win32::Foundation::{
     ERROR_ACCESS_DENIED, ERROR_BAD_EXE_FORMAT, ERROR_ELEVATION_REQUIRED, ERROR_FILE_NOT_FOUND,
@@ -116,29 +115,6 @@ pub(crate) fn is_usual(name: &VariableName, value: &OsStr) -> bool {
     is_usual && !value.as_encoded_bytes().starts_with(b"()")
 }
 
-/// The program to start, with its arguments and its environment.
-#[derive(Debug)]
-pub(crate) struct Command<'a> {
-    pub(crate) program: &'a OsStr,
-    pub(crate) args: &'a [OsString],
-    /// The whole environment of the program. The environment of this process is not added.
-    pub(crate) env: &'a [(VariableName, OsString)],
-    pub(crate) directory: Option<&'a Path>,
-    pub(crate) stdin: Owned,
-    pub(crate) stdout: Owned,
-    pub(crate) stderr: Stderr,
-    /// Whether the child, and all processes that it starts, are ended when this process ends.
-    pub(crate) dies_with_parent: bool,
-}
-
-/// The destination of the child's standard error.
-#[derive(Debug)]
-pub(crate) enum Stderr {
-    To(Owned),
-    Inherit,
-    Discard,
-}
-
 /// Creates the streams to a child, which are always pipes. Returns the two ends that this process
 /// uses, and the two ends that become the child's standard input and output.
 pub(crate) fn streams(_pipes: bool) -> io::Result<((WriteEnd, ReadEnd), Owned, Owned)> {
@@ -147,7 +123,7 @@ pub(crate) fn streams(_pipes: bool) -> io::Result<((WriteEnd, ReadEnd), Owned, O
     Ok(((to_child, from_child), stdin, stdout))
 }
 
-pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {
+pub(super) fn refusal(program: &OsStr, error: io::Error) -> Error {
     let code = error.raw_os_error().map(|code| code as u32);
     let advice = match code {
         Some(ERROR_BAD_EXE_FORMAT) => ": it is no program for this system",
@@ -157,7 +133,7 @@ pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {
         Some(ERROR_FILENAME_EXCED_RANGE) => ": its name and arguments are too long",
         _ => "",
     };
-    let name = command.program.display();
+    let name = program.display();
     let doing = format!("can't start '{name}'{advice}");
     Error::io(doing, error).with_kind(ErrorKind::Spawn)
 }

@@ -22,14 +22,13 @@ use windows_sys::Win32::System::IO::{
     CancelIoEx, CancelSynchronousIo, GetOverlappedResult, OVERLAPPED,
 };
 
+use super::fd;
 use super::overlapped::Got;
-use super::{fd, thread};
 use crate::sync::{Condvar, Mutex};
+use crate::transport::sys::start_thread::StartThread;
 
 /// The size of the buffer, in bytes.
 const SIZE: usize = 64 << 10;
-/// The stack size of the thread, in bytes.
-const STACK: usize = 256 << 10;
 /// The maximum time that [`Helper::stop`] waits for the thread.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -72,8 +71,12 @@ enum Call {
 }
 
 impl Helper {
-    /// Starts the thread that reads from the handle, or writes to it.
-    pub(super) fn start(handle: OwnedHandle, is_read: bool) -> io::Result<Self> {
+    /// Starts, with `start`, the thread that reads from the handle, or writes to it.
+    pub(super) fn start(
+        handle: OwnedHandle,
+        is_read: bool,
+        start: StartThread<'_>,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             handle,
             is_read,
@@ -86,7 +89,7 @@ impl Helper {
             changed: Condvar::new(),
         });
         let (of_thread, event) = (Arc::clone(&shared), fd::event()?);
-        let thread = thread::start("mcplink-stream", STACK, move || of_thread.run(&event));
+        let thread = start(Box::new(move || of_thread.run(&event)));
         let thread = thread.map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Self {
             shared,

@@ -11,6 +11,7 @@ use windows_sys::Win32::Foundation::HANDLE;
 use super::fd::{self, Direction, Wake};
 use super::helper::Helper;
 use super::overlapped::{Channel, Got, Transfer};
+use crate::transport::sys::start_thread::StartThread;
 
 /// The read end of a stream. Its methods may be called from any thread. One thread reads, and any
 /// thread may call [`end`](Self::end).
@@ -66,11 +67,12 @@ impl ReadEnd {
         Ok((Self::new(source, 1 << 20)?, theirs))
     }
 
-    /// Creates a read end from a handle of the host, of any kind. Starts a thread. Nothing is read
+    /// Creates a read end from a handle of the host, of any kind. Starts a thread with `start`.
+    /// Nothing is read
     /// from the handle after [`end`](Self::end). Bytes that a read in progress has taken by then
     /// are lost.
-    pub(crate) fn given(handle: OwnedHandle) -> io::Result<Self> {
-        Self::new(Source::Given(Helper::start(handle, true)?), 0)
+    pub(crate) fn given(handle: OwnedHandle, start: StartThread<'_>) -> io::Result<Self> {
+        Self::new(Source::Given(Helper::start(handle, true, start)?), 0)
     }
 
     fn new(source: Source, left_after_end: usize) -> io::Result<Self> {
@@ -200,7 +202,8 @@ mod tests {
     fn ends() -> [(ReadEnd, File); 2] {
         let (own, writer) = ReadEnd::pipe().expect("handles");
         let (reader, other) = io::pipe().expect("handles");
-        let given = ReadEnd::given(reader.into()).expect("a thread");
+        let given =
+            ReadEnd::given(reader.into(), &|work| Ok(std::thread::spawn(work))).expect("a thread");
         [
             (own, writer.into()),
             (given, OwnedHandle::from(other).into()),

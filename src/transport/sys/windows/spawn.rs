@@ -29,12 +29,12 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::command::{
-    Command, Stderr, batch_line, environment_block, program_line, refusal, terminated,
-    variable_name,
+    batch_line, environment_block, program_line, refusal, terminated, variable_name,
 };
 use super::fd::{check, own};
 use super::process::Process;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::sys::child_command::{Command, Stderr};
 
 /// The file name extensions of programs, in the order in which they are tried. The variable
 /// `PATHEXT` may change the order and omit extensions. Other files, such as scripts of the Windows
@@ -76,7 +76,7 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
             .map(|directory| terminated("working directory", directory.as_os_str()))
             .transpose()?,
     };
-    start(&command, texts).map_err(|error| refusal(&command, error))
+    start(&command, texts).map_err(|error| refusal(command.program, error))
 }
 
 /// The texts that describe a child, in UTF-16 with a NUL at the end.

@@ -12,6 +12,7 @@ use super::fd::{self, Direction, Wake};
 use super::helper::Helper;
 use super::overlapped::{Channel, Transfer};
 use crate::sync::Mutex;
+use crate::transport::sys::start_thread::StartThread;
 
 /// The maximum time that [`WriteEnd::end`] waits until the system has taken bytes that already
 /// count as sent. The wait occurs only if the reader has not read for a while.
@@ -56,9 +57,9 @@ impl WriteEnd {
         Ok((Self::new(target)?, theirs))
     }
 
-    /// Creates a write end from a handle of the host, of any kind. Starts a thread.
-    pub(crate) fn given(handle: OwnedHandle) -> io::Result<Self> {
-        Self::new(Target::Given(Helper::start(handle, false)?))
+    /// Creates a write end from a handle of the host, of any kind. Starts a thread with `start`.
+    pub(crate) fn given(handle: OwnedHandle, start: StartThread<'_>) -> io::Result<Self> {
+        Self::new(Target::Given(Helper::start(handle, false, start)?))
     }
 
     fn new(target: Target) -> io::Result<Self> {
@@ -171,7 +172,8 @@ mod tests {
     fn ends() -> [(WriteEnd, File); 2] {
         let (own, reader) = WriteEnd::pipe().expect("handles");
         let (other, writer) = io::pipe().expect("handles");
-        let given = WriteEnd::given(writer.into()).expect("a thread");
+        let given =
+            WriteEnd::given(writer.into(), &|work| Ok(std::thread::spawn(work))).expect("a thread");
         [
             (own, reader.into()),
             (given, OwnedHandle::from(other).into()),
