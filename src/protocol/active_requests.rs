@@ -639,7 +639,6 @@ mod tests {
         assert!(size <= 224, "{size} bytes");
     }
 
-
     fn open_at(
         requests: &ActiveRequests,
         id: Option<&RequestId>,
