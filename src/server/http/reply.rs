@@ -274,6 +274,7 @@ mod tests {
 
     // Each idle modern stream has one. See "Memory" in docs/performance.md.
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_response_is_small() {
         let size = size_of::<Reply>();
         assert!(size <= 104, "{size} bytes");

@@ -755,6 +755,7 @@ mod tests {
 
     // There may be thousands of sessions. See "Memory" in docs/performance.md.
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_session_is_small() {
         let size = size_of::<Session>();
         assert!(size <= 304, "{size} bytes");

@@ -732,6 +732,7 @@ mod tests {
 
     // Each session has a stream. See "Memory" in docs/performance.md.
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_stream_is_small() {
         let size = size_of::<Stream>();
         assert!(size <= 184, "{size} bytes");

@@ -761,6 +761,7 @@ mod tests {
 
     // Each idle event stream has a subscriber. See "Memory" in docs/performance.md.
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_subscriber_is_small() {
         let size = size_of::<Subscriber>();
         assert!(size <= 120, "{size} bytes");

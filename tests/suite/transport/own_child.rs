@@ -1,4 +1,9 @@
 //! Children that are this test binary, started again: they are the same on every system.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a child says what it is asked to"
+)]
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc;

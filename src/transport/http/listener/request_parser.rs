@@ -154,9 +154,9 @@ impl RequestParser {
         })
     }
 
-    /// Skips up to [`EMPTY_LINES`] empty lines before the request line (RFC 9112, section 2.2). Some
-    /// clients send empty lines after the previous body. A connection whose only input is empty
-    /// lines is idle.
+    /// Skips up to [`EMPTY_LINES`] empty lines before the request line (RFC 9112, section 2.2).
+    /// Some clients send empty lines after the previous body. A connection whose only input is
+    /// empty lines is idle.
     fn skip_empty_lines(&mut self) -> Result<(), Refusal> {
         while self.bytes.starts_with(b"\r\n") {
             if self.skipped == EMPTY_LINES {

@@ -636,6 +636,7 @@ mod tests {
 
     // Each idle event stream has a connection. See "Memory" in docs/performance.md.
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_connection_is_small() {
         let size = size_of::<Connection>();
         assert!(size <= 232, "{size} bytes");
