@@ -131,12 +131,12 @@ fn start(
         }
         let (proxy, options, sender) = (Arc::clone(proxy), options.clone(), sender.clone());
         let thread = thread::Builder::new().name("upstream".to_owned());
-        thread.spawn(move || keep(&proxy, index, &target, transport, &options, &sender))?;
+        thread.spawn(move || keep(&proxy, index, &target, transport, &options, sender))?;
     }
     Ok(first)
 }
 
-/// Waits until each server has come or failed, at most [`START`]. Fails if all of them have failed.
+/// Waits until each server is connected or has failed, at most [`START`]. Fails if all of them have failed.
 fn await_first(
     count: usize,
     first: &mpsc::Receiver<First>,
@@ -170,10 +170,18 @@ fn keep(
     target: &Target,
     transport: Box<dyn Transport>,
     options: &Options,
-    first: &mpsc::Sender<First>,
+    first: mpsc::Sender<First>,
 ) {
     let (changed, changes) = mpsc::channel();
     let (mut transport, mut pause) = (transport, PAUSES.0);
+    // Each server reports its first attempt only, so that the outcomes are as many as the servers.
+    let mut first = Some(first);
+    let mut report = |outcome| {
+        if let Some(first) = first.take() {
+            // The receiver is gone when the proxy has not waited for this server.
+            _ = first.send(outcome);
+        }
+    };
     let client = loop {
         let again = transport.again();
         let builder = builder(proxy, &target.name, &changed, options);
@@ -182,8 +190,7 @@ fn keep(
             Err(error) => error,
         };
         note(&format!("mcplink: {}: {error:#}", target.name));
-        // Nobody listens after the start.
-        _ = first.send(Err(error));
+        report(Err(error));
         let Some(next) = again else { return };
         if interrupt::token().wait(pause) {
             return;
@@ -199,7 +206,7 @@ fn keep(
                     _ = changed.send(());
                 }
             });
-            _ = first.send(Ok(()));
+            report(Ok(()));
             while changes.recv().is_ok() {
                 // Several changes are read at once.
                 while changes.try_recv().is_ok() {}
@@ -209,7 +216,7 @@ fn keep(
         }
         Err(error) => {
             note(&format!("mcplink: {}: {error}", target.name));
-            _ = first.send(Err(error));
+            report(Err(error));
         }
     }
 }

@@ -432,6 +432,30 @@ fn a_server_that_does_not_start_disturbs_no_other() {
     }
 }
 
+/// A broken server is tried several times while a slow one starts. These attempts are no outcomes
+/// of the slow server.
+#[test]
+fn a_slow_server_is_awaited_while_a_broken_one_fails_again() {
+    // The slow server starts when the broken one was tried three times.
+    let attempts = file("attempts");
+    let path = attempts.display();
+    let broken = format!("broken=sh -c 'echo x >> {path}; exit 1'");
+    let slow = format!(
+        "slow=sh -c 'until [ \"$(wc -l < {path})\" -ge 3 ]; do sleep 0.1; done; exec {}'",
+        example("interop_server").display()
+    );
+    for ours in ERAS {
+        std::fs::write(&attempts, "").unwrap();
+        let client = builder(ours).connect(proxy(&[&broken, &slow])).unwrap();
+        assert_eq!(
+            call(&client, "slow__greet", json!({"name": "Ada"})),
+            "Hello, Ada!"
+        );
+        client.close();
+    }
+    std::fs::remove_file(attempts).unwrap();
+}
+
 #[test]
 fn the_proxy_ends_with_the_input_of_its_host() {
     let i = server("i", "interop_server");
