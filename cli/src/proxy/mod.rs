@@ -11,11 +11,12 @@ mod exchange;
 mod gate;
 mod patterns;
 mod routes;
+mod shown;
 mod targets;
 mod upstream;
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,7 @@ use mcplink::transport::{Direction, Stdio, Tap, Transport};
 
 use self::exchange::Exchanges;
 use self::patterns::Filter;
+use self::shown::Shown;
 use self::targets::Target;
 use self::upstream::Upstream;
 use crate::args::{Options, ProxyRequest};
@@ -45,10 +47,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 struct Proxy {
     exchanges: Exchanges,
     group: Group,
-    /// The connected servers, in the order of the command line.
-    upstreams: Mutex<Vec<(usize, Arc<Upstream>)>>,
-    /// The server for the clients. It is made when all servers have come or failed. The lock of
-    /// `upstreams` is held while it is set, so that each server is shown exactly once.
+    /// The connected servers, and what is shown of them. The lock is held while `server` is set and
+    /// while items are shown, so that what is shown is always what was listed last.
+    shown: Mutex<Shown>,
+    /// The server for the clients. It is made when all servers are connected or have failed.
     server: OnceLock<Server>,
     filter: Filter,
     /// Whether there is one server only: its names get no prefix.
@@ -59,15 +61,12 @@ struct Proxy {
 }
 
 impl Proxy {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn upstreams(&self) -> Vec<Arc<Upstream>> {
-        let upstreams = self
-            .upstreams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        upstreams
-            .iter()
-            .map(|(_, upstream)| Arc::clone(upstream))
-            .collect()
+        self.shown().upstreams()
     }
 }
 
@@ -84,7 +83,7 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
     let proxy = Arc::new(Proxy {
         exchanges: Exchanges::new(request.listen.is_some()),
         group: Group::new(),
-        upstreams: Mutex::default(),
+        shown: Mutex::default(),
         server: OnceLock::new(),
         filter,
         is_single: targets.len() == 1 && !request.prefix,
@@ -241,59 +240,35 @@ fn add(
     let prefix = proxy.group.prefix(name).filter(|_| !proxy.is_single);
     let upstream = Upstream::new(name.into(), prefix.unwrap_or_default(), client);
     let upstream = Arc::new(upstream);
-    let mut upstreams = proxy
-        .upstreams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    upstreams.push((index, Arc::clone(&upstream)));
-    upstreams.sort_by_key(|(index, _)| *index);
-    drop(upstreams);
+    proxy.shown().add(index, Arc::clone(&upstream));
     refresh(proxy, &upstream);
     Ok(upstream)
 }
 
-/// Reads the lists of a server again, and shows them.
+/// Reads the lists of a server again, and shows them once there is a server for the clients.
 fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) {
-    let items = upstream.read(|name| proxy.filter.allows(name));
-    let upstreams = proxy
-        .upstreams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    match proxy.server.get() {
-        Some(server) => {
-            let server = server.clone();
-            drop(upstreams);
-            proxy.show(&server, upstream, items);
-        }
-        None => *upstream.read.lock().unwrap_or_else(PoisonError::into_inner) = items,
+    upstream.read(|name| proxy.filter.allows(name));
+    let mut shown = proxy.shown();
+    if let Some(server) = proxy.server.get() {
+        proxy.show(server, &mut shown);
+        drop(shown);
+        proxy.follow_moved();
     }
 }
 
-/// Makes the server for the clients, and shows the servers that have come.
+/// Makes the server for the clients, and shows the servers that are connected.
 fn serve_all(proxy: &Arc<Proxy>, count: usize) -> Result<Server, Failure> {
-    let upstreams = proxy
-        .upstreams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    let come: Vec<_> = upstreams
-        .iter()
-        .map(|(_, upstream)| Arc::clone(upstream))
-        .collect();
-    let server = build(proxy, &come, count).map_err(Failure::from)?;
+    let mut shown = proxy.shown();
+    let server = build(proxy, &shown.upstreams(), count).map_err(Failure::from)?;
+    proxy.show(&server, &mut shown);
     // It is set once, here.
     _ = proxy.server.set(server.clone());
-    drop(upstreams);
-    for upstream in &come {
-        let items =
-            std::mem::take(&mut *upstream.read.lock().unwrap_or_else(PoisonError::into_inner));
-        proxy.show(&server, upstream, items);
-    }
     Ok(server)
 }
 
 /// Builds the server for the clients. It declares what the servers have, or everything if some of
-/// them are still to come.
-fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
+/// them are not connected yet.
+fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
     let version = env!("CARGO_PKG_VERSION");
     let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
     let mut builder = Server::builder("mcplink-proxy", version)
@@ -312,10 +287,10 @@ fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Ser
             }
             Ok(())
         });
-    let are_all_here = come.len() == count;
+    let are_all_here = connected.len() == count;
     let has = |has: fn(&mcplink::schema::ServerCapabilities) -> bool| {
         !are_all_here
-            || come
+            || connected
                 .iter()
                 .any(|upstream| has(upstream.client.capabilities()))
     };
@@ -328,12 +303,12 @@ fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Ser
             builder = builder.declare_capability(list);
         }
     }
-    if let ([only], true) = (come, proxy.is_single)
+    if let ([only], true) = (connected, proxy.is_single)
         && let Some(info) = only.client.server_info()
     {
         builder = builder.info(info.clone());
     }
-    let instructions = come.iter().filter_map(|upstream| {
+    let instructions = connected.iter().filter_map(|upstream| {
         let text = upstream.client.instructions()?;
         Some(match proxy.is_single {
             true => text.to_owned(),

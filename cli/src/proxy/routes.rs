@@ -1,7 +1,7 @@
 //! The handlers of the proxy's tools, prompts, resources and completers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use mcplink::RpcError;
 use mcplink::client::{CallOptions, Requester};
@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 
 use super::Proxy;
 use super::exchange::{Call, Outcome, error_for_client};
-use super::upstream::{Items, Upstream};
+use super::shown::Shown;
+use super::upstream::Upstream;
 use crate::print::note;
 
 /// The part of a call's `_meta` that the server gets too.
@@ -41,55 +42,52 @@ impl Passed {
 }
 
 impl Proxy {
-    /// Shows the items of a server: those that are new or differ are added, and those that are gone
-    /// are removed.
-    pub(super) fn show(self: &Arc<Self>, server: &Server, upstream: &Arc<Upstream>, items: Items) {
-        let mut shown = upstream
-            .shown
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let is_added = |what: &str, name: &str, added: mcplink::Result<()>| {
-            if let Err(error) = &added {
+    /// Shows the items that the servers list: those that are new or differ are added, and those
+    /// that are gone are removed.
+    pub(super) fn show(self: &Arc<Self>, server: &Server, shown: &mut Shown) {
+        let noted = |upstream: &Upstream, what: &str, name: &str, added: mcplink::Result<()>| {
+            if let Err(error) = added {
                 let server = &upstream.name;
                 note(&format!(
                     "mcplink: {server}: {what} {name} is left out: {error}"
                 ));
             }
-            added.is_ok()
         };
-        replace(&mut shown.tools, items.tools, |name, tool| {
-            server.remove_tool(name);
-            tool.is_none_or(|tool| {
-                is_added("tool", name, self.add_tool(server, upstream, name, tool))
-            })
-        });
-        replace(&mut shown.prompts, items.prompts, |name, prompt| {
-            server.remove_prompt(name);
-            prompt.is_none_or(|prompt| {
-                is_added(
-                    "prompt",
-                    name,
-                    self.add_prompt(server, upstream, name, prompt),
-                )
-            })
-        });
-        replace(&mut shown.resources, items.resources, |uri, resource| {
-            server.remove_resource(uri);
-            resource.is_none_or(|resource| {
-                let added = server.add_deferred_resource(resource.clone(), self.reader(upstream));
-                is_added("resource", uri, added)
-            })
-        });
-        replace(&mut shown.templates, items.templates, |uri, template| {
-            server.remove_template(uri);
-            template.is_none_or(|template| {
-                let reference = CompletionReference::resource(uri);
-                let both = (&reference, &reference);
-                self.complete_too(server, upstream, both, variables(uri));
-                let added = server.add_deferred_template(template.clone(), self.reader(upstream));
-                is_added("template", uri, added)
-            })
-        });
+        shown.update(
+            |name, tool| {
+                server.remove_tool(name);
+                if let Some((upstream, tool)) = tool {
+                    let added = self.add_tool(server, upstream, name, tool);
+                    noted(upstream, "tool", name, added);
+                }
+            },
+            |name, prompt| {
+                server.remove_prompt(name);
+                if let Some((upstream, prompt)) = prompt {
+                    let added = self.add_prompt(server, upstream, name, prompt);
+                    noted(upstream, "prompt", name, added);
+                }
+            },
+            |uri, resource| {
+                server.remove_resource(uri);
+                if let Some((upstream, resource)) = resource {
+                    let reader = self.reader(upstream);
+                    let added = server.add_deferred_resource(resource.clone(), reader);
+                    noted(upstream, "resource", uri, added);
+                }
+            },
+            |uri, template| {
+                server.remove_template(uri);
+                if let Some((upstream, template)) = template {
+                    let reference = CompletionReference::resource(uri);
+                    let both = (&reference, &reference);
+                    self.complete_too(server, upstream, both, variables(uri));
+                    let reader = self.reader(upstream);
+                    let added = server.add_deferred_template(template.clone(), reader);
+                    noted(upstream, "template", uri, added);
+                }
+            },
+        );
     }
 
     fn add_tool(
@@ -393,6 +391,20 @@ impl Proxy {
         }
     }
 
+    /// Follows the resources again that another server lists first since the lists have changed.
+    pub(super) fn follow_moved(self: &Arc<Self>) {
+        let upstreams = self.upstreams();
+        for upstream in &upstreams {
+            for uri in upstream.all_followed() {
+                let owner = upstreams.iter().find(|upstream| upstream.lists(&uri));
+                if owner.is_some_and(|owner| !Arc::ptr_eq(owner, upstream)) {
+                    upstream.unfollow(&uri);
+                    self.follow(&uri);
+                }
+            }
+        }
+    }
+
     /// Returns the servers that may have a resource which no server lists.
     pub(super) fn candidates(&self, uri: &str) -> Vec<Arc<Upstream>> {
         let mut upstreams = self.upstreams();
@@ -405,30 +417,6 @@ impl Proxy {
         match likely.is_empty() {
             true => upstreams,
             false => likely,
-        }
-    }
-}
-
-/// Makes `shown` equal to `listed`, except for the items that `change` could not add. `change` gets
-/// each name that differs, with its new item if there is one, and returns whether it succeeded.
-fn replace<T: PartialEq>(
-    shown: &mut BTreeMap<String, T>,
-    listed: BTreeMap<String, T>,
-    change: impl Fn(&str, Option<&T>) -> bool,
-) {
-    shown.retain(|name, _| {
-        let stays = listed.contains_key(name);
-        if !stays {
-            change(name, None);
-        }
-        stays
-    });
-    for (name, item) in listed {
-        if shown.get(&name) != Some(&item) {
-            match change(&name, Some(&item)) {
-                true => _ = shown.insert(name, item),
-                false => _ = shown.remove(&name),
-            }
         }
     }
 }

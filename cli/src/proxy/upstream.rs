@@ -20,10 +20,8 @@ pub(super) struct Upstream {
     pub(super) prefix: String,
     pub(super) client: Client,
     pub(super) gate: Gate,
-    /// The items that the proxy shows. The lock is held while they are replaced.
-    pub(super) shown: Mutex<Items>,
-    /// The items that were read before there was a server to show them.
-    pub(super) read: Mutex<Items>,
+    /// The items that the server listed last.
+    listed: Mutex<Arc<Items>>,
     followed: Mutex<HashMap<String, Subscription>>,
 }
 
@@ -43,15 +41,21 @@ impl Upstream {
             prefix,
             client,
             gate: Gate::default(),
-            shown: Mutex::default(),
-            read: Mutex::default(),
+            listed: Mutex::default(),
             followed: Mutex::default(),
         }
     }
 
+    /// Returns the items that the server listed last.
+    pub(super) fn listed(&self) -> Arc<Items> {
+        Arc::clone(&self.listed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Reads the lists of the server. `is_shown` decides about tools by the names that the proxy
-    /// gives them. A list that can't be read is empty, and is noted.
-    pub(super) fn read(&self, is_shown: impl Fn(&str) -> bool) -> Items {
+    /// gives them. A list that can't be read stays as it was, and is noted. Returns whether all
+    /// lists were read.
+    pub(super) fn read(&self, is_shown: impl Fn(&str) -> bool) -> bool {
+        let before = self.listed();
         let capabilities = self.client.capabilities();
         let (has_tools, has_prompts) =
             (capabilities.tools.is_some(), capabilities.prompts.is_some());
@@ -70,52 +74,69 @@ impl Upstream {
         let templates = self.list(has_resources, "resource templates", || {
             self.client.list_resource_templates_with(options())
         });
-        Items {
-            tools: tools
-                .into_iter()
-                .map(|mut tool| {
-                    // The proxy waits for tasks itself.
-                    tool.execution = None;
-                    (prefixed(&tool.name), tool)
-                })
-                .filter(|(name, _)| is_shown(name))
-                .collect(),
-            prompts: prompts
-                .into_iter()
-                .map(|prompt| (prefixed(&prompt.name), prompt))
-                .collect(),
-            resources: resources
-                .into_iter()
-                .map(|resource| (resource.uri.clone(), resource))
-                .collect(),
-            templates: templates
-                .into_iter()
-                .map(|template| (template.uri_template.clone(), template))
-                .collect(),
-        }
+        let are_all_read =
+            tools.is_some() && prompts.is_some() && resources.is_some() && templates.is_some();
+        let named_tool = |mut tool: Tool| {
+            // The proxy waits for tasks itself.
+            tool.execution = None;
+            let name = prefixed(&tool.name);
+            is_shown(&name).then_some((name, tool))
+        };
+        let named_prompt = |prompt: Prompt| (prefixed(&prompt.name), prompt);
+        let items = Items {
+            tools: match tools {
+                Some(tools) => tools.into_iter().filter_map(named_tool).collect(),
+                None => before.tools.clone(),
+            },
+            prompts: match prompts {
+                Some(prompts) => prompts.into_iter().map(named_prompt).collect(),
+                None => before.prompts.clone(),
+            },
+            resources: match resources {
+                Some(resources) => resources
+                    .into_iter()
+                    .map(|resource| (resource.uri.clone(), resource))
+                    .collect(),
+                None => before.resources.clone(),
+            },
+            templates: match templates {
+                Some(templates) => templates
+                    .into_iter()
+                    .map(|template| (template.uri_template.clone(), template))
+                    .collect(),
+                None => before.templates.clone(),
+            },
+        };
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(items);
+        are_all_read
     }
 
+    /// Reads a list. Returns `None` if it can't be read now.
     fn list<T>(
         &self,
         is_declared: bool,
         what: &str,
         read: impl FnOnce() -> mcplink::Result<Vec<T>>,
-    ) -> Vec<T> {
+    ) -> Option<Vec<T>> {
         if !is_declared {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        read().unwrap_or_else(|error| {
-            // Few servers have templates, and many refuse to list them.
-            let is_missing = |error: &Error| {
-                error
-                    .rpc()
-                    .is_some_and(|rpc| rpc.code == mcplink::ErrorCode::METHOD_NOT_FOUND)
-            };
-            if !is_missing(&error) {
-                note(&format!("mcplink: {}: no {what}: {error}", self.name));
+        // Few servers have templates, and many refuse to list them.
+        let is_missing = |error: &Error| {
+            let rpc = error.rpc();
+            rpc.is_some_and(|rpc| rpc.code == mcplink::ErrorCode::METHOD_NOT_FOUND)
+        };
+        match read() {
+            Ok(list) => Some(list),
+            Err(error) if is_missing(&error) => Some(Vec::new()),
+            Err(error) => {
+                let name = &self.name;
+                note(&format!(
+                    "mcplink: {name}: its {what} can't be listed: {error}"
+                ));
+                None
             }
-            Vec::new()
-        })
+        }
     }
 
     /// Subscribes to changes of the lists. Returns `None` if the server reports none.
@@ -172,19 +193,32 @@ impl Upstream {
         }
     }
 
+    /// Returns the URIs of the resources whose changes the proxy follows.
+    pub(super) fn all_followed(&self) -> Vec<String> {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.keys().cloned().collect()
+    }
+
+    /// Follows a resource no longer.
+    pub(super) fn unfollow(&self, uri: &str) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let subscription = followed.remove(uri);
+        // The subscription ends without the lock.
+        drop(followed);
+        drop(subscription);
+    }
+
     /// Whether the server lists this resource.
     pub(super) fn lists(&self, uri: &str) -> bool {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.resources.contains_key(uri)
+        self.listed().resources.contains_key(uri)
     }
 
     /// Whether the server may have this resource: it lists a resource or a template with the scheme
     /// of the URI.
     pub(super) fn may_have(&self, uri: &str) -> bool {
         let scheme = |uri: &str| uri.split(':').next().unwrap_or_default().to_owned();
-        let wanted = scheme(uri);
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = shown.resources.keys().chain(shown.templates.keys());
+        let (wanted, listed) = (scheme(uri), self.listed());
+        let mut known = listed.resources.keys().chain(listed.templates.keys());
         known.any(|own| scheme(own) == wanted)
     }
 }

@@ -296,7 +296,7 @@ fn a_slow_server_delays_no_other() {
                 .unwrap()
         };
         // More than run at one server at once.
-        let pending: Vec<_> = (0..60).map(|_| start()).collect();
+        let pending: Vec<_> = (0..70).map(|_| start()).collect();
         for _ in 0..10 {
             assert_eq!(
                 call(&client, "fast__greet", json!({"name": "Ada"})),
@@ -346,6 +346,75 @@ fn changes_of_lists_and_resources_pass() {
                 Event::ResourceUpdated(uri.to_owned()),
                 "{theirs} {ours}"
             );
+        }
+    }
+}
+
+#[test]
+fn a_resource_of_two_servers_is_that_of_the_first_one() {
+    let path = example("list_server");
+    let named = |name: &str| format!("{name}={} {name}", path.display());
+    let (a, b) = (named("a"), named("b"));
+    for theirs in ERAS {
+        for ours in ERAS {
+            let during = format!("{theirs} servers, {ours} client");
+            let client = builder(ours)
+                .connect(proxy(&["--era", theirs, &a, &b]))
+                .unwrap();
+            let uri = "x:shared";
+            let filter = SubscriptionFilter::default()
+                .tools_list_changed(true)
+                .resources_list_changed(true)
+                .resource_subscriptions(vec![uri.to_owned()]);
+            let (_subscription, events) = client
+                .subscribe_channel(filter, CallOptions::new())
+                .unwrap();
+            let await_event = |wanted: Event| {
+                let deadline = Instant::now() + LONG;
+                while events.recv_deadline(deadline).expect(&during) != wanted {}
+            };
+            let listed = || {
+                let options = CallOptions::new().bypass_cache();
+                let resources = client.list_resources_with(options).unwrap();
+                resources.into_iter().filter(|one| one.uri == uri).count()
+            };
+            // The first server has dropped the resource before the proxy knows it.
+            let read = || {
+                let options = CallOptions::new().bypass_cache();
+                match client.read_resource_with(uri, options) {
+                    Ok(read) => read.contents[0].as_text().unwrap().to_owned(),
+                    Err(error) if error.is_not_found() => "nothing".to_owned(),
+                    Err(error) => panic!("{during}: {error}"),
+                }
+            };
+            let wait_for = |wanted: &str| {
+                let deadline = Instant::now() + LONG;
+                while read() != wanted {
+                    assert!(Instant::now() < deadline, "{during}: {wanted}");
+                    await_event(Event::ResourcesChanged);
+                }
+            };
+            assert_eq!((listed(), &*read()), (1, "a"), "{during}");
+            // A change of the second one is not a change of the resource.
+            call(&client, "b__drop", json!({}));
+            call(&client, "b__add", json!({}));
+            call(&client, "a__touch", json!({}));
+            await_event(Event::ResourceUpdated(uri.to_owned()));
+            assert_eq!((listed(), &*read()), (1, "a"), "{during}");
+            // The second one takes the place of the first one, and gives it back.
+            call(&client, "a__drop", json!({}));
+            wait_for("b");
+            assert_eq!(listed(), 1, "{during}");
+            call(&client, "a__add", json!({}));
+            wait_for("a");
+            assert_eq!(listed(), 1, "{during}");
+
+            call(&client, "a__grow", json!({}));
+            await_event(Event::ToolsChanged);
+            let tools = client
+                .list_tools_with(CallOptions::new().bypass_cache())
+                .unwrap();
+            assert!(tools.iter().any(|tool| tool.name == "a__grown"));
         }
     }
 }
