@@ -145,6 +145,13 @@ fn entry(host: Host, place: &Place) -> Result<Value, Failure> {
         entry.insert("type".to_owned(), json!("stdio"));
     }
     entry.insert("command".to_owned(), json!(findable(program)?));
+    for argument in arguments {
+        if Path::new(argument).is_relative() && Path::new(argument).exists() {
+            note(&format!(
+                "mcplink: '{argument}' is a relative path: hosts start servers in other directories"
+            ));
+        }
+    }
     entry.insert("args".to_owned(), json!(arguments));
     let mut variables = Map::new();
     for (name, value) in &place.env {
