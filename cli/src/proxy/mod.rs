@@ -15,7 +15,6 @@ mod shown;
 mod targets;
 mod upstream;
 
-use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +35,7 @@ use self::upstream::Upstream;
 use crate::args::{Options, ProxyRequest};
 use crate::failure::{Failure, LOST};
 use crate::print::note;
-use crate::{interrupt, reach};
+use crate::{interrupt, reach, record};
 
 /// How long clients wait for servers that are slow to start. Servers that come later are added
 /// then.
@@ -75,7 +74,7 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
     let targets = targets::read(request, options)?;
     let filter = Filter::new(&request.allow, &request.deny);
     let recorder = request.record.as_ref().map(|path| {
-        let file = File::create(path)
+        let file = record::create(path)
             .map_err(|error| Failure::usage(format!("--record {}: {error}", path.display())))?;
         Ok::<_, Failure>(Recorder::new(file))
     });
@@ -106,7 +105,7 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
 }
 
 /// The outcome of the first attempt to connect to a server.
-type First = Result<(), Error>;
+type First = Result<(), Failure>;
 
 /// Starts a thread for each server, which connects to it.
 fn start(
@@ -117,7 +116,16 @@ fn start(
 ) -> Result<mpsc::Receiver<First>, Failure> {
     let (sender, first) = mpsc::channel();
     for (index, target) in targets.into_iter().enumerate() {
-        let mut transport = reach::transport(&target.place)?;
+        let mut transport = match reach::transport(&target.place) {
+            Ok(transport) => transport,
+            Err(failure) if interrupt::has_come() => return Err(failure),
+            Err(failure) => {
+                note(&format!("mcplink: {}: {failure}", target.name));
+                // The receiver is in this function.
+                _ = sender.send(Err(failure));
+                continue;
+            }
+        };
         if let Some(recorder) = recorder {
             let recorder = recorder.for_peer(&target.name);
             transport = Box::new(recorder.tap(transport));
@@ -147,17 +155,16 @@ fn await_first(
         let left = deadline.saturating_duration_since(Instant::now());
         match first.recv_timeout(left) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => failures.push(error),
+            Ok(Err(failure)) => failures.push(failure),
             Err(_) => break,
         }
     }
     if interrupt::has_come() {
         return Err(Failure::interrupted());
     }
-    match failures.first() {
-        Some(error) if failures.len() == count => {
-            Err(Failure::of_connecting(error, options.timeout, false))
-        }
+    let are_all = failures.len() == count;
+    match failures.into_iter().next() {
+        Some(failure) if are_all => Err(failure),
         _ => Ok(()),
     }
 }
@@ -175,10 +182,11 @@ fn keep(
     let (mut transport, mut pause) = (transport, PAUSES.0);
     // Each server reports its first attempt only, so that the outcomes are as many as the servers.
     let mut first = Some(first);
-    let mut report = |outcome| {
+    let mut report = |outcome: Result<(), Error>| {
         if let Some(first) = first.take() {
+            let failure = |error| Failure::of_connecting(&error, options.timeout, false);
             // The receiver is gone when the proxy has not waited for this server.
-            _ = first.send(outcome);
+            _ = first.send(outcome.map_err(failure));
         }
     };
     let client = loop {

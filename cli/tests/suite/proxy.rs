@@ -501,6 +501,46 @@ fn a_server_that_does_not_start_disturbs_no_other() {
     }
 }
 
+#[test]
+fn a_server_that_is_not_configured_well_disturbs_no_other() {
+    let config = file("proxied.json");
+    let (path, other) = (config.to_str().unwrap(), example("interop_server"));
+    let input = json!({"mcpServers": {
+        "needs": {"command": "x", "env": {"KEY": "${input:key}"}},
+        "other": {"command": other},
+    }});
+    std::fs::write(&config, input.to_string()).unwrap();
+    let client = builder("modern")
+        .connect(proxy(&["--all", "--config", path]))
+        .unwrap();
+    assert_eq!(
+        call(&client, "other__greet", json!({"name": "Ada"})),
+        "Hello, Ada!"
+    );
+    client.close();
+
+    // A server that the first file disables is not that of a later file.
+    let home = std::env::temp_dir().join(format!("mcplink-{}-disabled", std::process::id()));
+    std::fs::create_dir_all(home.join(".cursor")).unwrap();
+    let first = json!({"mcpServers": {"one": {"command": other, "disabled": true}}});
+    let second = json!({"mcpServers": {"one": {"command": other}}});
+    std::fs::write(home.join(".mcp.json"), first.to_string()).unwrap();
+    std::fs::write(home.join(".cursor/mcp.json"), second.to_string()).unwrap();
+    let run = Command::new(MCPLINK)
+        .args(["proxy", "--all"])
+        .env("HOME", &home)
+        .env("XDG_CONFIG_HOME", home.join("settings"))
+        .current_dir(&home)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("the servers are missing"), "{said}");
+    std::fs::remove_dir_all(home).unwrap();
+    std::fs::remove_file(config).unwrap();
+}
+
 /// A broken server is tried several times while a slow one starts. These attempts are no outcomes
 /// of the slow server.
 #[test]

@@ -105,6 +105,39 @@ fn a_recorded_conversation_is_replayed_as_server_and_as_client() {
 }
 
 #[test]
+fn a_server_that_ends_before_its_host_is_a_failure() {
+    let trace = file("crashed.jsonl");
+    fs::write(&trace, "earlier").unwrap();
+    let mut child = Command::new(MCPLINK)
+        .args([
+            "record",
+            trace.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+            "exit 7",
+        ])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The host does not close its side: waiting would do that.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("the server has ended"), "{said}");
+    // The file had something else, and everybody could read it.
+    assert!(said.contains("crashed.jsonl is replaced"), "{said}");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&trace).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    fs::remove_file(trace).unwrap();
+}
+
+#[test]
 fn a_client_that_sends_something_else_is_told_the_line() {
     let trace = file("mismatch.jsonl");
     fs::write(
