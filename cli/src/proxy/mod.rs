@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::Error;
-use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Event, Group, Restart};
+use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Group, Restart};
 use mcplink::schema::{ElicitRequestParams, LoggingLevel, Root};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
@@ -31,7 +31,7 @@ use self::exchange::Exchanges;
 use self::patterns::Filter;
 use self::shown::Shown;
 use self::targets::Target;
-use self::upstream::Upstream;
+use self::upstream::{Change, Followed, Link, Upstream};
 use crate::args::{Options, ProxyRequest};
 use crate::failure::{Failure, LOST};
 use crate::print::note;
@@ -43,6 +43,10 @@ const START: Duration = Duration::from_secs(10);
 /// The pauses between attempts to reach a server that was never reached: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// The longest pause between attempts to reach a server whose connection was lost. Calls that wait
+/// for it are given up after an attempt.
+const MAX_DELAY: Duration = Duration::from_secs(5);
+
 struct Proxy {
     exchanges: Exchanges,
     group: Group,
@@ -52,8 +56,10 @@ struct Proxy {
     /// The server for the clients. It is made when all servers are connected or have failed.
     server: OnceLock<Server>,
     filter: Filter,
-    /// Whether there is one server only: its names get no prefix.
+    /// Whether there is one server only, without a prefix.
     is_single: bool,
+    /// The number of servers on the command line.
+    count: usize,
     log: Option<LoggingLevel>,
     timeout: Option<Duration>,
     roots: Vec<Root>,
@@ -85,12 +91,13 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
         shown: Mutex::default(),
         server: OnceLock::new(),
         filter,
+        count: targets.len(),
         is_single: targets.len() == 1 && !request.prefix,
         log: options.log.clone(),
         timeout: options.timeout,
         roots: options.roots.clone(),
     });
-    let count = targets.len();
+    let count = proxy.count;
     let first = start(&proxy, targets, options, recorder.as_ref())?;
     await_first(count, &first, options)?;
     let server = serve_all(&proxy, count)?;
@@ -179,6 +186,7 @@ fn keep(
     first: mpsc::Sender<First>,
 ) {
     let (changed, changes) = mpsc::channel();
+    let link = Arc::new(Link::default());
     let (mut transport, mut pause) = (transport, PAUSES.0);
     // Each server reports its first attempt only, so that the outcomes are as many as the servers.
     let mut first = Some(first);
@@ -191,7 +199,7 @@ fn keep(
     };
     let client = loop {
         let again = transport.again();
-        let builder = builder(proxy, &target.name, &changed, options);
+        let builder = builder(proxy, &target.name, &link, &changed, options);
         let error = match builder.connect(transport) {
             Ok(client) => break client,
             Err(error) => error,
@@ -204,22 +212,14 @@ fn keep(
         }
         (transport, pause) = (next, (pause * 2).min(PAUSES.1));
     };
-    match add(proxy, index, &target.name, client, options) {
-        Ok(upstream) => {
-            let changed = changed.clone();
-            let subscription = upstream.subscribe(move |event| {
-                if !matches!(event, Event::Ended { .. }) {
-                    // The receiver is there as long as the thread is.
-                    _ = changed.send(());
-                }
-            });
+    match join(proxy, &target.name, &client, options) {
+        Ok(prefix) => {
+            let upstream = Upstream::new((&*target.name).into(), prefix, client, link, changed);
+            let upstream = Arc::new(upstream);
+            proxy.shown().add(index, Arc::clone(&upstream));
+            let are_read = refresh(proxy, &upstream);
             report(Ok(()));
-            while changes.recv().is_ok() {
-                // Several changes are read at once.
-                while changes.try_recv().is_ok() {}
-                refresh(proxy, &upstream);
-            }
-            drop(subscription);
+            watch(proxy, &upstream, &changes, are_read);
         }
         Err(error) => {
             note(&format!("mcplink: {}: {error}", target.name));
@@ -228,14 +228,61 @@ fn keep(
     }
 }
 
-/// Adds a connected server to the proxy.
-fn add(
+/// Follows the changes of a server's lists, and renews subscriptions that have ended.
+fn watch(
     proxy: &Arc<Proxy>,
-    index: usize,
-    name: &str,
-    client: Client,
-    options: &Options,
-) -> Result<Arc<Upstream>, Error> {
+    upstream: &Arc<Upstream>,
+    changes: &mpsc::Receiver<Change>,
+    are_read: bool,
+) {
+    let mut lists = upstream.subscribe();
+    let mut pause = PAUSES.0;
+    // When to try again what has failed.
+    let mut again = (lists.is_err() || !are_read).then(|| Instant::now() + pause);
+    loop {
+        let change = match again {
+            Some(at) => changes.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => changes.recv().map_err(mpsc::RecvTimeoutError::from),
+        };
+        match change {
+            Ok(Change::Lists) => pause = PAUSES.0,
+            Ok(Change::Ended) => {
+                again.get_or_insert(Instant::now() + pause);
+                continue;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                (again, pause) = (None, (pause * 2).min(PAUSES.1));
+                let has_ended = |lists: &Option<_>| lists.as_ref().is_some_and(Followed::has_ended);
+                if lists.as_ref().map_or(true, has_ended) {
+                    lists = upstream.subscribe();
+                }
+                for uri in upstream.all_ended() {
+                    upstream.unfollow(&uri);
+                    proxy.follow(&uri);
+                }
+            }
+            // The server has a sender.
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+        // Several changes are read at once.
+        while let Ok(change) = changes.try_recv() {
+            if matches!(change, Change::Ended) {
+                again.get_or_insert(Instant::now() + pause);
+            }
+        }
+        let are_read = refresh(proxy, upstream);
+        if upstream.client.is_closed() {
+            return;
+        }
+        // A list that can never be read is given up.
+        if lists.is_err() || !are_read && pause < PAUSES.1 {
+            again.get_or_insert(Instant::now() + pause);
+        }
+    }
+}
+
+/// Adds a connected server to the group, and returns the prefix of its names.
+fn join(proxy: &Proxy, name: &str, client: &Client, options: &Options) -> Result<String, Error> {
     if let Some(level) = options
         .log
         .as_ref()
@@ -246,22 +293,20 @@ fn add(
     }
     proxy.group.add(name, client.clone())?;
     let prefix = proxy.group.prefix(name).filter(|_| !proxy.is_single);
-    let upstream = Upstream::new(name.into(), prefix.unwrap_or_default(), client);
-    let upstream = Arc::new(upstream);
-    proxy.shown().add(index, Arc::clone(&upstream));
-    refresh(proxy, &upstream);
-    Ok(upstream)
+    Ok(prefix.unwrap_or_default())
 }
 
 /// Reads the lists of a server again, and shows them once there is a server for the clients.
-fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) {
-    upstream.read(|name| proxy.filter.allows(name));
+/// Returns whether all lists were read.
+fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) -> bool {
+    let are_read = upstream.read(|name| proxy.filter.allows(name));
     let mut shown = proxy.shown();
     if let Some(server) = proxy.server.get() {
         proxy.show(server, &mut shown);
         drop(shown);
         proxy.follow_moved();
     }
+    are_read
 }
 
 /// Makes the server for the clients, and shows the servers that are connected.
@@ -364,18 +409,20 @@ fn serve_http(server: &Server, address: &str) -> Result<(), Failure> {
 fn builder(
     proxy: &Arc<Proxy>,
     name: &str,
-    changed: &mpsc::Sender<()>,
+    link: &Arc<Link>,
+    changed: &mpsc::Sender<Change>,
     options: &Options,
 ) -> ClientBuilder {
     let clones = || (Arc::clone(proxy), Arc::<str>::from(name));
     let ((forms, a), (pages, b), (done, _), (models, c), (folders, d), (logs, e)) =
         (clones(), clones(), clones(), clones(), clones(), clones());
-    let (f, changed) = (Arc::<str>::from(name), changed.clone());
+    let (lost, f) = clones();
+    let (link, changed) = (Arc::clone(link), changed.clone());
     let builder = Client::builder("mcplink-proxy", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions())
         .tasks()
         .cancel_connecting_with(&interrupt::token())
-        .restart(Restart::new().max_attempts(u32::MAX))
+        .restart(Restart::new().max_attempts(u32::MAX).max_delay(MAX_DELAY))
         .max_concurrent_inputs(1)
         .on_elicit(move |form, by| forms.elicit(&a, &ElicitRequestParams::Form(form.clone()), by))
         .on_elicit_url(move |page, by| {
@@ -395,11 +442,15 @@ fn builder(
         .on_connection_event(move |event| match event {
             ConnectionEvent::Restored { .. } => {
                 note(&format!("mcplink: {f}: connected again"));
+                link.is_restored();
                 // The receiver is gone only if the server was refused.
-                _ = changed.send(());
+                _ = changed.send(Change::Lists);
             }
             ConnectionEvent::Lost { error, .. } => {
                 note(&format!("mcplink: {f}: the connection is lost: {error}"));
+                if link.is_lost(&error) {
+                    lost.exchanges.cancel_all(&f);
+                }
             }
             _ => {}
         });

@@ -1,7 +1,9 @@
 //! A server behind the proxy: its connection, and what it lists.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use mcplink::client::{CallOptions, Client, Event, Subscription};
 use mcplink::schema::{Prompt, Resource, ResourceTemplate, SubscriptionFilter, Tool};
@@ -13,6 +15,60 @@ use crate::print::note;
 /// The largest number of resources of one server whose changes the proxy follows.
 const MAX_FOLLOWED: usize = 1024;
 
+/// How long calls wait for a server whose connection is lost.
+const LOST_FOR: Duration = Duration::from_secs(10);
+
+/// What happens at a server.
+pub(super) enum Change {
+    /// The lists may have changed.
+    Lists,
+    /// A subscription has ended.
+    Ended,
+}
+
+/// Whether the connection to a server is lost: since when, and with which error.
+#[derive(Default)]
+pub(super) struct Link(Mutex<Option<(Instant, String)>>);
+
+impl Link {
+    fn state(&self) -> MutexGuard<'_, Option<(Instant, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the connection is lost, or that an attempt to restore it has failed. Returns
+    /// whether calls have waited long enough.
+    pub(super) fn is_lost(&self, error: &Error) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        let since = state.as_ref().map_or(now, |(since, _)| *since);
+        *state = Some((since, error.to_string()));
+        now.saturating_duration_since(since) >= LOST_FOR
+    }
+
+    pub(super) fn is_restored(&self) {
+        *self.state() = None;
+    }
+
+    /// Returns the error with which the connection was lost, if calls no longer wait for it.
+    pub(super) fn error(&self) -> Option<String> {
+        let state = self.state();
+        let (since, error) = state.as_ref()?;
+        (since.elapsed() >= LOST_FOR).then(|| error.clone())
+    }
+}
+
+/// A subscription that tells when it has ended.
+pub(super) struct Followed {
+    _subscription: Subscription,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Followed {
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+}
+
 /// A connected server.
 pub(super) struct Upstream {
     pub(super) name: Arc<str>,
@@ -22,7 +78,9 @@ pub(super) struct Upstream {
     pub(super) gate: Gate,
     /// The items that the server listed last.
     listed: Mutex<Arc<Items>>,
-    followed: Mutex<HashMap<String, Subscription>>,
+    pub(super) link: Arc<Link>,
+    changed: mpsc::Sender<Change>,
+    followed: Mutex<HashMap<String, Followed>>,
 }
 
 /// The items of a server, by the names that the proxy gives them.
@@ -35,13 +93,21 @@ pub(super) struct Items {
 }
 
 impl Upstream {
-    pub(super) fn new(name: Arc<str>, prefix: String, client: Client) -> Self {
+    pub(super) fn new(
+        name: Arc<str>,
+        prefix: String,
+        client: Client,
+        link: Arc<Link>,
+        changed: mpsc::Sender<Change>,
+    ) -> Self {
         Self {
             name,
             prefix,
             client,
             gate: Gate::default(),
             listed: Mutex::default(),
+            link,
+            changed,
             followed: Mutex::default(),
         }
     }
@@ -139,52 +205,76 @@ impl Upstream {
         }
     }
 
-    /// Subscribes to changes of the lists. Returns `None` if the server reports none.
-    pub(super) fn subscribe(
+    /// Subscribes, and reports the end of the subscription.
+    fn open(
         &self,
+        filter: SubscriptionFilter,
         on_event: impl Fn(Event) + Send + Sync + 'static,
-    ) -> Option<Subscription> {
+    ) -> mcplink::Result<Followed> {
+        let (has_ended, changed) = (Arc::new(AtomicBool::new(false)), self.changed.clone());
+        let ended = Arc::clone(&has_ended);
+        let subscription = self.client.subscribe(filter, move |event| match event {
+            Event::Ended { .. } => {
+                ended.store(true, Ordering::Release);
+                // The receiver is there as long as the thread of the server is.
+                _ = changed.send(Change::Ended);
+            }
+            event => on_event(event),
+        })?;
+        Ok(Followed {
+            _subscription: subscription,
+            has_ended,
+        })
+    }
+
+    /// Subscribes to changes of the lists. Returns `None` if the server reports none.
+    pub(super) fn subscribe(&self) -> mcplink::Result<Option<Followed>> {
         let filter = SubscriptionFilter::default()
             .tools_list_changed(true)
             .prompts_list_changed(true)
             .resources_list_changed(true);
-        match self.client.subscribe(filter, on_event) {
-            Ok(subscription) => Some(subscription),
-            Err(error) => {
-                if error.kind() != ErrorKind::Unsupported && !self.client.is_closed() {
-                    let name = &self.name;
-                    note(&format!(
-                        "mcplink: {name}: its changes are not seen: {error}"
-                    ));
-                }
-                None
-            }
+        let changed = self.changed.clone();
+        let opened = self.open(filter, move |_| {
+            // The receiver is there as long as the thread of the server is.
+            _ = changed.send(Change::Lists);
+        });
+        let error = match opened {
+            Ok(followed) => return Ok(Some(followed)),
+            Err(error) => error,
+        };
+        if error.kind() != ErrorKind::Unsupported && !self.client.is_closed() {
+            let name = &self.name;
+            note(&format!(
+                "mcplink: {name}: its changes are not seen: {error}"
+            ));
+        }
+        match error.kind() {
+            // Further attempts have the same outcome.
+            ErrorKind::Unsupported | ErrorKind::Peer => Ok(None),
+            _ => Err(error),
         }
     }
 
-    /// Follows the changes of a resource, from now to the end of the proxy.
+    /// Follows the changes of a resource, from now on.
     pub(super) fn follow(&self, uri: &str, on_update: impl Fn(&str) + Send + Sync + 'static) {
         let resources = self.client.capabilities().resources.as_ref();
         let can_subscribe = resources.is_some_and(|resources| resources.subscribe == Some(true));
-        let is_full = || {
-            let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-            followed.contains_key(uri) || followed.len() >= MAX_FOLLOWED
-        };
-        if !can_subscribe || is_full() {
+        if !can_subscribe || !self.has_place_for(uri) {
             return;
         }
         let filter = SubscriptionFilter::default().resource_subscriptions(vec![uri.to_owned()]);
         let asked = uri.to_owned();
-        let subscription = self.client.subscribe(filter, move |event| match event {
+        let followed = self.open(filter, move |event| match event {
             Event::ResourceUpdated(uri) => on_update(&uri),
             // Changes may have been missed.
             Event::EverythingChanged => on_update(&asked),
             _ => {}
         });
-        match subscription {
-            Ok(subscription) => {
-                let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-                followed.insert(uri.to_owned(), subscription);
+        match followed {
+            Ok(new) => {
+                let earlier = self.followed().insert(uri.to_owned(), new);
+                // It is dropped without the lock.
+                drop(earlier);
             }
             Err(error) => {
                 let name = &self.name;
@@ -193,19 +283,43 @@ impl Upstream {
         }
     }
 
+    fn followed(&self) -> MutexGuard<'_, HashMap<String, Followed>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a resource is not followed yet, and can be followed.
+    fn has_place_for(&self, uri: &str) -> bool {
+        let followed = self.followed();
+        if let Some(known) = followed.get(uri) {
+            return known.has_ended();
+        }
+        let is_full = followed.len() >= MAX_FOLLOWED;
+        if is_full {
+            let name = &self.name;
+            note(&format!(
+                "mcplink: {name}: {uri} is not followed: {MAX_FOLLOWED} resources are"
+            ));
+        }
+        !is_full
+    }
+
+    /// Returns the URIs of the resources whose subscription has ended.
+    pub(super) fn all_ended(&self) -> Vec<String> {
+        let followed = self.followed();
+        let ended = followed.iter().filter(|(_, followed)| followed.has_ended());
+        ended.map(|(uri, _)| uri.clone()).collect()
+    }
+
     /// Returns the URIs of the resources whose changes the proxy follows.
     pub(super) fn all_followed(&self) -> Vec<String> {
-        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.keys().cloned().collect()
+        self.followed().keys().cloned().collect()
     }
 
     /// Follows a resource no longer.
     pub(super) fn unfollow(&self, uri: &str) {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        let subscription = followed.remove(uri);
+        let followed = self.followed().remove(uri);
         // The subscription ends without the lock.
         drop(followed);
-        drop(subscription);
     }
 
     /// Whether the server lists this resource.

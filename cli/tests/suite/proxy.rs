@@ -16,7 +16,7 @@ use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::runs::{MCPLINK, Running, example, mcp_against};
+use crate::runs::{MCPLINK, Running, example, kill, mcp_against};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
@@ -663,8 +663,90 @@ fn a_question_that_may_be_for_another_client_is_not_asked() {
         .unwrap();
     questions.recv_timeout(LONG).unwrap();
     // Two calls of two clients are at the server.
-    let refused = call(&second, "e__test_elicitation", message);
+    let refused = call(&second, "e__test_elicitation", message.clone());
     assert!(refused.contains("cancel"), "{refused}");
     answer.send(()).unwrap();
     assert!(text(&pending.wait().unwrap()).contains("decline"));
+
+    // The first client has cancelled its call, but the server may still be at work for it.
+    let mut pending = first
+        .start_tool("e__test_elicitation", &message, CallOptions::new())
+        .unwrap();
+    questions.recv_timeout(LONG).unwrap();
+    pending.cancel();
+    answer.send(()).unwrap();
+    call(&first, "e__echo", json!({"message": "x"}));
+    let refused = call(&second, "e__test_elicitation", message);
+    assert!(refused.contains("cancel"), "{refused}");
+}
+
+/// Calls do not wait without end for a server that can't be started again.
+#[test]
+fn calls_to_a_server_that_stays_away_fail() {
+    let pids = file("away");
+    let path = pids.display();
+    let script = format!(
+        "mortal=sh -c '[ -e {path} ] && exit 1; echo $$ > {path}; exec {}'",
+        example("interop_server").display()
+    );
+    let other = server("other", "interop_server");
+    let client = builder("modern")
+        .connect(proxy(&[&script, &other]))
+        .unwrap();
+    let greet = |name: &str| {
+        // Longer than the proxy lets a call wait.
+        let options = CallOptions::new().timeout(3 * LONG);
+        client.call_tool_with(&format!("{name}__greet"), &json!({"name": "Ada"}), options)
+    };
+    assert_eq!(text(&greet("mortal").unwrap()), "Hello, Ada!");
+    let pid = std::fs::read_to_string(&pids).unwrap();
+    assert!(kill("KILL", pid.trim().parse().unwrap()));
+    let deadline = Instant::now() + 3 * LONG;
+    loop {
+        let error = greet("mortal").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer, "{error}");
+        if error.to_string().contains("is not connected") {
+            break;
+        }
+        // The call was in flight when the connection was lost.
+        assert!(Instant::now() < deadline, "{error}");
+    }
+    assert_eq!(text(&greet("other").unwrap()), "Hello, Ada!");
+    client.close();
+    std::fs::remove_file(pids).unwrap();
+}
+
+/// A URI that no server lists goes to no server that lists nothing like it.
+#[test]
+fn a_server_without_the_scheme_is_not_asked() {
+    let record = file("schemes.jsonl");
+    let (e, list) = (
+        server("e", "everything_server"),
+        format!("list={} x", example("list_server").display()),
+    );
+    for ours in ERAS {
+        let words = ["--record", record.to_str().unwrap(), &*e, &*list];
+        let client = builder(ours).connect(proxy(&words)).unwrap();
+        for uri in ["secret://of-nobody", "x:of-list"] {
+            let missing = client.read_resource(uri).unwrap_err();
+            assert!(missing.is_not_found(), "{uri}: {missing}");
+        }
+        client.close();
+        let lines = std::fs::read_to_string(&record).unwrap();
+        let lines = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let asked: Vec<_> = lines
+            .filter(|line| line["message"]["method"] == "resources/read" && line["dir"] == "out")
+            .map(|line| {
+                (
+                    line["peer"].clone(),
+                    line["message"]["params"]["uri"].clone(),
+                )
+            })
+            .filter(|(peer, _)| !peer.is_null())
+            .collect();
+        assert_eq!(asked, [(json!("list"), json!("x:of-list"))], "{ours}");
+    }
+    std::fs::remove_file(record).unwrap();
 }
