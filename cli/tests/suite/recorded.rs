@@ -181,6 +181,45 @@ fn a_client_that_sends_something_else_is_told_the_line() {
     fs::remove_file(trace).unwrap();
 }
 
+/// The requests and the answers are larger than pipes, and the server writes before it reads on.
+#[test]
+fn requests_without_a_pause_block_no_server() {
+    let trace = file("pipelined.jsonl");
+    let large = "x".repeat(1 << 17);
+    let line = |dir: &str, message: Value| json!({"t": 0, "dir": dir, "message": message});
+    let count = 20;
+    let request = |id| {
+        let params = json!({ "text": large });
+        line(
+            "out",
+            json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": params}),
+        )
+    };
+    let answer = |id| {
+        let result = json!({ "text": large });
+        line("in", json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    };
+    // sed may look at the next line before it prints one, so the last answer is not awaited.
+    let lines = (0..count).map(request).chain((0..count - 1).map(answer));
+    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+    fs::write(&trace, lines.join("\n") + "\n").unwrap();
+    // It answers with the text of the request.
+    let echo = r#"s/^.*"id":\([0-9]*\).*"text":"\(x*\)".*$/{"jsonrpc":"2.0","id":\1,"result":{"text":"\2"}}/"#;
+    let words = [
+        "replay",
+        trace.to_str().unwrap(),
+        "--timeout",
+        "30",
+        "--",
+        "sed",
+        "-u",
+        echo,
+    ];
+    let ran = run(&words);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    fs::remove_file(trace).unwrap();
+}
+
 #[test]
 fn files_and_servers_that_can_not_be_used_are_named() {
     let trace = file("broken.jsonl");
