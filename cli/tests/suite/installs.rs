@@ -164,6 +164,35 @@ fn what_stands_in_the_file_stays() {
 }
 
 #[test]
+fn the_name_of_a_link_counts() {
+    let home = Home::new("links");
+    let (file, link) = (home.0.join("real.json"), home.0.join(".mcp.json"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let words = [
+        "install",
+        "one",
+        "--host",
+        "vscode",
+        "--config",
+        ".mcp.json",
+        "--",
+        "x",
+    ];
+    let dangling = home.run(&words);
+    assert_eq!(dangling.code, 2, "{}", dangling.err);
+    assert!(
+        dangling.err.contains("leads to no file"),
+        "{}",
+        dangling.err
+    );
+    fs::write(&file, "{}").unwrap();
+    let ran = home.run(&words);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(link.is_symlink());
+    assert_eq!(home.json("real.json")["mcpServers"]["one"]["command"], "x");
+}
+
+#[test]
 fn what_can_not_be_installed_changes_nothing() {
     let home = Home::new("refused");
     let file = home.0.join("odd.json");
