@@ -40,6 +40,8 @@ use crate::{interrupt, reach, record};
 /// How long clients wait for servers that are slow to start. Servers that come later are added
 /// then.
 const START: Duration = Duration::from_secs(10);
+/// How much longer than `--timeout` the start takes, so that a timeout is seen as a failure.
+const GRACE: Duration = Duration::from_secs(1);
 /// The pauses between attempts to reach a server that was never reached: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -156,7 +158,9 @@ fn await_first(
     first: &mpsc::Receiver<First>,
     options: &Options,
 ) -> Result<(), Failure> {
-    let deadline = Instant::now() + options.timeout.map_or(START, |timeout| timeout.min(START));
+    // With --timeout, attempts fail by themselves: all of them may fail in that way.
+    let wait = |timeout: Duration| timeout.saturating_add(GRACE).min(START);
+    let deadline = Instant::now() + options.timeout.map_or(START, wait);
     let mut failures = Vec::new();
     for _ in 0..count {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -247,7 +251,7 @@ fn watch(
         match change {
             Ok(Change::Lists) => pause = PAUSES.0,
             Ok(Change::Ended) => {
-                again.get_or_insert(Instant::now() + pause);
+                again.get_or_insert_with(|| Instant::now() + pause);
                 continue;
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {
@@ -267,7 +271,7 @@ fn watch(
         // Several changes are read at once.
         while let Ok(change) = changes.try_recv() {
             if matches!(change, Change::Ended) {
-                again.get_or_insert(Instant::now() + pause);
+                again.get_or_insert_with(|| Instant::now() + pause);
             }
         }
         let are_read = refresh(proxy, upstream);
@@ -276,7 +280,7 @@ fn watch(
         }
         // A list that can never be read is given up.
         if lists.is_err() || !are_read && pause < PAUSES.1 {
-            again.get_or_insert(Instant::now() + pause);
+            again.get_or_insert_with(|| Instant::now() + pause);
         }
     }
 }
@@ -316,6 +320,11 @@ fn serve_all(proxy: &Arc<Proxy>, count: usize) -> Result<Server, Failure> {
     proxy.show(&server, &mut shown);
     // It is set once, here.
     _ = proxy.server.set(server.clone());
+    if shown.upstreams().len() == count {
+        for pattern in proxy.filter.unused() {
+            note(&format!("mcplink: {pattern} fits no tool"));
+        }
+    }
     Ok(server)
 }
 

@@ -327,6 +327,18 @@ fn tools_are_filtered_by_patterns() {
     assert_eq!(names, ["i__add", "i__greet", "i__slow", "e__add"]);
     let hidden = client.call_tool("i__fail", &json!({})).unwrap_err();
     assert_eq!(hidden.rpc().unwrap().code, ErrorCode::INVALID_PARAMS);
+    // A pattern with a typing error hides nothing.
+    let ran = mcp_against(
+        &["proxy", "--deny", "*fial", "--deny", "fail"],
+        &[&i[2..]],
+        "",
+    );
+    assert!(
+        ran.err.contains("--deny '*fial' fits no tool"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("'fail'"), "{}", ran.err);
 }
 
 #[test]
@@ -479,6 +491,9 @@ fn a_server_that_does_not_start_disturbs_no_other() {
     let ran = mcp_against(&["proxy"], &["/no/such/program"], "");
     assert_eq!(ran.code, 4, "{}", ran.err);
     assert!(ran.err.contains("/no/such/program"), "{}", ran.err);
+    // So it is if no server answers in time.
+    let ran = mcp_against(&["proxy", "--timeout", "0.5"], &["sleep", "3600"], "");
+    assert_eq!(ran.code, 5, "{}", ran.err);
     for (words, part) in [
         (vec!["proxy", "a="], "expected NAME"),
         (
