@@ -15,9 +15,9 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn new(text: &String) -> Self {
+    fn new(text: &str) -> Self {
         Self {
-            text: text.clone(),
+            text: text.to_owned(),
             is_used: AtomicBool::new(false),
         }
     }
@@ -34,8 +34,8 @@ impl Pattern {
 impl Filter {
     pub(super) fn new(allow: &[String], deny: &[String]) -> Self {
         Self {
-            allow: allow.iter().map(Pattern::new).collect(),
-            deny: deny.iter().map(Pattern::new).collect(),
+            allow: allow.iter().map(|text| Pattern::new(text)).collect(),
+            deny: deny.iter().map(|text| Pattern::new(text)).collect(),
         }
     }
 
