@@ -8499,13 +8499,10 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *tra
  * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
  * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
  * connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads: any, before and after the connection is made; the caller must
- * feed the bytes in order. Blocks: no.
+ * @note Threads: any,
+ * before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport,
-                                        const char *bytes,
-                                        size_t len);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
 
 /**
  * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.

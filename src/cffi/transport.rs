@@ -477,8 +477,9 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 /// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
 /// MiB: then none of these bytes was accepted, so feed the same bytes again later, see
 /// mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
-/// connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any, before and after the connection is made; the caller must
-/// feed the bytes in order. Blocks: no. Since 0.1.
+/// connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any,
+/// before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -148,8 +148,8 @@ impl Core {
         queued.inspect_err(|error| self.end_without_answer(error))
     }
 
-    /// Ends the connection if there was no room for an answer. An answer must not get lost while the
-    /// connection lives.
+    /// Ends the connection if there was no room for an answer. An answer must not get lost while
+    /// the connection lives.
     fn end_without_answer(self: &Arc<Self>, error: &Error) {
         if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit) {
             self.end(&error.clone().with_kind(ErrorKind::Closed));
