@@ -6,7 +6,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=header");
     #[cfg(feature = "cffi")]
     {
         header::write();
@@ -39,7 +39,7 @@ fn shared_library() {
 }
 
 #[cfg(feature = "cffi")]
-#[path = "build/layout.rs"]
+#[path = "header/layout.rs"]
 mod layout;
 
 #[cfg(feature = "cffi")]

@@ -5125,7 +5125,7 @@ mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *opti
  * @param period_ms the period, in milliseconds, at least 1.
  * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
  * share the limit. NULL for all methods about tools, prompts, resources and tasks.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
  * @note Threads: one at a time.
  */
 MCPLINK_API
@@ -5257,8 +5257,9 @@ typedef enum mcplink_rpc_code {
 } mcplink_rpc_code;
 
 /**
- * Sets the error that the client gets if the guard returns MCPLINK_DECISION_REFUSE. Default:
- * MCPLINK_RPC_INVALID_REQUEST with the message "this is not allowed".
+ * Refuses the request with this error, whatever the guard returns afterwards; only
+ * MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
+ * MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
  *
  * @param request the request.
  * @param code the JSON-RPC error code: see enum mcplink_rpc_code.
@@ -8497,9 +8498,9 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *tra
  * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
  * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
  * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
- * connection has ended.
- * @note Threads: any, before and after the connection is made; the caller must
- * feed the bytes in order. Blocks: no.
+ * connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
+ * @note Threads: any,
+ * before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
 
@@ -8510,8 +8511,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_tr
  * @param transport the transport.
  * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed the
  * connection normally.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
+ * @note Threads: any.
+ * Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 

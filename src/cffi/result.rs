@@ -126,7 +126,6 @@ impl mcplink_result_t {
         Self::with(raw.into(), Model::Any, OnceLock::new(), false)
     }
 
-    /// Makes an empty result, for a request that returns nothing.
     /// Makes the answer to a call that has become a task.
     pub(super) fn of_task(raw: RawResult, id: &str) -> SharedResult {
         Arc::new(Tagged::new(Self {
@@ -135,6 +134,7 @@ impl mcplink_result_t {
         }))
     }
 
+    /// Makes an empty result, for a request that returns nothing.
     pub(super) fn empty() -> SharedResult {
         Self::new(RawResult::alone("{}"))
     }

@@ -88,6 +88,18 @@ struct State {
     is_freed: bool,
 }
 
+impl State {
+    /// Fails for an end of an in-memory connection, whose input comes from the other end.
+    fn check_fed_by_host(&self) -> Outcome<()> {
+        if self.is_pair {
+            let text =
+                "the transport is an end of mcplink_transport_pair: its peer is the other end";
+            return Err(Error::new(ErrorKind::State, text).into());
+        }
+        Ok(())
+    }
+}
+
 impl Pipe {
     /// Makes the shared state of the transport with this number.
     fn new(number: u64, user: UserData) -> Arc<Self> {
@@ -136,11 +148,7 @@ impl Pipe {
 
     fn feed(&self, bytes: &[u8]) -> Outcome<()> {
         let mut state = self.state.lock();
-        if state.is_pair {
-            let text =
-                "the transport is an end of mcplink_transport_pair: its peer is the other end";
-            return Err(Error::new(ErrorKind::State, text).into());
-        }
+        state.check_fed_by_host()?;
         if state.is_closed || state.end.is_some() {
             let text = "the transport has ended: nothing more is read";
             return Err(Error::new(ErrorKind::Closed, text).into());
@@ -158,10 +166,12 @@ impl Pipe {
         Ok(())
     }
 
-    fn end(&self, reason: Option<String>) {
+    fn end(&self, reason: Option<String>) -> Outcome<()> {
         let mut state = self.state.lock();
+        state.check_fed_by_host()?;
         state.end.get_or_insert(reason);
         self.fed.notify_all();
+        Ok(())
     }
 
     /// Blocks until bytes were fed, and reads them. Returns 0 at the end of the input.
@@ -467,8 +477,9 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 /// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
 /// MiB: then none of these bytes was accepted, so feed the same bytes again later, see
 /// mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
-/// connection has ended. Threads: any, before and after the connection is made; the caller must
-/// feed the bytes in order. Blocks: no. Since 0.1.
+/// connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any,
+/// before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -491,7 +502,8 @@ pub unsafe extern "C" fn mcplink_transport_feed(
 /// transport: the transport.
 /// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed the
 /// connection normally.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -503,7 +515,7 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
         // SAFETY: the header requires a transport of this library, and text that ends in NUL.
         let (transport, reason) =
             unsafe { (enter(transport, "transport")?, optional(reason, "reason")?) };
-        transport.pipe.end(reason.map(str::to_owned));
+        transport.pipe.end(reason.map(str::to_owned))?;
         Ok(mcplink_status::MCPLINK_OK)
     })
 }

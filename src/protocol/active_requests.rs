@@ -7,7 +7,7 @@
 //!                        ╰─── the connection ends ─▶ closed
 //! ```
 //!
-//! A request leaves the table when it has been answered and its handler has returned. Handlers of
+//! A request leaves the table when its responder is gone and its handler has returned. Handlers of
 //! notifications are in the table too, so that [`Activity`](super::Activity) shows them. The
 //! reading thread checks the table periodically for slow handlers, so no timer thread is needed. A
 //! slow handler is also reported when it returns.

@@ -458,6 +458,11 @@ impl Call {
             wait.has_flushed = true;
             return None;
         }
+        if core.settings.serving && wait.has_flushed {
+            // Since then, another thread may have held the receiver and promised to flush.
+            core.engine().writer.will_flush(false);
+            core.write_soon();
+        }
         let turn = now + STINT;
         let turn = end.map_or(turn, |end| turn.min(end));
         let turn = core.read_for_caller(receiver, &mut self.waiter, now, turn);

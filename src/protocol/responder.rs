@@ -279,6 +279,12 @@ impl Responder {
         self.core.send_during(&self.request, text)
     }
 
+    /// Records that a worker will answer the request later, and not the reading thread. The worker
+    /// may wait for room in the outgoing queue.
+    pub(crate) fn answer_from_worker(&mut self) {
+        self.when = When::Now;
+    }
+
     /// Stops counting the request as active, because the request only waits for events. Afterwards
     /// the request takes no room from other requests, and a close does not wait for the request.
     pub(crate) fn stand_aside(&mut self) {
@@ -410,7 +416,7 @@ impl Asking {
         self.request.id()
     }
 
-    /// Registers a watcher for the cancellation of the request. Returns `false` if the exchange is
+    /// Registers a watcher for the cancellation of the request. Returns `false` if the request is
     /// no longer open.
     pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) -> bool {
         self.request.watch(watcher)

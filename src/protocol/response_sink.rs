@@ -28,12 +28,12 @@ pub(crate) enum Answer {
 /// messages are sent on the connection's stream. An example of a sink is the response to an HTTP
 /// request.
 ///
-/// The exchange ensures that there is one response and that no message follows the response. If the
-/// client has disconnected, the functions of the sink return
+/// The [active request](super::active_requests) ensures that there is one response and that no
+/// message follows the response. If the client has disconnected, the functions of the sink return
 /// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
 pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
-    /// Passes the exchange of the request to the sink. Called only when the message of the peer is
-    /// a request.
+    /// Passes a handle of the active request to the sink. Called only when the message of the peer
+    /// is a request.
     fn attach(&self, _exchange: ExchangeHandle) {}
 
     /// Sends a message before the response. Blocks until the deadline if the client reads slowly.

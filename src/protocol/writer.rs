@@ -218,7 +218,8 @@ impl Writer {
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
         let mut state = self.state.lock();
-        state.pulls = true;
+        // Nothing is written any more after the writer was closed.
+        state.pulls = state.closed.is_none();
         self.store_fill(&state);
     }
 

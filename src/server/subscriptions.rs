@@ -145,7 +145,8 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     if let Some(meta) = server.result_meta(revision) {
         result.meta.get_or_insert_default().server_info = meta.server_info;
     }
-    // Sending fails when the client has cancelled the request or has gone.
+    // Sending fails when the client has cancelled the request or has gone, and ends the connection
+    // when there is no room.
     _ = responder.conclude(farewell, &result);
 }
 

@@ -209,6 +209,13 @@ impl Child {
         self
     }
 
+    /// Lets the child inherit no environment variable. Variables that were set stay.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn inherit_nothing(mut self) -> Self {
+        self.inherits = Inherits::Nothing;
+        self
+    }
+
     /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this
     /// process is killed. Defaults to false: then the child only sees the end of its standard
     /// input, and may go on.

@@ -110,7 +110,8 @@ def described(name, prototype, docs, frees):
             one["doc"] = meaning
         if "*" in kind or kind.endswith("_fn"):
             is_refused = re.search(r"NULL (and|is|are)\b[^.;]*refused|never NULL", meaning)
-            is_allowed = "NULL" in meaning and not is_refused or parameter in ("err", "user", "destroy") or name.endswith("_free")
+            says = "ay be NULL" if kind.endswith("**") else "NULL"
+            is_allowed = says in meaning and not is_refused or parameter in ("err", "user", "destroy") or name.endswith("_free")
             one["null"] = "allowed" if is_allowed else "refused"
             if kind.endswith("**") and owned(kind, frees):
                 one |= {"owner": "caller", "free": frees[owned(kind, frees)]}
@@ -121,7 +122,7 @@ def described(name, prototype, docs, frees):
             elif not kind.endswith("_fn") and "(*)" not in kind:
                 one["owner"] = "borrowed"
         after = names[names.index(parameter) + 1:]
-        if kind.removeprefix("const ") in ("char *", "uint8_t *", "void *", "char *const *") and after and after[0] in ("len", "count"):
+        if kind.removeprefix("const ") in ("char *", "uint8_t *", "void *", "char *const *", "mcplink_call_t *const *") and after and after[0] in ("len", "count"):
             one["length"] = after[0]
         out.append(one)
     value = {"type": returns}

@@ -170,6 +170,8 @@ static void rates(const char *revision)
     REFUSES(server_options, mcplink_server_options_new("a", "1"), mcplink_server_options_add_rate_limit(it, 0, 1, NULL));
     REFUSES(server_options, mcplink_server_options_new("a", "1"), mcplink_server_options_add_rate_limit(it, 1, 0, NULL));
     REFUSES(server_options, mcplink_server_options_new("a", "1"), mcplink_server_options_add_rate_limit(it, 1, 1, " "));
+    REFUSES(server_options, mcplink_server_options_new("a", "1"), mcplink_server_options_add_rate_limit(it, 1, 1, "tool/call"));
+    REFUSES(server_options, mcplink_server_options_new("a", "1"), mcplink_server_options_add_rate_limit(it, 1, 1, "tools/call,prompts/get"));
     CHECK(mcplink_server_options_add_rate_limit(o, 2, 3600000, "tools/call completion/complete") == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(o, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(o);

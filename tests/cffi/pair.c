@@ -205,6 +205,7 @@ static void ends(void)
     CHECK(a == NULL);
     CHECK_STATUS(mcplink_transport_pair(&a, &b, &err), MCPLINK_OK, err);
     CHECK(mcplink_transport_feed(a, "x", 1) == MCPLINK_E_STATE);
+    CHECK(mcplink_transport_feed_end(a, NULL) == MCPLINK_E_STATE);
     CHECK(mcplink_transport_set_close(a, NULL) == MCPLINK_E_STATE);
     CHECK_STATUS(mcplink_server_attach(server, a, "ada", &session, &err), MCPLINK_OK, err);
     CHECK_STATUS(mcplink_server_attach(server, a, NULL, &none, &err), MCPLINK_E_STATE, err);

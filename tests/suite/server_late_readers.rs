@@ -4,10 +4,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::thread;
 
 use mcplink::protocol::Connection;
+use mcplink::schema::TaskSupport;
+use mcplink::server::{Server, TaskOptions};
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
 use crate::common::{Gate, LONG, Socket, handlers, over, socket_pair, wait_until, within};
+use crate::tasks_server::tool;
 
 /// A serving connection over a socket, and its peer's end.
 fn serve(limits: Limits) -> (Connection, Socket) {
@@ -118,5 +121,65 @@ fn closing_waits_for_no_call_that_is_held_back() {
         // It is read on, or told that nobody reads: it does not wait.
         writer.join().unwrap();
         drop(theirs);
+    });
+}
+
+// Promise 3: the answers to requests that wait for a task are larger than the queue, and wait for
+// room one after another.
+#[test]
+fn results_of_a_task_find_room_when_many_wait_for_them() {
+    within(LONG * 2, || {
+        const WAITERS: usize = 16;
+        let (gate, result) = (Gate::default(), "x".repeat(200 << 10));
+        let handlers_gate = gate.clone();
+        let server = Server::builder("late", "1")
+            .limits(limits(64 << 10))
+            .tasks(TaskOptions::default())
+            .tool_with(tool("work", TaskSupport::Required), move |_: Value, _| {
+                handlers_gate.pass();
+                result.clone()
+            })
+            .build()
+            .unwrap();
+        let (ours, mut theirs) = socket_pair();
+        let connection = server.open(over(ours)).unwrap();
+        theirs.set_read_timeout(Some(LONG)).unwrap();
+        let mut reader = BufReader::new(theirs.try_clone().unwrap());
+        let mut ask = |id: usize, method: &str, params: Value| {
+            let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+            writeln!(theirs, "{request}").unwrap();
+        };
+        let mut answer = || {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            serde_json::from_str::<Value>(&line).unwrap()
+        };
+        let client = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "late", "version": "1" },
+        });
+        ask(1000, "initialize", client);
+        answer();
+        let call = json!({ "name": "work", "arguments": {}, "task": {} });
+        ask(1001, "tools/call", call);
+        let task = answer()["result"]["task"]["taskId"].clone();
+        for id in 0..WAITERS {
+            ask(id, "tasks/result", json!({ "taskId": task }));
+        }
+        // Behind the others, so all of them wait by now.
+        ask(1002, "ping", json!({}));
+        assert_eq!(answer()["id"], 1002);
+        gate.open();
+        let mut ids = Vec::new();
+        while ids.len() < WAITERS {
+            let answer = answer();
+            if let Some(id) = answer["id"].as_u64() {
+                assert!(answer["result"]["content"].is_array(), "no result");
+                ids.push(id);
+            }
+        }
+        ids.sort_unstable();
+        assert_eq!(ids, (0..WAITERS as u64).collect::<Vec<_>>());
+        connection.close();
     });
 }

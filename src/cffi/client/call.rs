@@ -321,24 +321,25 @@ fn begin(
     };
     match withdraw {
         Some((token, cancel, withdraw)) => {
-            let run = withdrawable(run, withdraw, &token, cancel.as_ref());
-            client.callers.start_in_order(run)?;
+            start_in_order(client, run, withdraw, &token, cancel.as_ref())?;
         }
         None => client.callers.start(run)?,
     }
     Ok(handle.map(Lent::into_owned))
 }
 
-/// Returns the work of a call that may wait for its turn. If the call is cancelled meanwhile,
-/// `withdraw` ends the call at once, on the thread that cancels, and its turn does nothing.
-fn withdrawable(
+/// Starts a call that may wait for its turn. If the call is cancelled meanwhile, `withdraw` ends
+/// the call at once, on the thread that cancels, and its turn does nothing.
+fn start_in_order(
+    client: &mcplink_client_t,
     run: impl FnOnce() + Send + 'static,
     withdraw: impl FnOnce() + Send + 'static,
     token: &CancelToken,
     cancel: Option<&CancelToken>,
-) -> impl FnOnce() + Send + 'static {
+) -> Outcome<()> {
+    // Whoever takes the pair ends the call: the turn, the cancellation, or the failed start.
     let waiting = Arc::new(Mutex::new(Some((run, withdraw))));
-    let turn = Arc::clone(&waiting);
+    let (turn, failed) = (Arc::clone(&waiting), Arc::clone(&waiting));
     let own = token.clone();
     let tied = cancel.map(|cancel| cancel.on_trigger(move || own.cancel()));
     let watch = token.on_trigger(move || {
@@ -349,7 +350,7 @@ fn withdrawable(
             withdraw();
         }
     });
-    move || {
+    let started = client.callers.start_in_order(move || {
         let taken = turn.lock().take();
         drop((tied, watch));
         if let Some((run, withdraw)) = taken {
@@ -357,6 +358,11 @@ fn withdrawable(
             drop(withdraw);
             run();
         }
+    });
+    match started {
+        // A call that was cancelled before has its outcome already, so it counts as started.
+        Err(error) if failed.lock().take().is_some() => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

@@ -176,7 +176,7 @@ impl Endpoint {
         child = match self.inherits {
             Inherits::Usual => child,
             Inherits::All => child.inherit_env(),
-            Inherits::Nothing => child.env_clear(),
+            Inherits::Nothing => child.inherit_nothing(),
         };
         for (name, variable) in &self.env {
             child = match variable {

@@ -17,7 +17,8 @@ use crate::cffi::refusal::set;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
-use crate::error::{Error, ErrorCode, ErrorKind, RpcError};
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, RpcError};
+use crate::schema::method;
 use crate::server::{
     Guard, GuardedRequest, HandlerError, Primitive, Principal, RateLimit, ServerBuilder,
 };
@@ -142,15 +143,49 @@ impl Guard for HostGuard {
         if !scopes.is_empty() && !hides {
             request.require_scopes(&scopes)?;
         }
-        match decision {
-            it if it == Decision::MCPLINK_DECISION_ADMIT as i32 => Ok(()),
-            _ if hides => Err(HandlerError::not_found()),
-            _ => Err(verdict
-                .error
-                .unwrap_or_else(|| refused("this is not allowed"))
-                .into()),
+        if hides {
+            return Err(HandlerError::not_found());
+        }
+        let admits = decision == Decision::MCPLINK_DECISION_ADMIT as i32;
+        match verdict.error {
+            Some(error) => Err(error.into()),
+            None if admits => Ok(()),
+            None => Err(refused("this is not allowed").into()),
         }
     }
+}
+
+/// Checks the name of a method whose requests are limited. A limit on a mistyped name would limit
+/// nothing.
+fn guarded_method(name: &str) -> crate::error::Result<String> {
+    // The methods whose requests guards see.
+    const GUARDED: [&str; 19] = [
+        method::COMPLETION_COMPLETE,
+        method::PROMPTS_GET,
+        method::PROMPTS_LIST,
+        method::RESOURCES_DIRECTORY_READ,
+        method::RESOURCES_LIST,
+        method::RESOURCES_READ,
+        method::RESOURCES_SUBSCRIBE,
+        method::RESOURCES_TEMPLATES_LIST,
+        method::RESOURCES_UNSUBSCRIBE,
+        method::SKILLS_GET,
+        method::SKILLS_LIST,
+        method::SUBSCRIPTIONS_LISTEN,
+        method::TASKS_CANCEL,
+        method::TASKS_GET,
+        method::TASKS_LIST,
+        method::TASKS_RESULT,
+        method::TASKS_UPDATE,
+        method::TOOLS_CALL,
+        method::TOOLS_LIST,
+    ];
+    if !GUARDED.contains(&name) {
+        let name = Excerpt(name);
+        let text = format!("methods: '{name}' is no method whose requests can be limited");
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    Ok(name.to_owned())
 }
 
 fn refused(text: &str) -> RpcError {
@@ -199,7 +234,8 @@ pub unsafe extern "C" fn mcplink_server_options_add_guard(
 /// period_ms: the period, in milliseconds, at least 1.
 /// methods: the methods that count, separated by spaces, for example "tools/call". All of them
 /// share the limit. NULL for all methods about tools, prompts, resources and tasks.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
+/// Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_rate_limit(
@@ -226,7 +262,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_rate_limit(
                     true => Vec::new(),
                     false => {
                         let methods = filled(methods, "methods")?.split_ascii_whitespace();
-                        methods.map(str::to_owned).collect()
+                        methods.map(guarded_method).collect::<Result<_, _>>()?
                     }
                 };
                 let setting = move |builder: ServerBuilder| {
@@ -384,8 +420,9 @@ pub unsafe extern "C" fn mcplink_guarded_request_need_scopes(
     })
 }
 
-/// Sets the error that the client gets if the guard returns MCPLINK_DECISION_REFUSE. Default:
-/// MCPLINK_RPC_INVALID_REQUEST with the message "this is not allowed".
+/// Refuses the request with this error, whatever the guard returns afterwards; only
+/// MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
+/// MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
 ///
 /// request: the request.
 /// code: the JSON-RPC error code: see enum mcplink_rpc_code.

@@ -157,14 +157,14 @@ impl Core {
     /// The reading thread of a server promises to write what is queued while it processes a
     /// message: see [`Writer::will_flush`](super::super::writer::Writer::will_flush).
     pub(super) fn lead(self: &Arc<Self>, receiver: Box<dyn Receiver>) {
-        let read = self.lead_while_held(receiver);
+        // The end comes before the flush, because a peer that does not read delays the flush.
+        if let Err(error) = self.lead_while_held(receiver) {
+            self.end(&error);
+        }
         if self.settings.serving {
             // Senders may have relied on this thread.
             self.engine().writer.will_flush(false);
             self.flush_until(None);
-        }
-        if let Err(error) = read {
-            self.end(&error);
         }
     }
 

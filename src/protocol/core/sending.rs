@@ -145,13 +145,15 @@ impl Core {
         let queued = self.queue(message, SendDeadline::WriteTimeout, |message| {
             self.engine().writer.push(message, when)
         });
-        if let Err(error) = &queued
-            && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
-        {
-            // An answer must not get lost while the connection lives.
+        queued.inspect_err(|error| self.end_without_answer(error))
+    }
+
+    /// Ends the connection if there was no room for an answer. An answer must not get lost while
+    /// the connection lives.
+    fn end_without_answer(self: &Arc<Self>, error: &Error) {
+        if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit) {
             self.end(&error.clone().with_kind(ErrorKind::Closed));
         }
-        queued
     }
 
     /// Sends the final notification and the answer of a request, without blocking.
@@ -168,12 +170,13 @@ impl Core {
             return sink.respond(text, Answer::Result, None);
         }
         let deadline = SendDeadline::WriteTimeout;
-        self.send(request.message(farewell), When::Elsewhere, deadline)?;
-        self.send(request.message(text), When::Elsewhere, deadline)
+        self.send(request.message(farewell), When::Elsewhere, deadline)
+            .and_then(|()| self.send(request.message(text), When::Elsewhere, deadline))
+            .inspect_err(|error| self.end_without_answer(error))
     }
 
     /// Sends a request whose outcome goes to a callback. Does not block, except for a response
-    /// sink. `during` is the request of the peer's request to which the new request belongs.
+    /// sink. `during` is the peer's request to which the new request belongs.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -188,7 +191,7 @@ impl Core {
     }
 
     /// Sends a notification. Blocks at most until `until`, and at most for the write timeout. On an
-    /// request transport, `cancel` ends the wait too.
+    /// exchange transport, `cancel` ends the wait too.
     pub(crate) fn send_notification(
         self: &Arc<Self>,
         text: Vec<u8>,
@@ -282,7 +285,7 @@ impl Core {
 
     /// Notifies the peer that the caller of a request no longer waits. Does not block.
     ///
-    /// On a request transport of the modern era no message is sent, because ending the request
+    /// On an exchange transport of the modern era no message is sent, because ending the exchange
     /// cancels the request.
     // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {

@@ -268,13 +268,12 @@ fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the response has ended")
 }
 
-#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+#[cfg(all(test, not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use super::*;
 
     // Each idle modern stream has one. See "Memory" in docs/performance.md.
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_response_is_small() {
         let size = size_of::<Reply>();
         assert!(size <= 104, "{size} bytes");

@@ -749,13 +749,12 @@ impl Control for SessionControl {
     }
 }
 
-#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+#[cfg(all(test, not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use super::*;
 
     // There may be thousands of sessions. See "Memory" in docs/performance.md.
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_session_is_small() {
         let size = size_of::<Session>();
         assert!(size <= 304, "{size} bytes");

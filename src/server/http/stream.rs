@@ -726,13 +726,12 @@ pub(super) fn marks_beginnings(revision: ProtocolVersion) -> bool {
     revision >= ProtocolVersion::V2025_11_25
 }
 
-#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+#[cfg(all(test, not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use super::*;
 
     // Each session has a stream. See "Memory" in docs/performance.md.
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_stream_is_small() {
         let size = size_of::<Stream>();
         assert!(size <= 184, "{size} bytes");

@@ -755,13 +755,12 @@ impl Voice {
     }
 }
 
-#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+#[cfg(all(test, not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use super::*;
 
     // Each idle event stream has a subscriber. See "Memory" in docs/performance.md.
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_subscriber_is_small() {
         let size = size_of::<Subscriber>();
         assert!(size <= 120, "{size} bytes");

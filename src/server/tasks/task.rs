@@ -298,6 +298,7 @@ impl Task {
         }
         // While the request waits, it does not count as a request in flight.
         responder.stand_aside();
+        responder.answer_from_worker();
         let asking = Arc::new(responder.asking());
         let (core, sharer) = (Arc::clone(responder.core()), responder.sharer());
         let held = std::mem::take(&mut state.held);

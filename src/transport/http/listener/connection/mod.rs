@@ -630,13 +630,12 @@ fn refusal_text(refusal: &Refusal, is_head: bool) -> Vec<u8> {
     text
 }
 
-#[cfg(all(test, not(loom), target_pointer_width = "64"))]
+#[cfg(all(test, not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use super::*;
 
     // Each idle event stream has a connection. See "Memory" in docs/performance.md.
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_connection_is_small() {
         let size = size_of::<Connection>();
         assert!(size <= 232, "{size} bytes");
