@@ -343,7 +343,7 @@ this folder, --config another file. What else stands in the file stays, with ord
 copy of the old file is kept as FILE.bak. --env and --header are written too: --env NAME without a
 value refers to the variable of the host.
 
-Example: mcplink install files --host cursor -- npx -y @modelcontextprotocol/server-filesystem .")]
+Example: mcplink install files --host cursor -- npx -y @modelcontextprotocol/server-filesystem \"$PWD\"")]
     Install(InstallRequest),
     /// Print a script that completes the command line in a shell
     #[command(after_help = "\

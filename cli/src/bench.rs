@@ -154,11 +154,11 @@ fn show(bench: &Bench, measured: &Measured, took: Duration) -> Result<(), Failur
             let time = millis(measured.percentile(percent));
             (format!("{percent} %"), time)
         });
-        let rows = [("least".to_owned(), millis(*first))]
+        let rows = [("min".to_owned(), millis(*first))]
             .into_iter()
             .chain([("mean".to_owned(), millis(measured.mean()))])
             .chain(percentiles)
-            .chain([("most".to_owned(), millis(*last))]);
+            .chain([("max".to_owned(), millis(*last))]);
         for (name, time) in rows {
             print::line(&format!("  {name:>6}  {time:10.3} ms"))?;
         }
@@ -191,10 +191,10 @@ fn show_json(bench: &Bench, measured: &Measured, took: Duration) -> Result<(), F
         "callsPerSecond": per_second(measured.times.len(), took),
         "resultBytes": measured.bytes,
         "milliseconds": {
-            "least": limit(measured.times.first()),
+            "min": limit(measured.times.first()),
             "mean": millis(measured.mean()),
             "percentiles": percentiles,
-            "most": limit(measured.times.last()),
+            "max": limit(measured.times.last()),
         },
         "errors": errors,
     }))?)

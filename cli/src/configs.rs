@@ -1,5 +1,6 @@
 //! Configuration files: where they are, which servers they have, and the action `servers`.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -85,14 +86,14 @@ fn read_all(place: &Place) -> Result<Vec<(&'static str, Config)>, Failure> {
     Ok(configs)
 }
 
-/// Returns the names of the enabled servers of the configuration files.
+/// Returns the names of the enabled servers of the configuration files. If two files have a server
+/// of the same name, the first one counts, even if it is disabled there.
 pub(crate) fn names(place: &Place) -> Result<Vec<String>, Failure> {
     let configs = read_all(place)?;
-    let mut names = Vec::new();
+    let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
     for server in configs.iter().flat_map(|(_, config)| config.servers()) {
-        let name = server.name().to_owned();
-        if !server.is_disabled() && !names.contains(&name) {
-            names.push(name);
+        if seen.insert(server.name()) && !server.is_disabled() {
+            names.push(server.name().to_owned());
         }
     }
     Ok(names)

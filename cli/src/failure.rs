@@ -1,5 +1,6 @@
 //! Failures, with their text and exit code.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -93,6 +94,12 @@ impl Failure {
         if self.code == USAGE {
             note(&format!("try '{}'", self.help));
         }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

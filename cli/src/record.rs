@@ -5,8 +5,11 @@
 //! second side is read on the calling thread. [`pump`] joins the thread.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,8 +38,7 @@ pub(crate) fn run(request: &RecordRequest, options: &Options) -> Result<(), Fail
     // The host chose the environment and the place of standard error: for the server.
     let child = child.inherit_env().stderr(Stderr::Inherit);
     let path = request.file.display();
-    let file =
-        File::create(&request.file).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
+    let file = create(&request.file).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
     let recorder = Recorder::new(file);
     let limits = limits();
     let server = open(recorder.tap(child), &limits)
@@ -46,7 +48,38 @@ pub(crate) fn run(request: &RecordRequest, options: &Options) -> Result<(), Fail
     recorder
         .finish()
         .map_err(|error| Failure::new(LOST, format!("{path} is incomplete: {error}")))?;
+    if let Some(error) = ended.server_left
+        && !interrupt::has_come()
+    {
+        return Err(Failure::new(
+            LOST,
+            format!("the server has ended: {error:#}"),
+        ));
+    }
     ended.server.map_err(Failure::from)
+}
+
+/// Creates the file of a trace. Only the user can read it, since it has every secret of the
+/// conversation. An earlier trace is replaced, and that is noted.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    if fs::metadata(path).is_ok_and(|earlier| earlier.is_file() && earlier.len() > 0) {
+        note(&format!("mcplink: {} is replaced", path.display()));
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let file = options.open(path)?;
+    // The mode above is that of a new file.
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }
 
 /// Limits for messages of any length, since both sides have limits of their own.
@@ -68,6 +101,8 @@ pub(crate) fn open(
 pub(crate) struct Ended {
     pub(crate) host: mcplink::Result<()>,
     pub(crate) server: mcplink::Result<()>,
+    /// The error with which the server closed its side, if it did so before the host.
+    pub(crate) server_left: Option<Error>,
 }
 
 /// Passes the messages of each side to the other one. Blocks until one side has closed or a signal
@@ -85,10 +120,14 @@ pub(crate) fn pump(
     let _interrupted = interrupt::token().on_trigger(move || {
         controls.iter().for_each(|control| control.close());
     });
-    let ends_server = Arc::clone(&server);
+    let (ends_server, host_has_ended) = (Arc::clone(&server), Arc::new(AtomicBool::new(false)));
+    let host_ends = Arc::clone(&host_has_ended);
     let thread = thread::Builder::new().name("pump".to_owned());
     let passing = thread.spawn(move || {
         let ended = pass_on(&mut *from_host, &mut *to_server);
+        // A host that sends to a server that has ended has not ended itself.
+        let is_of_server = matches!(&ended, Stopped::AtReceiver(_));
+        host_ends.store(!is_of_server, Ordering::Release);
         on_end();
         // The server sees the end of its input, and may still answer.
         ends_server.close();
@@ -102,32 +141,53 @@ pub(crate) fn pump(
             return Ended {
                 host: Err(error),
                 server: Ok(()),
+                server_left: None,
             };
         }
     };
     let ended = pass_on(&mut *from_server, &mut *to_host);
+    let has_left = !host_has_ended.load(Ordering::Acquire);
     host.close();
     server.close();
+    let server_left = match &ended {
+        Stopped::AtSender(error) if has_left => Some(error.clone()),
+        _ => None,
+    };
+    let server = ended.orderly();
     // The thread does not panic.
-    let host = passing.join().unwrap_or(Ok(()));
+    let host = passing.join().map_or(Ok(()), Stopped::orderly);
     Ended {
         host,
-        server: ended,
+        server,
+        server_left,
+    }
+}
+
+/// Why no more messages are passed on: an error of the side that sent them, or of the side that was
+/// to receive them.
+enum Stopped {
+    AtSender(Error),
+    AtReceiver(Error),
+}
+
+impl Stopped {
+    fn orderly(self) -> mcplink::Result<()> {
+        let (Self::AtSender(error) | Self::AtReceiver(error)) = self;
+        match error.kind() {
+            ErrorKind::Closed => Ok(()),
+            _ => Err(error),
+        }
     }
 }
 
 /// Passes messages on until one of the two ends.
-fn pass_on(from: &mut dyn Receiver, to: &mut dyn Sender) -> mcplink::Result<()> {
-    let orderly = |error: Error| match error.kind() {
-        ErrorKind::Closed => Ok(()),
-        _ => Err(error),
-    };
+fn pass_on(from: &mut dyn Receiver, to: &mut dyn Sender) -> Stopped {
     loop {
         match from.receive(None) {
             Ok(Received::Message(message)) => {
                 let mut queue = VecDeque::from([SessionMessage::new(message.text)]);
                 if let Err(error) = to.send(&mut queue, Instant::now() + PATIENCE) {
-                    return orderly(error);
+                    return Stopped::AtReceiver(error);
                 }
             }
             Ok(Received::TooLong(long)) => {
@@ -137,7 +197,7 @@ fn pass_on(from: &mut dyn Receiver, to: &mut dyn Sender) -> mcplink::Result<()> 
                 ));
             }
             Ok(_) => {}
-            Err(error) => return orderly(error),
+            Err(error) => return Stopped::AtSender(error),
         }
     }
 }

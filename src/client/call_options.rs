@@ -143,9 +143,10 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Sets a number of the host for the call. The handlers of the call's input requests get it as
-    /// [`Requester::tag`](super::Requester::tag), so that a host with several calls in flight can
-    /// tell which of them needs the input. The number is not sent to the server.
+    /// Sets an application-defined number that identifies the call. The handlers of the call's
+    /// input requests get it as [`Requester::tag`](super::Requester::tag), so that a host with
+    /// several calls in flight can tell which of them needs the input. The number is not sent to
+    /// the server.
     pub fn tag(mut self, tag: u64) -> Self {
         self.tag = Some(tag);
         self

@@ -184,16 +184,22 @@ impl ToolCall {
     ///
     /// The text is sent as it is, except that a missing `resultType` is added. It is parsed and
     /// sent as [`respond`](Self::respond) does only if the client's revision is older than
-    /// `revision`, or if a guard [changes results](super::Guard::changes_results). An unparsed
+    /// `revision`, if a guard [changes results](super::Guard::changes_results), or if the text has
+    /// a `resultType` that `revision` does not define. That `resultType` is not sent. An unparsed
     /// result is not checked against the tool's output schema.
     ///
     /// # Errors
     ///
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !self.context().may_stay_raw(revision) {
+        if !self.context().may_stay_raw(result, revision, false) {
             return match raw_result::parse::<CallToolResult>(result) {
-                Ok(result) => self.respond(result),
+                Ok(mut result) => {
+                    if !revision.is_modern() {
+                        result.result_type = None;
+                    }
+                    self.respond(result)
+                }
                 Err(error) => self.refuse_output(error),
             };
         }

@@ -553,10 +553,20 @@ impl Context {
     }
 
     /// Whether a result of `revision` can be sent to the client of this call unparsed: the client's
-    /// revision is not older, and no guard may change the result.
-    pub(super) fn may_stay_raw(&self, revision: ProtocolVersion) -> bool {
-        let guards = &self.server().guards;
-        revision <= self.terms().revision && !guards.iter().any(|guard| guard.changes_results())
+    /// revision is not older, no guard may change the result, and the client reads nothing in it
+    /// that the server's revision does not define. `is_cacheable` tells whether the result needs a
+    /// cache hint since 2026-07-28.
+    pub(super) fn may_stay_raw(
+        &self,
+        result: &RawResult,
+        revision: ProtocolVersion,
+        is_cacheable: bool,
+    ) -> bool {
+        let (guards, ours) = (&self.server().guards, self.terms().revision);
+        revision <= ours
+            && !guards.iter().any(|guard| guard.changes_results())
+            && (revision.is_modern() == ours.is_modern()
+                || !is_cacheable && !raw_result::has_type(result))
     }
 
     /// Answers the call with the text of a result. The text gets its `resultType` if the client's

@@ -17,14 +17,18 @@ pub(super) fn parse<T: DeserializeOwned>(result: &RawResult) -> Result<T> {
     })
 }
 
+/// Whether the text of a result has a `resultType`. In the result of a legacy server the member has
+/// no meaning, and must get none.
+pub(super) fn has_type(result: &str) -> bool {
+    RawObject::of(result).any(|(key, _)| key == "resultType")
+}
+
 /// Appends the text of a result, with a `resultType` if `is_modern` is true and the text has none.
 pub(super) fn append(result: &str, is_modern: bool, buffer: &mut Vec<u8>) {
     buffer.reserve(result.len() + 32);
     let members = result.trim_ascii_start().strip_prefix('{');
     match members {
-        Some(members)
-            if is_modern && !RawObject::of(result).any(|(key, _)| key == "resultType") =>
-        {
+        Some(members) if is_modern && !has_type(result) => {
             let is_empty = members.trim_ascii_start().starts_with('}');
             let comma = if is_empty { "" } else { "," };
             // Writing to a buffer never fails.

@@ -263,15 +263,23 @@ impl ResourceCall {
     }
 
     /// Answers the call with a result that another server gave, as
-    /// [`ToolCall::respond_raw`](super::ToolCall::respond_raw) does for tools.
+    /// [`ToolCall::respond_raw`](super::ToolCall::respond_raw) does for tools. The result of a
+    /// server before 2026-07-28 is also parsed for a client since 2026-07-28, and gets the cache
+    /// hint that this client requires: do not cache.
     ///
     /// # Errors
     ///
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !self.context().may_stay_raw(revision) {
+        if !self.context().may_stay_raw(result, revision, true) {
             return match raw_result::parse::<ReadResourceResult>(result) {
-                Ok(result) => self.respond(result),
+                Ok(mut result) => {
+                    if !revision.is_modern() {
+                        result.result_type = None;
+                        (result.ttl_ms, result.cache_scope) = (None, None);
+                    }
+                    self.respond(result)
+                }
                 Err(error) => self.respond(Err::<ReadResourceResult, HandlerError>(error.into())),
             };
         }

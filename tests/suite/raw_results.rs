@@ -15,6 +15,8 @@ use mcplink::server::{
 use mcplink::transport::memory;
 use serde_json::{Value, json};
 
+use crate::common::Script;
+
 const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28];
 
 fn connect(server: &Server, revision: ProtocolVersion) -> Client {
@@ -90,8 +92,63 @@ fn a_raw_result_reaches_a_client_of_either_era() {
             assert_eq!(read.contents[0].as_text(), Some("text of x:1"));
             let missing = client.read_resource("x:2").unwrap_err();
             assert!(missing.is_not_found(), "{theirs} {ours}: {missing}");
+
+            // M-CACHE-S-01: the result of either server has a cache hint for a modern client, and
+            // none for a legacy client.
+            let read = client.read_resource_raw("x:1", CallOptions::new()).unwrap();
+            let read = value(&read);
+            let hint = (&read["ttlMs"], &read["cacheScope"]);
+            let wanted = match ours.is_modern() {
+                true => (json!(0), json!("private")),
+                false => (Value::Null, Value::Null),
+            };
+            assert_eq!(hint, (&wanted.0, &wanted.1), "{theirs} {ours}");
+            assert_eq!(read["resultType"].as_str().is_some(), ours.is_modern());
         }
     }
+}
+
+/// A legacy server can't put the members of 2026-07-28 into the mouth of the proxy.
+#[test]
+fn members_of_a_later_era_do_not_pass() {
+    let (here, there) = memory::pair();
+    let peer = std::thread::spawn(move || {
+        let mut script = Script::open(there);
+        let opening = script.receive_request("initialize");
+        script.answer(
+            &opening,
+            &json!({
+                "protocolVersion": "2025-11-25",
+                "serverInfo": { "name": "behind", "version": "1.0" },
+                "capabilities": { "tools": {}, "resources": {} },
+            }),
+        );
+        script.receive();
+        let forged = json!({ "resultType": "input_required", "content": [], "contents": [],
+            "ttlMs": 9, "cacheScope": "public", "new": true });
+        for method in ["tools/call", "resources/read"] {
+            let request = script.receive_request(method);
+            script.answer(&request, &forged);
+        }
+    });
+    let behind = Client::builder("test", "1.0")
+        .revisions(&[ERAS[0]])
+        .connect(here)
+        .unwrap();
+    let server = in_front(behind, Server::builder("front", "1.0"));
+    let client = connect(&server, ERAS[1]);
+    let result = client.call_tool_raw("one", &json!({}), CallOptions::new());
+    let result = value(&result.unwrap());
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["new"], true);
+    let read = client.read_resource_raw("x:1", CallOptions::new()).unwrap();
+    let read = value(&read);
+    assert_eq!(read["resultType"], "complete");
+    assert_eq!(
+        (&read["ttlMs"], &read["cacheScope"]),
+        (&json!(0), &json!("private"))
+    );
+    peer.join().unwrap();
 }
 
 /// A guard that hides texts from clients.

@@ -20,8 +20,17 @@ use crate::reach;
 pub(crate) fn run(request: &InstallRequest, options: &Options) -> Result<(), Failure> {
     let place = &options.place;
     let path = path_of(request, place)?;
+    // The name that the user gave counts, not that of the file that a link leads to.
+    let section = section_of(request.host, &path);
     // A link stays a link: the file that it leads to is changed.
-    let path = fs::canonicalize(&path).unwrap_or(path);
+    let path = match fs::canonicalize(&path) {
+        Ok(path) => path,
+        Err(_) if path.is_symlink() => {
+            let text = format!("{}: the link leads to no file", path.display());
+            return Err(Failure::usage(text));
+        }
+        Err(_) => path,
+    };
     let shown = path.display();
     let before = match fs::read_to_string(&path) {
         Ok(text) => Some(text),
@@ -29,7 +38,6 @@ pub(crate) fn run(request: &InstallRequest, options: &Options) -> Result<(), Fai
         Err(error) => return Err(Failure::usage(format!("{shown}: {error}"))),
     };
     let text = before.as_deref().unwrap_or_default();
-    let section = section_of(request.host, &path);
     let wrong = |error: String| Failure::usage(format!("{shown}: {error}"));
     let edit = Edit::read(text, section).map_err(wrong)?;
     let name = &*request.name;
@@ -55,7 +63,7 @@ pub(crate) fn run(request: &InstallRequest, options: &Options) -> Result<(), Fai
         note(&format!("mcplink: {shown} has this server already"));
         return Ok(());
     }
-    write(&path, before.is_some(), &after)
+    write(&path, before.as_deref(), &after)
         .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     let done = match request.remove {
         true => "removed from",
@@ -145,6 +153,13 @@ fn entry(host: Host, place: &Place) -> Result<Value, Failure> {
         entry.insert("type".to_owned(), json!("stdio"));
     }
     entry.insert("command".to_owned(), json!(findable(program)?));
+    for argument in arguments {
+        if Path::new(argument).is_relative() && Path::new(argument).exists() {
+            note(&format!(
+                "mcplink: '{argument}' is a relative path: hosts start servers in other directories"
+            ));
+        }
+    }
     entry.insert("args".to_owned(), json!(arguments));
     let mut variables = Map::new();
     for (name, value) in &place.env {
@@ -185,8 +200,10 @@ fn reference(host: Host, name: &str) -> Result<String, Failure> {
     }
 }
 
-/// Replaces the file, and keeps a copy of the old one beside it.
-fn write(path: &Path, exists: bool, text: &str) -> io::Result<()> {
+/// Replaces the file, and keeps a copy of the old one beside it. `before` is the text that the
+/// file had when it was read.
+fn write(path: &Path, before: Option<&str>, text: &str) -> io::Result<()> {
+    let exists = before.is_some();
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -209,6 +226,10 @@ fn write(path: &Path, exists: bool, text: &str) -> io::Result<()> {
         file.sync_all()?;
         if exists {
             fs::set_permissions(&fresh, fs::metadata(path)?.permissions())?;
+        }
+        let now = fs::read_to_string(path).ok();
+        if now.as_deref() != before {
+            return Err(io::Error::other("another program has changed the file"));
         }
         fs::rename(&fresh, path)
     })();

@@ -26,6 +26,11 @@ use mcplink::{Error, ErrorKind, RpcError};
 /// How long a client may take to answer input requests. Longer than the 10 minutes for which the
 /// library accepts the answers.
 const PATIENCE: Duration = Duration::from_secs(11 * 60);
+/// How long a server may be at work for a call that ended without its answer, for example because
+/// the client cancelled it. An input request of a legacy server may belong to that call.
+const LINGER: Duration = Duration::from_secs(60);
+/// How often the table is looked through for exchanges that are over.
+const SWEEP: Duration = Duration::from_secs(1);
 /// The key under which a call remembers its exchange.
 const KEY: &str = "exchange";
 
@@ -191,6 +196,28 @@ impl Exchange {
         true
     }
 
+    /// Takes the call from an exchange whose server does not answer it. Returns `None` if the call
+    /// is away, or has made input requests: then no other server can take it.
+    fn withdraw(&self) -> Option<Call> {
+        let asked = self.asked.try_lock().ok()?;
+        if *asked > 0 {
+            return None;
+        }
+        let mut state = self.state();
+        let call = state.call.take()?;
+        state.is_over = true;
+        let on_cancel = state.on_cancel.take();
+        self.changed.notify_all();
+        drop(state);
+        drop(on_cancel);
+        Some(call)
+    }
+
+    fn is_answered(&self) -> bool {
+        let state = self.state();
+        state.is_over && state.outcome.is_none()
+    }
+
     pub(super) fn progress(&self, progress: &Progress) {
         if let Some(call) = &self.state().call {
             let message = progress.message.as_deref();
@@ -274,13 +301,65 @@ pub(super) struct Exchanges {
     /// Whether the clients use HTTP, where modern clients share a connection.
     is_http: bool,
     next: AtomicU64,
-    table: Mutex<HashMap<u64, Entry>>,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    entries: HashMap<u64, Entry>,
+    swept_at: Option<Instant>,
 }
 
 struct Entry {
     exchange: Arc<Exchange>,
-    /// When an outcome began to wait for a call that is away.
-    left_at: Option<Instant>,
+    /// When the exchange got its outcome.
+    ended_at: Option<Instant>,
+    /// Whether the server may still be at work for the call.
+    lingers: bool,
+}
+
+impl Entry {
+    /// Whether the server is, or may be, at work for the call.
+    fn is_at_server(&self, now: Instant) -> bool {
+        self.ended_at
+            .is_none_or(|at| self.lingers && now.saturating_duration_since(at) < LINGER)
+    }
+
+    /// Whether the client may still come for the outcome.
+    fn is_awaited(&self, now: Instant) -> bool {
+        let is_new = |at| now.saturating_duration_since(at) < PATIENCE;
+        self.ended_at.is_none_or(is_new) && !self.exchange.is_answered()
+    }
+}
+
+impl Table {
+    /// Forgets the exchanges that are over, and the outcomes for clients that never came back.
+    fn sweep(&mut self, now: Instant) {
+        let is_new = |at| now.saturating_duration_since(at) < SWEEP;
+        if self.swept_at.is_some_and(is_new) {
+            return;
+        }
+        self.swept_at = Some(now);
+        self.entries
+            .retain(|_, entry| entry.is_at_server(now) || entry.is_awaited(now));
+    }
+
+    /// Returns the latest call at a server, if all calls at the server are of one client.
+    fn latest(&self, server: &str) -> Option<Arc<Exchange>> {
+        let now = Instant::now();
+        let entries = self.entries.values();
+        let at_server: Vec<&Entry> = entries
+            .filter(|entry| *entry.exchange.server == *server && entry.is_at_server(now))
+            .collect();
+        let running = at_server.iter().filter(|entry| entry.ended_at.is_none());
+        let latest = &running.max_by_key(|entry| entry.exchange.id)?.exchange;
+        let is_same = |entry: &&Entry| {
+            let exchange = &entry.exchange;
+            exchange.id == latest.id
+                || exchange.connection.is_some() && exchange.connection == latest.connection
+        };
+        at_server.iter().all(is_same).then(|| Arc::clone(latest))
+    }
 }
 
 impl Exchanges {
@@ -292,7 +371,12 @@ impl Exchanges {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
+    /// Whether several clients may use the proxy.
+    pub(super) fn is_http(&self) -> bool {
+        self.is_http
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -302,13 +386,11 @@ impl Exchanges {
         match call.context().recall::<u64>(KEY) {
             Ok(None) => {}
             Ok(Some(id)) => {
-                let mut table = self.table();
-                let exchange = table.get(&id).map(|entry| Arc::clone(&entry.exchange));
-                if table.get(&id).is_some_and(|entry| entry.left_at.is_some()) {
-                    table.remove(&id);
-                }
+                let table = self.table();
+                let exchange = table.entries.get(&id);
+                let exchange = exchange.map(|entry| Arc::clone(&entry.exchange));
                 drop(table);
-                match exchange {
+                match exchange.filter(|exchange| !exchange.is_answered()) {
                     Some(exchange) => exchange.resume(call),
                     None => call.answer(Outcome::Failed(RpcError::internal(
                         "the call is no longer in progress: start it anew",
@@ -326,27 +408,55 @@ impl Exchanges {
         let exchange = Exchange::new(id, server, self.is_http, call);
         let entry = Entry {
             exchange: Arc::clone(&exchange),
-            left_at: None,
+            ended_at: None,
+            lingers: false,
         };
-        self.table().insert(id, entry);
+        let mut table = self.table();
+        table.sweep(Instant::now());
+        table.entries.insert(id, entry);
+        drop(table);
         Some(exchange)
     }
 
-    /// Ends an exchange with its outcome.
-    pub(super) fn end(&self, exchange: &Exchange, outcome: Outcome) {
+    /// Ends an exchange with its outcome. `is_settled` tells whether the server answered.
+    pub(super) fn end(&self, exchange: &Exchange, outcome: Outcome, is_settled: bool) {
         let is_answered = exchange.finish(outcome);
+        self.leave(exchange, is_answered, is_settled);
+    }
+
+    /// Ends an exchange without an outcome. Returns its call, unless no other server can take it.
+    pub(super) fn withdraw(&self, exchange: &Exchange) -> Option<Call> {
+        let call = exchange.withdraw()?;
+        self.leave(exchange, true, true);
+        Some(call)
+    }
+
+    fn leave(&self, exchange: &Exchange, is_answered: bool, is_settled: bool) {
         let now = Instant::now();
+        // One client can only get the input requests of its own calls.
+        let lingers = self.is_http && !is_settled;
         let mut table = self.table();
-        if is_answered {
-            table.remove(&exchange.id);
-        } else if let Some(entry) = table.get_mut(&exchange.id) {
-            entry.left_at = Some(now);
-            // The outcomes for clients that never came back are forgotten.
-            table.retain(|_, entry| {
-                let left_at = entry.left_at;
-                left_at.is_none_or(|at| now.saturating_duration_since(at) < PATIENCE)
-            });
+        if is_answered && !lingers {
+            table.entries.remove(&exchange.id);
+        } else if let Some(entry) = table.entries.get_mut(&exchange.id) {
+            entry.ended_at = Some(now);
+            entry.lingers = lingers;
         }
+        table.sweep(now);
+    }
+
+    /// Cancels the calls at a server.
+    pub(super) fn cancel_all(&self, server: &str) {
+        let table = self.table();
+        let at_server = table
+            .entries
+            .values()
+            .filter(|entry| *entry.exchange.server == *server && entry.ended_at.is_none());
+        let tokens: Vec<_> = at_server
+            .map(|entry| entry.exchange.cancel.clone())
+            .collect();
+        drop(table);
+        tokens.iter().for_each(CancelToken::cancel);
     }
 
     /// Returns the exchange that an input request of a server belongs to.
@@ -357,28 +467,14 @@ impl Exchanges {
     pub(super) fn of_request(&self, server: &str, by: &Requester) -> Option<Arc<Exchange>> {
         let table = self.table();
         if let Some(tag) = by.tag() {
-            return table.get(&tag).map(|entry| Arc::clone(&entry.exchange));
+            let entry = table.entries.get(&tag);
+            return entry.map(|entry| Arc::clone(&entry.exchange));
         }
-        latest(&table, server)
+        table.latest(server)
     }
 
     /// Returns the latest call at a server, if all calls at the server are of one client.
     pub(super) fn latest(&self, server: &str) -> Option<Arc<Exchange>> {
-        latest(&self.table(), server)
+        self.table().latest(server)
     }
-}
-
-fn latest(table: &HashMap<u64, Entry>, server: &str) -> Option<Arc<Exchange>> {
-    let open = table.values().filter(|entry| entry.left_at.is_none());
-    let at_server: Vec<_> = open
-        .map(|entry| &entry.exchange)
-        .filter(|exchange| *exchange.server == *server)
-        .collect();
-    let latest = at_server.iter().max_by_key(|exchange| exchange.id)?;
-    let is_same = |exchange: &&Arc<Exchange>| {
-        exchange.id == latest.id
-            || exchange.connection.is_some() && exchange.connection == latest.connection
-    };
-    let is_clear = at_server.iter().all(is_same);
-    is_clear.then(|| Arc::clone(latest))
 }

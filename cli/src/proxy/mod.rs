@@ -11,16 +11,16 @@ mod exchange;
 mod gate;
 mod patterns;
 mod routes;
+mod shown;
 mod targets;
 mod upstream;
 
-use std::fs::File;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::Error;
-use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Event, Group, Restart};
+use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Group, Restart};
 use mcplink::schema::{ElicitRequestParams, LoggingLevel, Root};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
@@ -29,45 +29,51 @@ use mcplink::transport::{Direction, Stdio, Tap, Transport};
 
 use self::exchange::Exchanges;
 use self::patterns::Filter;
+use self::shown::Shown;
 use self::targets::Target;
-use self::upstream::Upstream;
+use self::upstream::{Change, Followed, Link, Upstream};
 use crate::args::{Options, ProxyRequest};
 use crate::failure::{Failure, LOST};
 use crate::print::note;
-use crate::{interrupt, reach};
+use crate::{interrupt, reach, record};
 
 /// How long clients wait for servers that are slow to start. Servers that come later are added
 /// then.
 const START: Duration = Duration::from_secs(10);
+/// How much longer than `--timeout` the start takes, so that a timeout is seen as a failure.
+const GRACE: Duration = Duration::from_secs(1);
 /// The pauses between attempts to reach a server that was never reached: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// The longest pause between attempts to reach a server whose connection was lost. Calls that wait
+/// for it are given up after an attempt.
+const MAX_DELAY: Duration = Duration::from_secs(5);
 
 struct Proxy {
     exchanges: Exchanges,
     group: Group,
-    /// The connected servers, in the order of the command line.
-    upstreams: Mutex<Vec<(usize, Arc<Upstream>)>>,
-    /// The server for the clients. It is made when all servers have come or failed. The lock of
-    /// `upstreams` is held while it is set, so that each server is shown exactly once.
+    /// The connected servers, and what is shown of them. The lock is held while `server` is set and
+    /// while items are shown, so that what is shown is always what was listed last.
+    shown: Mutex<Shown>,
+    /// The server for the clients. It is made when all servers are connected or have failed.
     server: OnceLock<Server>,
     filter: Filter,
-    /// Whether there is one server only: its names get no prefix.
+    /// Whether there is one server only, without a prefix.
     is_single: bool,
+    /// The number of servers on the command line.
+    count: usize,
     log: Option<LoggingLevel>,
     timeout: Option<Duration>,
     roots: Vec<Root>,
 }
 
 impl Proxy {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn upstreams(&self) -> Vec<Arc<Upstream>> {
-        let upstreams = self
-            .upstreams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        upstreams
-            .iter()
-            .map(|(_, upstream)| Arc::clone(upstream))
-            .collect()
+        self.shown().upstreams()
     }
 }
 
@@ -76,7 +82,7 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
     let targets = targets::read(request, options)?;
     let filter = Filter::new(&request.allow, &request.deny);
     let recorder = request.record.as_ref().map(|path| {
-        let file = File::create(path)
+        let file = record::create(path)
             .map_err(|error| Failure::usage(format!("--record {}: {error}", path.display())))?;
         Ok::<_, Failure>(Recorder::new(file))
     });
@@ -84,15 +90,16 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
     let proxy = Arc::new(Proxy {
         exchanges: Exchanges::new(request.listen.is_some()),
         group: Group::new(),
-        upstreams: Mutex::default(),
+        shown: Mutex::default(),
         server: OnceLock::new(),
         filter,
+        count: targets.len(),
         is_single: targets.len() == 1 && !request.prefix,
         log: options.log.clone(),
         timeout: options.timeout,
         roots: options.roots.clone(),
     });
-    let count = targets.len();
+    let count = proxy.count;
     let first = start(&proxy, targets, options, recorder.as_ref())?;
     await_first(count, &first, options)?;
     let server = serve_all(&proxy, count)?;
@@ -107,7 +114,7 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
 }
 
 /// The outcome of the first attempt to connect to a server.
-type First = Result<(), Error>;
+type First = Result<(), Failure>;
 
 /// Starts a thread for each server, which connects to it.
 fn start(
@@ -118,7 +125,16 @@ fn start(
 ) -> Result<mpsc::Receiver<First>, Failure> {
     let (sender, first) = mpsc::channel();
     for (index, target) in targets.into_iter().enumerate() {
-        let mut transport = reach::transport(&target.place)?;
+        let mut transport = match reach::transport(&target.place) {
+            Ok(transport) => transport,
+            Err(failure) if interrupt::has_come() => return Err(failure),
+            Err(failure) => {
+                note(&format!("mcplink: {}: {failure}", target.name));
+                // The receiver is in this function.
+                _ = sender.send(Err(failure));
+                continue;
+            }
+        };
         if let Some(recorder) = recorder {
             let recorder = recorder.for_peer(&target.name);
             transport = Box::new(recorder.tap(transport));
@@ -131,34 +147,35 @@ fn start(
         }
         let (proxy, options, sender) = (Arc::clone(proxy), options.clone(), sender.clone());
         let thread = thread::Builder::new().name("upstream".to_owned());
-        thread.spawn(move || keep(&proxy, index, &target, transport, &options, &sender))?;
+        thread.spawn(move || keep(&proxy, index, &target, transport, &options, sender))?;
     }
     Ok(first)
 }
 
-/// Waits until each server has come or failed, at most [`START`]. Fails if all of them have failed.
+/// Waits until each server is connected or has failed, at most [`START`]. Fails if all of them have failed.
 fn await_first(
     count: usize,
     first: &mpsc::Receiver<First>,
     options: &Options,
 ) -> Result<(), Failure> {
-    let deadline = Instant::now() + options.timeout.map_or(START, |timeout| timeout.min(START));
+    // With --timeout, attempts fail by themselves: all of them may fail in that way.
+    let wait = |timeout: Duration| timeout.saturating_add(GRACE).min(START);
+    let deadline = Instant::now() + options.timeout.map_or(START, wait);
     let mut failures = Vec::new();
     for _ in 0..count {
         let left = deadline.saturating_duration_since(Instant::now());
         match first.recv_timeout(left) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => failures.push(error),
+            Ok(Err(failure)) => failures.push(failure),
             Err(_) => break,
         }
     }
     if interrupt::has_come() {
         return Err(Failure::interrupted());
     }
-    match failures.first() {
-        Some(error) if failures.len() == count => {
-            Err(Failure::of_connecting(error, options.timeout, false))
-        }
+    let are_all = failures.len() == count;
+    match failures.into_iter().next() {
+        Some(failure) if are_all => Err(failure),
         _ => Ok(()),
     }
 }
@@ -170,58 +187,106 @@ fn keep(
     target: &Target,
     transport: Box<dyn Transport>,
     options: &Options,
-    first: &mpsc::Sender<First>,
+    first: mpsc::Sender<First>,
 ) {
     let (changed, changes) = mpsc::channel();
+    let link = Arc::new(Link::default());
     let (mut transport, mut pause) = (transport, PAUSES.0);
+    // Each server reports its first attempt only, so that the outcomes are as many as the servers.
+    let mut first = Some(first);
+    let mut report = |outcome: Result<(), Error>| {
+        if let Some(first) = first.take() {
+            let failure = |error| Failure::of_connecting(&error, options.timeout, false);
+            // The receiver is gone when the proxy has not waited for this server.
+            _ = first.send(outcome.map_err(failure));
+        }
+    };
     let client = loop {
         let again = transport.again();
-        let builder = builder(proxy, &target.name, &changed, options);
+        let builder = builder(proxy, &target.name, &link, &changed, options);
         let error = match builder.connect(transport) {
             Ok(client) => break client,
             Err(error) => error,
         };
         note(&format!("mcplink: {}: {error:#}", target.name));
-        // Nobody listens after the start.
-        _ = first.send(Err(error));
+        report(Err(error));
         let Some(next) = again else { return };
         if interrupt::token().wait(pause) {
             return;
         }
         (transport, pause) = (next, (pause * 2).min(PAUSES.1));
     };
-    match add(proxy, index, &target.name, client, options) {
-        Ok(upstream) => {
-            let changed = changed.clone();
-            let subscription = upstream.subscribe(move |event| {
-                if !matches!(event, Event::Ended { .. }) {
-                    // The receiver is there as long as the thread is.
-                    _ = changed.send(());
-                }
-            });
-            _ = first.send(Ok(()));
-            while changes.recv().is_ok() {
-                // Several changes are read at once.
-                while changes.try_recv().is_ok() {}
-                refresh(proxy, &upstream);
-            }
-            drop(subscription);
+    match join(proxy, &target.name, &client, options) {
+        Ok(prefix) => {
+            let upstream = Upstream::new((&*target.name).into(), prefix, client, link, changed);
+            let upstream = Arc::new(upstream);
+            proxy.shown().add(index, Arc::clone(&upstream));
+            let are_read = refresh(proxy, &upstream);
+            report(Ok(()));
+            watch(proxy, &upstream, &changes, are_read);
         }
         Err(error) => {
             note(&format!("mcplink: {}: {error}", target.name));
-            _ = first.send(Err(error));
+            report(Err(error));
         }
     }
 }
 
-/// Adds a connected server to the proxy.
-fn add(
+/// Follows the changes of a server's lists, and renews subscriptions that have ended.
+fn watch(
     proxy: &Arc<Proxy>,
-    index: usize,
-    name: &str,
-    client: Client,
-    options: &Options,
-) -> Result<Arc<Upstream>, Error> {
+    upstream: &Arc<Upstream>,
+    changes: &mpsc::Receiver<Change>,
+    are_read: bool,
+) {
+    let mut lists = upstream.subscribe();
+    let mut pause = PAUSES.0;
+    // When to try again what has failed.
+    let mut again = (lists.is_err() || !are_read).then(|| Instant::now() + pause);
+    loop {
+        let change = match again {
+            Some(at) => changes.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => changes.recv().map_err(mpsc::RecvTimeoutError::from),
+        };
+        match change {
+            Ok(Change::Lists) => pause = PAUSES.0,
+            Ok(Change::Ended) => {
+                again.get_or_insert_with(|| Instant::now() + pause);
+                continue;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                (again, pause) = (None, (pause * 2).min(PAUSES.1));
+                let has_ended = |lists: &Option<_>| lists.as_ref().is_some_and(Followed::has_ended);
+                if lists.as_ref().map_or(true, has_ended) {
+                    lists = upstream.subscribe();
+                }
+                for uri in upstream.all_ended() {
+                    upstream.unfollow(&uri);
+                    proxy.follow(&uri);
+                }
+            }
+            // The server has a sender.
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+        // Several changes are read at once.
+        while let Ok(change) = changes.try_recv() {
+            if matches!(change, Change::Ended) {
+                again.get_or_insert_with(|| Instant::now() + pause);
+            }
+        }
+        let are_read = refresh(proxy, upstream);
+        if upstream.client.is_closed() {
+            return;
+        }
+        // A list that can never be read is given up.
+        if lists.is_err() || !are_read && pause < PAUSES.1 {
+            again.get_or_insert_with(|| Instant::now() + pause);
+        }
+    }
+}
+
+/// Adds a connected server to the group, and returns the prefix of its names.
+fn join(proxy: &Proxy, name: &str, client: &Client, options: &Options) -> Result<String, Error> {
     if let Some(level) = options
         .log
         .as_ref()
@@ -232,61 +297,40 @@ fn add(
     }
     proxy.group.add(name, client.clone())?;
     let prefix = proxy.group.prefix(name).filter(|_| !proxy.is_single);
-    let upstream = Upstream::new(name.into(), prefix.unwrap_or_default(), client);
-    let upstream = Arc::new(upstream);
-    let mut upstreams = proxy
-        .upstreams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    upstreams.push((index, Arc::clone(&upstream)));
-    upstreams.sort_by_key(|(index, _)| *index);
-    drop(upstreams);
-    refresh(proxy, &upstream);
-    Ok(upstream)
+    Ok(prefix.unwrap_or_default())
 }
 
-/// Reads the lists of a server again, and shows them.
-fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) {
-    let items = upstream.read(|name| proxy.filter.allows(name));
-    let upstreams = proxy
-        .upstreams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    match proxy.server.get() {
-        Some(server) => {
-            let server = server.clone();
-            drop(upstreams);
-            proxy.show(&server, upstream, items);
-        }
-        None => *upstream.read.lock().unwrap_or_else(PoisonError::into_inner) = items,
+/// Reads the lists of a server again, and shows them once there is a server for the clients.
+/// Returns whether all lists were read.
+fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) -> bool {
+    let are_read = upstream.read(|name| proxy.filter.allows(name));
+    let mut shown = proxy.shown();
+    if let Some(server) = proxy.server.get() {
+        proxy.show(server, &mut shown);
+        drop(shown);
+        proxy.follow_moved();
     }
+    are_read
 }
 
-/// Makes the server for the clients, and shows the servers that have come.
+/// Makes the server for the clients, and shows the servers that are connected.
 fn serve_all(proxy: &Arc<Proxy>, count: usize) -> Result<Server, Failure> {
-    let upstreams = proxy
-        .upstreams
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    let come: Vec<_> = upstreams
-        .iter()
-        .map(|(_, upstream)| Arc::clone(upstream))
-        .collect();
-    let server = build(proxy, &come, count).map_err(Failure::from)?;
+    let mut shown = proxy.shown();
+    let server = build(proxy, &shown.upstreams(), count).map_err(Failure::from)?;
+    proxy.show(&server, &mut shown);
     // It is set once, here.
     _ = proxy.server.set(server.clone());
-    drop(upstreams);
-    for upstream in &come {
-        let items =
-            std::mem::take(&mut *upstream.read.lock().unwrap_or_else(PoisonError::into_inner));
-        proxy.show(&server, upstream, items);
+    if shown.upstreams().len() == count {
+        for pattern in proxy.filter.unused() {
+            note(&format!("mcplink: {pattern} fits no tool"));
+        }
     }
     Ok(server)
 }
 
 /// Builds the server for the clients. It declares what the servers have, or everything if some of
-/// them are still to come.
-fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
+/// them are not connected yet.
+fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
     let version = env!("CARGO_PKG_VERSION");
     let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
     let mut builder = Server::builder("mcplink-proxy", version)
@@ -305,10 +349,10 @@ fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Ser
             }
             Ok(())
         });
-    let are_all_here = come.len() == count;
+    let are_all_here = connected.len() == count;
     let has = |has: fn(&mcplink::schema::ServerCapabilities) -> bool| {
         !are_all_here
-            || come
+            || connected
                 .iter()
                 .any(|upstream| has(upstream.client.capabilities()))
     };
@@ -321,12 +365,12 @@ fn build(proxy: &Arc<Proxy>, come: &[Arc<Upstream>], count: usize) -> Result<Ser
             builder = builder.declare_capability(list);
         }
     }
-    if let ([only], true) = (come, proxy.is_single)
+    if let ([only], true) = (connected, proxy.is_single)
         && let Some(info) = only.client.server_info()
     {
         builder = builder.info(info.clone());
     }
-    let instructions = come.iter().filter_map(|upstream| {
+    let instructions = connected.iter().filter_map(|upstream| {
         let text = upstream.client.instructions()?;
         Some(match proxy.is_single {
             true => text.to_owned(),
@@ -374,18 +418,20 @@ fn serve_http(server: &Server, address: &str) -> Result<(), Failure> {
 fn builder(
     proxy: &Arc<Proxy>,
     name: &str,
-    changed: &mpsc::Sender<()>,
+    link: &Arc<Link>,
+    changed: &mpsc::Sender<Change>,
     options: &Options,
 ) -> ClientBuilder {
     let clones = || (Arc::clone(proxy), Arc::<str>::from(name));
     let ((forms, a), (pages, b), (done, _), (models, c), (folders, d), (logs, e)) =
         (clones(), clones(), clones(), clones(), clones(), clones());
-    let (f, changed) = (Arc::<str>::from(name), changed.clone());
+    let (lost, f) = clones();
+    let (link, changed) = (Arc::clone(link), changed.clone());
     let builder = Client::builder("mcplink-proxy", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions())
         .tasks()
         .cancel_connecting_with(&interrupt::token())
-        .restart(Restart::new().max_attempts(u32::MAX))
+        .restart(Restart::new().max_attempts(u32::MAX).max_delay(MAX_DELAY))
         .max_concurrent_inputs(1)
         .on_elicit(move |form, by| forms.elicit(&a, &ElicitRequestParams::Form(form.clone()), by))
         .on_elicit_url(move |page, by| {
@@ -405,11 +451,15 @@ fn builder(
         .on_connection_event(move |event| match event {
             ConnectionEvent::Restored { .. } => {
                 note(&format!("mcplink: {f}: connected again"));
+                link.is_restored();
                 // The receiver is gone only if the server was refused.
-                _ = changed.send(());
+                _ = changed.send(Change::Lists);
             }
             ConnectionEvent::Lost { error, .. } => {
                 note(&format!("mcplink: {f}: the connection is lost: {error}"));
+                if link.is_lost(&error) {
+                    lost.exchanges.cancel_all(&f);
+                }
             }
             _ => {}
         });

@@ -1,23 +1,66 @@
 //! The filter of tools: `--allow` and `--deny`, with patterns.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// Which tools the proxy shows.
 pub(super) struct Filter {
-    allow: Vec<String>,
-    deny: Vec<String>,
+    allow: Vec<Pattern>,
+    deny: Vec<Pattern>,
+}
+
+struct Pattern {
+    text: String,
+    /// Whether a tool had a name that fits.
+    is_used: AtomicBool,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            is_used: AtomicBool::new(false),
+        }
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        let fits = matches(&self.text, name);
+        if fits {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
 }
 
 impl Filter {
     pub(super) fn new(allow: &[String], deny: &[String]) -> Self {
         Self {
-            allow: allow.to_vec(),
-            deny: deny.to_vec(),
+            allow: allow.iter().map(|text| Pattern::new(text)).collect(),
+            deny: deny.iter().map(|text| Pattern::new(text)).collect(),
         }
     }
 
     /// Whether a tool is shown: a pattern allows it, or no pattern is given, and none denies it.
     pub(super) fn allows(&self, name: &str) -> bool {
-        let fits = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
-        (self.allow.is_empty() || fits(&self.allow)) && !fits(&self.deny)
+        // Each pattern sees each name.
+        let fits = |patterns: &[Pattern]| {
+            let fitting = patterns.iter().filter(|pattern| pattern.fits(name));
+            fitting.count() > 0
+        };
+        let (is_allowed, is_denied) = (fits(&self.allow), fits(&self.deny));
+        (self.allow.is_empty() || is_allowed) && !is_denied
+    }
+
+    /// Returns the options whose patterns have fitted no tool.
+    pub(super) fn unused(&self) -> Vec<String> {
+        let both = [("--allow", &self.allow), ("--deny", &self.deny)];
+        let of = |(option, patterns): (&str, &Vec<Pattern>)| {
+            let unused = patterns
+                .iter()
+                .filter(|pattern| !pattern.is_used.load(Ordering::Relaxed));
+            let unused = unused.map(|pattern| format!("{option} '{}'", pattern.text));
+            unused.collect::<Vec<_>>()
+        };
+        both.into_iter().flat_map(of).collect()
     }
 }
 
@@ -82,7 +125,9 @@ mod tests {
         };
         let filter = Filter::new(&words(&["files__*"]), &words(&["*delete*"]));
         assert!(filter.allows("files__read"));
+        assert_eq!(filter.unused(), ["--deny '*delete*'"]);
         assert!(!filter.allows("files__delete_all") && !filter.allows("web__get"));
+        assert!(filter.unused().is_empty());
         assert!(Filter::new(&[], &[]).allows("anything"));
     }
 }

@@ -1,9 +1,9 @@
 //! The handlers of the proxy's tools, prompts, resources and completers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-use mcplink::RpcError;
 use mcplink::client::{CallOptions, Requester};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, CreateMessageRequestParams, CreateMessageResult,
@@ -11,13 +11,19 @@ use mcplink::schema::{
     LoggingMessageNotificationParams, Prompt, Root, Tool,
 };
 use mcplink::server::{CompletionCall, Context, PromptCall, ResourceCall, Server, ToolCall};
+use mcplink::{ErrorKind, RpcError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Proxy;
-use super::exchange::{Call, Outcome, error_for_client};
-use super::upstream::{Items, Upstream};
+use super::exchange::{Call, Exchange, Outcome, error_for_client};
+use super::shown::Shown;
+use super::upstream::Upstream;
 use crate::print::note;
+
+/// How long a server that may have a resource gets for reading it, while other servers may have it
+/// too.
+const GUESS: Duration = Duration::from_secs(30);
 
 /// The part of a call's `_meta` that the server gets too.
 struct Passed {
@@ -38,58 +44,82 @@ impl Passed {
                 .collect(),
         }
     }
+
+    /// Returns the options of a request of an exchange.
+    fn options(&self, exchange: &Arc<Exchange>, timeout: Option<Duration>) -> CallOptions<'static> {
+        let mut options = CallOptions::new()
+            .no_timeout()
+            .tag(exchange.id)
+            .cancel_with(&exchange.cancel);
+        if let Some(timeout) = timeout {
+            options = options.timeout(timeout);
+        }
+        if let Some(level) = &self.log_level {
+            options = options.log_level(level.clone());
+        }
+        for (key, value) in &self.members {
+            options = options.meta(key, value.clone());
+        }
+        if self.wants_progress {
+            let exchange = Arc::clone(exchange);
+            options = options.on_progress(move |progress| exchange.progress(&progress));
+        }
+        options
+    }
+}
+
+/// Returns the error for a call to a server whose connection is lost.
+fn is_gone(server: &str, error: &str) -> RpcError {
+    RpcError::internal(format!("server '{server}' is not connected: {error}"))
 }
 
 impl Proxy {
-    /// Shows the items of a server: those that are new or differ are added, and those that are gone
-    /// are removed.
-    pub(super) fn show(self: &Arc<Self>, server: &Server, upstream: &Arc<Upstream>, items: Items) {
-        let mut shown = upstream
-            .shown
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let is_added = |what: &str, name: &str, added: mcplink::Result<()>| {
-            if let Err(error) = &added {
+    /// Shows the items that the servers list: those that are new or differ are added, and those
+    /// that are gone are removed.
+    pub(super) fn show(self: &Arc<Self>, server: &Server, shown: &mut Shown) {
+        let noted = |upstream: &Upstream, what: &str, name: &str, added: mcplink::Result<()>| {
+            if let Err(error) = added {
                 let server = &upstream.name;
                 note(&format!(
                     "mcplink: {server}: {what} {name} is left out: {error}"
                 ));
             }
-            added.is_ok()
         };
-        replace(&mut shown.tools, items.tools, |name, tool| {
-            server.remove_tool(name);
-            tool.is_none_or(|tool| {
-                is_added("tool", name, self.add_tool(server, upstream, name, tool))
-            })
-        });
-        replace(&mut shown.prompts, items.prompts, |name, prompt| {
-            server.remove_prompt(name);
-            prompt.is_none_or(|prompt| {
-                is_added(
-                    "prompt",
-                    name,
-                    self.add_prompt(server, upstream, name, prompt),
-                )
-            })
-        });
-        replace(&mut shown.resources, items.resources, |uri, resource| {
-            server.remove_resource(uri);
-            resource.is_none_or(|resource| {
-                let added = server.add_deferred_resource(resource.clone(), self.reader(upstream));
-                is_added("resource", uri, added)
-            })
-        });
-        replace(&mut shown.templates, items.templates, |uri, template| {
-            server.remove_template(uri);
-            template.is_none_or(|template| {
-                let reference = CompletionReference::resource(uri);
-                let both = (&reference, &reference);
-                self.complete_too(server, upstream, both, variables(uri));
-                let added = server.add_deferred_template(template.clone(), self.reader(upstream));
-                is_added("template", uri, added)
-            })
-        });
+        shown.update(
+            |name, tool| {
+                server.remove_tool(name);
+                if let Some((upstream, tool)) = tool {
+                    let added = self.add_tool(server, upstream, name, tool);
+                    noted(upstream, "tool", name, added);
+                }
+            },
+            |name, prompt| {
+                server.remove_prompt(name);
+                if let Some((upstream, prompt)) = prompt {
+                    let added = self.add_prompt(server, upstream, name, prompt);
+                    noted(upstream, "prompt", name, added);
+                }
+            },
+            |uri, resource| {
+                server.remove_resource(uri);
+                if let Some((upstream, resource)) = resource {
+                    let reader = self.reader(upstream);
+                    let added = server.add_deferred_resource(resource.clone(), reader);
+                    noted(upstream, "resource", uri, added);
+                }
+            },
+            |uri, template| {
+                server.remove_template(uri);
+                if let Some((upstream, template)) = template {
+                    let reference = CompletionReference::resource(uri);
+                    let both = (&reference, &reference);
+                    self.complete_too(server, upstream, both, variables(uri));
+                    let reader = self.reader(upstream);
+                    let added = server.add_deferred_template(template.clone(), reader);
+                    noted(upstream, "template", uri, added);
+                }
+            },
+        );
     }
 
     fn add_tool(
@@ -167,25 +197,28 @@ impl Proxy {
     /// Reads a resource of the first of these servers that has it.
     pub(super) fn read_resource(
         self: &Arc<Self>,
-        upstreams: Vec<Arc<Upstream>>,
+        mut upstreams: Vec<Arc<Upstream>>,
         call: ResourceCall,
     ) {
-        let uri = call.read().uri().to_owned();
-        let Some((last, others)) = upstreams.split_last() else {
+        if upstreams.is_empty() {
             _ = call.not_found();
             return;
-        };
-        let (client, others) = (last.client.clone(), others.to_vec());
-        self.run(last, Call::Resource(call), move |options| {
-            for other in &others {
-                let read = other.client.read_resource_raw(&uri, options());
-                if let Ok(result) = read {
-                    return Ok(Outcome::Raw(result, other.client.revision()));
-                }
-            }
+        }
+        let upstream = upstreams.remove(0);
+        let (client, uri) = (upstream.client.clone(), call.read().uri().to_owned());
+        let send = move |options: &mut dyn FnMut() -> CallOptions<'static>| {
             let result = client.read_resource_raw(&uri, options())?;
             Ok(Outcome::Raw(result, client.revision()))
-        });
+        };
+        if upstreams.is_empty() {
+            return self.run(&upstream, Call::Resource(call), send);
+        }
+        let this = Arc::clone(self);
+        let next = move |call| match call {
+            Call::Resource(call) => this.read_resource(upstreams, call),
+            other => other.answer(Outcome::Failed(RpcError::internal("internal error"))),
+        };
+        self.run_or(&upstream, Call::Resource(call), send, Some(Box::new(next)));
     }
 
     /// Sends a call to a server with `send`, and answers the call with the outcome. `send` gets the
@@ -198,39 +231,54 @@ impl Proxy {
         + Send
         + 'static,
     ) {
+        self.run_or(upstream, call, send, None);
+    }
+
+    /// As [`run`](Self::run). If the server does not have what the call asks for, `next` gets the
+    /// call.
+    fn run_or(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        call: Call,
+        send: impl FnOnce(&mut dyn FnMut() -> CallOptions<'static>) -> mcplink::Result<Outcome>
+        + Send
+        + 'static,
+        next: Option<Box<dyn FnOnce(Call) + Send>>,
+    ) {
         let passed = Passed::of(call.context(), self.log.as_ref());
         let Some(exchange) = self.exchanges.begin(&upstream.name, call) else {
             return;
         };
-        let (this, name, timeout) = (Arc::clone(self), Arc::clone(&upstream.name), self.timeout);
+        let (this, server) = (Arc::clone(self), Arc::clone(upstream));
+        let limit = next.as_ref().map(|_| GUESS);
+        let timeout = self.timeout.or(limit);
         upstream.gate.run(move || {
-            let mut options = || {
-                let mut options = CallOptions::new()
-                    .no_timeout()
-                    .tag(exchange.id)
-                    .cancel_with(&exchange.cancel);
-                if let Some(timeout) = timeout {
-                    options = options.timeout(timeout);
-                }
-                if let Some(level) = &passed.log_level {
-                    options = options.log_level(level.clone());
-                }
-                for (key, value) in &passed.members {
-                    options = options.meta(key, value.clone());
-                }
-                if passed.wants_progress {
-                    let exchange = Arc::clone(&exchange);
-                    options = options.on_progress(move |progress| exchange.progress(&progress));
-                }
-                options
-            };
-            let outcome = match exchange.cancel.is_triggered() {
+            let mut options = || passed.options(&exchange, timeout);
+            let sent = match (exchange.cancel.is_triggered(), server.link.error()) {
+                (_, Some(error)) => Err(is_gone(&server.name, &error)),
                 // The client has cancelled the call while it waited for a thread.
-                true => Outcome::Failed(RpcError::internal("cancelled")),
-                false => send(&mut options)
-                    .unwrap_or_else(|error| Outcome::Failed(error_for_client(&name, &error))),
+                (true, None) => Err(RpcError::internal("cancelled")),
+                (false, None) => Ok(send(&mut options)),
             };
-            this.exchanges.end(&exchange, outcome);
+            let (outcome, is_settled) = match sent {
+                Err(error) => (Outcome::Failed(error), true),
+                Ok(Ok(outcome)) => (outcome, true),
+                Ok(Err(error)) => {
+                    if error.is_not_found()
+                        && let Some(next) = next
+                        && let Some(call) = this.exchanges.withdraw(&exchange)
+                    {
+                        return next(call);
+                    }
+                    let is_settled = error.kind() == ErrorKind::Peer;
+                    let error = match server.link.error() {
+                        Some(lost) if !is_settled => is_gone(&server.name, &lost),
+                        _ => error_for_client(&server.name, &error),
+                    };
+                    (Outcome::Failed(error), is_settled)
+                }
+            };
+            this.exchanges.end(&exchange, outcome, is_settled);
         });
     }
 
@@ -249,7 +297,14 @@ impl Proxy {
         let (ours, theirs) = references;
         for argument in arguments {
             let (this, upstream, theirs) = (Arc::clone(self), Arc::clone(upstream), theirs.clone());
-            let handler = move |call| this.complete(&upstream, &theirs, call);
+            let handler = move |call| {
+                let (this, server, theirs) =
+                    (Arc::clone(&this), Arc::clone(&upstream), theirs.clone());
+                // The connection of the client does not wait for the server.
+                upstream
+                    .gate
+                    .run(move || this.complete(&server, &theirs, call));
+            };
             // A completer that is there already is that of an earlier list.
             _ = server.add_deferred_completer(ours, &argument, handler);
         }
@@ -355,7 +410,8 @@ impl Proxy {
         })
     }
 
-    /// Passes a log message of a server on: to the client of its latest call, else to all clients.
+    /// Passes a log message of a server on: to the client of its latest call. If that is not clear,
+    /// only a client that is alone gets it.
     pub(super) fn log(&self, upstream: &str, message: &LoggingMessageNotificationParams) {
         let logger = match (&message.logger, self.is_single) {
             (Some(logger), true) => logger.clone(),
@@ -369,6 +425,8 @@ impl Proxy {
             Some(exchange) => exchange.with_context(|context| {
                 context.log(message.level.clone(), Some(&logger), &message.data);
             }),
+            // It could be about the call of another client.
+            None if self.exchanges.is_http() => {}
             // A level that the specification does not define is the only error.
             None => _ = server.log(message.level.clone(), Some(&logger), &message.data),
         }
@@ -393,43 +451,29 @@ impl Proxy {
         }
     }
 
-    /// Returns the servers that may have a resource which no server lists.
+    /// Follows the resources again that another server lists first since the lists have changed.
+    pub(super) fn follow_moved(self: &Arc<Self>) {
+        let upstreams = self.upstreams();
+        for upstream in &upstreams {
+            for uri in upstream.all_followed() {
+                let owner = upstreams.iter().find(|upstream| upstream.lists(&uri));
+                if owner.is_some_and(|owner| !Arc::ptr_eq(owner, upstream)) {
+                    upstream.unfollow(&uri);
+                    self.follow(&uri);
+                }
+            }
+        }
+    }
+
+    /// Returns the servers that may have a resource which no server lists: those that list others of
+    /// the same scheme. A server that is alone may have any.
     pub(super) fn candidates(&self, uri: &str) -> Vec<Arc<Upstream>> {
         let mut upstreams = self.upstreams();
         upstreams.retain(|upstream| upstream.client.capabilities().resources.is_some());
-        let likely: Vec<_> = upstreams
-            .iter()
-            .filter(|upstream| upstream.may_have(uri))
-            .cloned()
-            .collect();
-        match likely.is_empty() {
-            true => upstreams,
-            false => likely,
+        if self.count > 1 {
+            upstreams.retain(|upstream| upstream.may_have(uri));
         }
-    }
-}
-
-/// Makes `shown` equal to `listed`, except for the items that `change` could not add. `change` gets
-/// each name that differs, with its new item if there is one, and returns whether it succeeded.
-fn replace<T: PartialEq>(
-    shown: &mut BTreeMap<String, T>,
-    listed: BTreeMap<String, T>,
-    change: impl Fn(&str, Option<&T>) -> bool,
-) {
-    shown.retain(|name, _| {
-        let stays = listed.contains_key(name);
-        if !stays {
-            change(name, None);
-        }
-        stays
-    });
-    for (name, item) in listed {
-        if shown.get(&name) != Some(&item) {
-            match change(&name, Some(&item)) {
-                true => _ = shown.insert(name, item),
-                false => _ = shown.remove(&name),
-            }
-        }
+        upstreams
     }
 }
 

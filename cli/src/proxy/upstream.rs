@@ -1,7 +1,9 @@
 //! A server behind the proxy: its connection, and what it lists.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use mcplink::client::{CallOptions, Client, Event, Subscription};
 use mcplink::schema::{Prompt, Resource, ResourceTemplate, SubscriptionFilter, Tool};
@@ -13,6 +15,60 @@ use crate::print::note;
 /// The largest number of resources of one server whose changes the proxy follows.
 const MAX_FOLLOWED: usize = 1024;
 
+/// How long calls wait for a server whose connection is lost.
+const LOST_FOR: Duration = Duration::from_secs(10);
+
+/// What happens at a server.
+pub(super) enum Change {
+    /// The lists may have changed.
+    Lists,
+    /// A subscription has ended.
+    Ended,
+}
+
+/// Whether the connection to a server is lost: since when, and with which error.
+#[derive(Default)]
+pub(super) struct Link(Mutex<Option<(Instant, String)>>);
+
+impl Link {
+    fn state(&self) -> MutexGuard<'_, Option<(Instant, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the connection is lost, or that an attempt to restore it has failed. Returns
+    /// whether calls have waited long enough.
+    pub(super) fn is_lost(&self, error: &Error) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        let since = state.as_ref().map_or(now, |(since, _)| *since);
+        *state = Some((since, error.to_string()));
+        now.saturating_duration_since(since) >= LOST_FOR
+    }
+
+    pub(super) fn is_restored(&self) {
+        *self.state() = None;
+    }
+
+    /// Returns the error with which the connection was lost, if calls no longer wait for it.
+    pub(super) fn error(&self) -> Option<String> {
+        let state = self.state();
+        let (since, error) = state.as_ref()?;
+        (since.elapsed() >= LOST_FOR).then(|| error.clone())
+    }
+}
+
+/// A subscription that tells when it has ended.
+pub(super) struct Followed {
+    _subscription: Subscription,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Followed {
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+}
+
 /// A connected server.
 pub(super) struct Upstream {
     pub(super) name: Arc<str>,
@@ -20,11 +76,11 @@ pub(super) struct Upstream {
     pub(super) prefix: String,
     pub(super) client: Client,
     pub(super) gate: Gate,
-    /// The items that the proxy shows. The lock is held while they are replaced.
-    pub(super) shown: Mutex<Items>,
-    /// The items that were read before there was a server to show them.
-    pub(super) read: Mutex<Items>,
-    followed: Mutex<HashMap<String, Subscription>>,
+    /// The items that the server listed last.
+    listed: Mutex<Arc<Items>>,
+    pub(super) link: Arc<Link>,
+    changed: mpsc::Sender<Change>,
+    followed: Mutex<HashMap<String, Followed>>,
 }
 
 /// The items of a server, by the names that the proxy gives them.
@@ -37,21 +93,35 @@ pub(super) struct Items {
 }
 
 impl Upstream {
-    pub(super) fn new(name: Arc<str>, prefix: String, client: Client) -> Self {
+    pub(super) fn new(
+        name: Arc<str>,
+        prefix: String,
+        client: Client,
+        link: Arc<Link>,
+        changed: mpsc::Sender<Change>,
+    ) -> Self {
         Self {
             name,
             prefix,
             client,
             gate: Gate::default(),
-            shown: Mutex::default(),
-            read: Mutex::default(),
+            listed: Mutex::default(),
+            link,
+            changed,
             followed: Mutex::default(),
         }
     }
 
+    /// Returns the items that the server listed last.
+    pub(super) fn listed(&self) -> Arc<Items> {
+        Arc::clone(&self.listed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Reads the lists of the server. `is_shown` decides about tools by the names that the proxy
-    /// gives them. A list that can't be read is empty, and is noted.
-    pub(super) fn read(&self, is_shown: impl Fn(&str) -> bool) -> Items {
+    /// gives them. A list that can't be read stays as it was, and is noted. Returns whether all
+    /// lists were read.
+    pub(super) fn read(&self, is_shown: impl Fn(&str) -> bool) -> bool {
+        let before = self.listed();
         let capabilities = self.client.capabilities();
         let (has_tools, has_prompts) =
             (capabilities.tools.is_some(), capabilities.prompts.is_some());
@@ -70,100 +140,141 @@ impl Upstream {
         let templates = self.list(has_resources, "resource templates", || {
             self.client.list_resource_templates_with(options())
         });
-        Items {
-            tools: tools
-                .into_iter()
-                .map(|mut tool| {
-                    // The proxy waits for tasks itself.
-                    tool.execution = None;
-                    (prefixed(&tool.name), tool)
-                })
-                .filter(|(name, _)| is_shown(name))
-                .collect(),
-            prompts: prompts
-                .into_iter()
-                .map(|prompt| (prefixed(&prompt.name), prompt))
-                .collect(),
-            resources: resources
-                .into_iter()
-                .map(|resource| (resource.uri.clone(), resource))
-                .collect(),
-            templates: templates
-                .into_iter()
-                .map(|template| (template.uri_template.clone(), template))
-                .collect(),
-        }
+        let are_all_read =
+            tools.is_some() && prompts.is_some() && resources.is_some() && templates.is_some();
+        let named_tool = |mut tool: Tool| {
+            // The proxy waits for tasks itself.
+            tool.execution = None;
+            let name = prefixed(&tool.name);
+            is_shown(&name).then_some((name, tool))
+        };
+        let named_prompt = |prompt: Prompt| (prefixed(&prompt.name), prompt);
+        let items = Items {
+            tools: match tools {
+                Some(tools) => tools.into_iter().filter_map(named_tool).collect(),
+                None => before.tools.clone(),
+            },
+            prompts: match prompts {
+                Some(prompts) => prompts.into_iter().map(named_prompt).collect(),
+                None => before.prompts.clone(),
+            },
+            resources: match resources {
+                Some(resources) => resources
+                    .into_iter()
+                    .map(|resource| (resource.uri.clone(), resource))
+                    .collect(),
+                None => before.resources.clone(),
+            },
+            templates: match templates {
+                Some(templates) => templates
+                    .into_iter()
+                    .map(|template| (template.uri_template.clone(), template))
+                    .collect(),
+                None => before.templates.clone(),
+            },
+        };
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(items);
+        are_all_read
     }
 
+    /// Reads a list. Returns `None` if it can't be read now.
     fn list<T>(
         &self,
         is_declared: bool,
         what: &str,
         read: impl FnOnce() -> mcplink::Result<Vec<T>>,
-    ) -> Vec<T> {
+    ) -> Option<Vec<T>> {
         if !is_declared {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        read().unwrap_or_else(|error| {
-            // Few servers have templates, and many refuse to list them.
-            let is_missing = |error: &Error| {
-                error
-                    .rpc()
-                    .is_some_and(|rpc| rpc.code == mcplink::ErrorCode::METHOD_NOT_FOUND)
-            };
-            if !is_missing(&error) {
-                note(&format!("mcplink: {}: no {what}: {error}", self.name));
-            }
-            Vec::new()
-        })
-    }
-
-    /// Subscribes to changes of the lists. Returns `None` if the server reports none.
-    pub(super) fn subscribe(
-        &self,
-        on_event: impl Fn(Event) + Send + Sync + 'static,
-    ) -> Option<Subscription> {
-        let filter = SubscriptionFilter::default()
-            .tools_list_changed(true)
-            .prompts_list_changed(true)
-            .resources_list_changed(true);
-        match self.client.subscribe(filter, on_event) {
-            Ok(subscription) => Some(subscription),
+        // Few servers have templates, and many refuse to list them.
+        let is_missing = |error: &Error| {
+            let rpc = error.rpc();
+            rpc.is_some_and(|rpc| rpc.code == mcplink::ErrorCode::METHOD_NOT_FOUND)
+        };
+        match read() {
+            Ok(list) => Some(list),
+            Err(error) if is_missing(&error) => Some(Vec::new()),
             Err(error) => {
-                if error.kind() != ErrorKind::Unsupported && !self.client.is_closed() {
-                    let name = &self.name;
-                    note(&format!(
-                        "mcplink: {name}: its changes are not seen: {error}"
-                    ));
-                }
+                let name = &self.name;
+                note(&format!(
+                    "mcplink: {name}: its {what} can't be listed: {error}"
+                ));
                 None
             }
         }
     }
 
-    /// Follows the changes of a resource, from now to the end of the proxy.
+    /// Subscribes, and reports the end of the subscription.
+    fn open(
+        &self,
+        filter: SubscriptionFilter,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> mcplink::Result<Followed> {
+        let (has_ended, changed) = (Arc::new(AtomicBool::new(false)), self.changed.clone());
+        let ended = Arc::clone(&has_ended);
+        let subscription = self.client.subscribe(filter, move |event| match event {
+            Event::Ended { .. } => {
+                ended.store(true, Ordering::Release);
+                // The receiver is there as long as the thread of the server is.
+                _ = changed.send(Change::Ended);
+            }
+            event => on_event(event),
+        })?;
+        Ok(Followed {
+            _subscription: subscription,
+            has_ended,
+        })
+    }
+
+    /// Subscribes to changes of the lists. Returns `None` if the server reports none.
+    pub(super) fn subscribe(&self) -> mcplink::Result<Option<Followed>> {
+        let filter = SubscriptionFilter::default()
+            .tools_list_changed(true)
+            .prompts_list_changed(true)
+            .resources_list_changed(true);
+        let changed = self.changed.clone();
+        let opened = self.open(filter, move |_| {
+            // The receiver is there as long as the thread of the server is.
+            _ = changed.send(Change::Lists);
+        });
+        let error = match opened {
+            Ok(followed) => return Ok(Some(followed)),
+            Err(error) => error,
+        };
+        if error.kind() != ErrorKind::Unsupported && !self.client.is_closed() {
+            let name = &self.name;
+            note(&format!(
+                "mcplink: {name}: its changes are not seen: {error}"
+            ));
+        }
+        match error.kind() {
+            // Further attempts have the same outcome.
+            ErrorKind::Unsupported | ErrorKind::Peer => Ok(None),
+            _ => Err(error),
+        }
+    }
+
+    /// Follows the changes of a resource, from now on.
     pub(super) fn follow(&self, uri: &str, on_update: impl Fn(&str) + Send + Sync + 'static) {
         let resources = self.client.capabilities().resources.as_ref();
         let can_subscribe = resources.is_some_and(|resources| resources.subscribe == Some(true));
-        let is_full = || {
-            let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-            followed.contains_key(uri) || followed.len() >= MAX_FOLLOWED
-        };
-        if !can_subscribe || is_full() {
+        if !can_subscribe || !self.has_place_for(uri) {
             return;
         }
         let filter = SubscriptionFilter::default().resource_subscriptions(vec![uri.to_owned()]);
         let asked = uri.to_owned();
-        let subscription = self.client.subscribe(filter, move |event| match event {
+        let followed = self.open(filter, move |event| match event {
             Event::ResourceUpdated(uri) => on_update(&uri),
             // Changes may have been missed.
             Event::EverythingChanged => on_update(&asked),
             _ => {}
         });
-        match subscription {
-            Ok(subscription) => {
-                let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-                followed.insert(uri.to_owned(), subscription);
+        match followed {
+            Ok(new) => {
+                let earlier = self.followed().insert(uri.to_owned(), new);
+                // It is dropped without the lock.
+                drop(earlier);
             }
             Err(error) => {
                 let name = &self.name;
@@ -172,19 +283,56 @@ impl Upstream {
         }
     }
 
+    fn followed(&self) -> MutexGuard<'_, HashMap<String, Followed>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a resource is not followed yet, and can be followed.
+    fn has_place_for(&self, uri: &str) -> bool {
+        let followed = self.followed();
+        if let Some(known) = followed.get(uri) {
+            return known.has_ended();
+        }
+        let is_full = followed.len() >= MAX_FOLLOWED;
+        if is_full {
+            let name = &self.name;
+            note(&format!(
+                "mcplink: {name}: {uri} is not followed: {MAX_FOLLOWED} resources are"
+            ));
+        }
+        !is_full
+    }
+
+    /// Returns the URIs of the resources whose subscription has ended.
+    pub(super) fn all_ended(&self) -> Vec<String> {
+        let followed = self.followed();
+        let ended = followed.iter().filter(|(_, followed)| followed.has_ended());
+        ended.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    /// Returns the URIs of the resources whose changes the proxy follows.
+    pub(super) fn all_followed(&self) -> Vec<String> {
+        self.followed().keys().cloned().collect()
+    }
+
+    /// Follows a resource no longer.
+    pub(super) fn unfollow(&self, uri: &str) {
+        let followed = self.followed().remove(uri);
+        // The subscription ends without the lock.
+        drop(followed);
+    }
+
     /// Whether the server lists this resource.
     pub(super) fn lists(&self, uri: &str) -> bool {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.resources.contains_key(uri)
+        self.listed().resources.contains_key(uri)
     }
 
     /// Whether the server may have this resource: it lists a resource or a template with the scheme
     /// of the URI.
     pub(super) fn may_have(&self, uri: &str) -> bool {
         let scheme = |uri: &str| uri.split(':').next().unwrap_or_default().to_owned();
-        let wanted = scheme(uri);
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = shown.resources.keys().chain(shown.templates.keys());
+        let (wanted, listed) = (scheme(uri), self.listed());
+        let mut known = listed.resources.keys().chain(listed.templates.keys());
         known.any(|own| scheme(own) == wanted)
     }
 }

@@ -1,11 +1,16 @@
 //! Plays the client of a recorded conversation to a server, and compares the server's messages.
+//!
+//! **Threads.** `replay`, started by [`Driver::new`]: it reads the server's messages, also while the
+//! driver sends, so that a server that writes before it reads is never blocked. It ends when the
+//! connection ends. No thread joins it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
-use mcplink::ErrorKind;
-use mcplink::transport::{Received, SessionMessage, TransportParts};
+use mcplink::transport::{Control, Received, Receiver, Sender, SessionMessage, TransportParts};
+use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use super::compare::{Change, MADE_ANEW, compare};
@@ -91,7 +96,10 @@ fn shortened(value: &Value) -> String {
 
 /// A client that sends what was recorded.
 pub(super) struct Driver<'a> {
-    parts: TransportParts,
+    sender: Box<dyn Sender>,
+    control: Arc<dyn Control>,
+    /// The messages of the server, and at last the error that ended the connection.
+    received: mpsc::Receiver<Result<Value, Error>>,
     ignore: &'a [String],
     patience: Duration,
     /// Messages of the server that were not waited for yet.
@@ -107,15 +115,21 @@ impl<'a> Driver<'a> {
         parts: TransportParts,
         ignore: &'a [String],
         timeout: Option<Duration>,
-    ) -> Self {
-        Self {
-            parts,
+    ) -> io::Result<Self> {
+        let (to_driver, received) = mpsc::channel();
+        let mut receiver = parts.receiver;
+        let thread = thread::Builder::new().name("replay".to_owned());
+        thread.spawn(move || read(&mut *receiver, &to_driver))?;
+        Ok(Self {
+            sender: parts.sender,
+            control: parts.control,
+            received,
             ignore,
             patience: timeout.unwrap_or(PATIENCE),
             waiting: VecDeque::new(),
             ids: BTreeMap::new(),
             anew: BTreeMap::new(),
-        }
+        })
     }
 
     /// Sends the recorded messages of the client, each after the server's responses and requests
@@ -159,7 +173,7 @@ impl<'a> Driver<'a> {
                 break;
             }
         }
-        self.parts.control.close();
+        self.control.close();
         report
     }
 
@@ -177,10 +191,7 @@ impl<'a> Driver<'a> {
             text = message.to_string();
         }
         let mut queue = VecDeque::from([SessionMessage::new(text.into_bytes())]);
-        let sent = self
-            .parts
-            .sender
-            .send(&mut queue, Instant::now() + self.patience);
+        let sent = self.sender.send(&mut queue, Instant::now() + self.patience);
         sent.map_err(|error| error.to_string())
     }
 
@@ -234,22 +245,21 @@ impl<'a> Driver<'a> {
             if left.is_zero() {
                 return Ok(None);
             }
-            match self.parts.receiver.receive(Some(left.min(LOOK))) {
-                Ok(Received::Message(message)) => {
-                    // What is no JSON is the noise of a server; clients skip it too.
-                    let Ok(message) = serde_json::from_slice::<Value>(&message.text) else {
-                        continue;
-                    };
+            match self.received.recv_timeout(left.min(LOOK)) {
+                Ok(Ok(message)) => {
                     if expects(&message) {
                         return Ok(Some(message));
                     }
                     self.waiting.push_back(message);
                 }
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::Closed => {
+                Ok(Err(error)) if error.kind() == ErrorKind::Closed => {
                     return Err(format!("the server has closed the connection: {error}"));
                 }
-                Err(error) => return Err(error.to_string()),
+                Ok(Err(error)) => return Err(error.to_string()),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err("the server has closed the connection".to_owned());
+                }
             }
         }
     }
@@ -276,6 +286,26 @@ impl<'a> Driver<'a> {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// The body of the thread that reads the server's messages.
+fn read(receiver: &mut dyn Receiver, to_driver: &mpsc::Sender<Result<Value, Error>>) {
+    loop {
+        let message = match receiver.receive(None) {
+            // What is no JSON is the noise of a server; clients skip it too.
+            Ok(Received::Message(message)) => match serde_json::from_slice(&message.text) {
+                Ok(message) => Ok(message),
+                Err(_) => continue,
+            },
+            Ok(_) => continue,
+            Err(error) => Err(error),
+        };
+        let is_last = message.is_err();
+        // The driver is gone when it has ended early.
+        if to_driver.send(message).is_err() || is_last {
+            return;
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(request: &ReplayRequest, options: &Options) -> Result<(), Fail
     };
     let parts = record::open(child, &record::limits())
         .map_err(|error| Failure::of_connecting(&error, None, false))?;
-    let report = Driver::new(parts, &request.ignore, options.timeout).play(&steps);
+    let report = Driver::new(parts, &request.ignore, options.timeout)?.play(&steps);
     show(&report, options)
 }
 

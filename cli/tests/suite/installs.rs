@@ -87,6 +87,34 @@ fn each_host_reads_what_is_written() {
 }
 
 #[test]
+fn a_relative_path_is_noted() {
+    let home = Home::new("relative");
+    fs::create_dir(home.0.join("data")).unwrap();
+    let words = [
+        "install",
+        "files",
+        "--host",
+        "cursor",
+        "--replace",
+        "--",
+        "x",
+    ];
+    for (argument, is_noted) in [
+        (".", true),
+        ("data", true),
+        ("./data", true),
+        (home.0.to_str().unwrap(), false),
+        ("none", false),
+        ("--data", false),
+    ] {
+        let ran = home.run(&[&words[..], &[argument]].concat());
+        assert_eq!(ran.code, 0, "{argument}: {}", ran.err);
+        let note = format!("'{argument}' is a relative path");
+        assert_eq!(ran.err.contains(&note), is_noted, "{argument}: {}", ran.err);
+    }
+}
+
+#[test]
 fn what_stands_in_the_file_stays() {
     let home = Home::new("stays");
     let file = home.0.join(".cursor/mcp.json");
@@ -136,6 +164,35 @@ fn what_stands_in_the_file_stays() {
 }
 
 #[test]
+fn the_name_of_a_link_counts() {
+    let home = Home::new("links");
+    let (file, link) = (home.0.join("real.json"), home.0.join(".mcp.json"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let words = [
+        "install",
+        "one",
+        "--host",
+        "vscode",
+        "--config",
+        ".mcp.json",
+        "--",
+        "x",
+    ];
+    let dangling = home.run(&words);
+    assert_eq!(dangling.code, 2, "{}", dangling.err);
+    assert!(
+        dangling.err.contains("leads to no file"),
+        "{}",
+        dangling.err
+    );
+    fs::write(&file, "{}").unwrap();
+    let ran = home.run(&words);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(link.is_symlink());
+    assert_eq!(home.json("real.json")["mcpServers"]["one"]["command"], "x");
+}
+
+#[test]
 fn what_can_not_be_installed_changes_nothing() {
     let home = Home::new("refused");
     let file = home.0.join("odd.json");
@@ -182,8 +239,8 @@ fn a_tool_is_called_many_times() {
     assert_eq!(report["errors"], json!([]));
     let times = &report["milliseconds"];
     let (least, most) = (
-        times["least"].as_f64().unwrap(),
-        times["most"].as_f64().unwrap(),
+        times["min"].as_f64().unwrap(),
+        times["max"].as_f64().unwrap(),
     );
     let median = times["percentiles"]["50"].as_f64().unwrap();
     assert!(0.0 < least && least <= median && median <= most, "{times}");

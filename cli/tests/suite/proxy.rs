@@ -16,7 +16,7 @@ use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::runs::{MCPLINK, Running, example, mcp_against};
+use crate::runs::{MCPLINK, Running, example, kill, mcp_against};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
@@ -296,7 +296,7 @@ fn a_slow_server_delays_no_other() {
                 .unwrap()
         };
         // More than run at one server at once.
-        let pending: Vec<_> = (0..60).map(|_| start()).collect();
+        let pending: Vec<_> = (0..70).map(|_| start()).collect();
         for _ in 0..10 {
             assert_eq!(
                 call(&client, "fast__greet", json!({"name": "Ada"})),
@@ -327,6 +327,18 @@ fn tools_are_filtered_by_patterns() {
     assert_eq!(names, ["i__add", "i__greet", "i__slow", "e__add"]);
     let hidden = client.call_tool("i__fail", &json!({})).unwrap_err();
     assert_eq!(hidden.rpc().unwrap().code, ErrorCode::INVALID_PARAMS);
+    // A pattern with a typing error hides nothing.
+    let ran = mcp_against(
+        &["proxy", "--deny", "*fial", "--deny", "fail"],
+        &[&i[2..]],
+        "",
+    );
+    assert!(
+        ran.err.contains("--deny '*fial' fits no tool"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("'fail'"), "{}", ran.err);
 }
 
 #[test]
@@ -346,6 +358,75 @@ fn changes_of_lists_and_resources_pass() {
                 Event::ResourceUpdated(uri.to_owned()),
                 "{theirs} {ours}"
             );
+        }
+    }
+}
+
+#[test]
+fn a_resource_of_two_servers_is_that_of_the_first_one() {
+    let path = example("list_server");
+    let named = |name: &str| format!("{name}={} {name}", path.display());
+    let (a, b) = (named("a"), named("b"));
+    for theirs in ERAS {
+        for ours in ERAS {
+            let during = format!("{theirs} servers, {ours} client");
+            let client = builder(ours)
+                .connect(proxy(&["--era", theirs, &a, &b]))
+                .unwrap();
+            let uri = "x:shared";
+            let filter = SubscriptionFilter::default()
+                .tools_list_changed(true)
+                .resources_list_changed(true)
+                .resource_subscriptions(vec![uri.to_owned()]);
+            let (_subscription, events) = client
+                .subscribe_channel(filter, CallOptions::new())
+                .unwrap();
+            let await_event = |wanted: Event| {
+                let deadline = Instant::now() + LONG;
+                while events.recv_deadline(deadline).expect(&during) != wanted {}
+            };
+            let listed = || {
+                let options = CallOptions::new().bypass_cache();
+                let resources = client.list_resources_with(options).unwrap();
+                resources.into_iter().filter(|one| one.uri == uri).count()
+            };
+            // The first server has dropped the resource before the proxy knows it.
+            let read = || {
+                let options = CallOptions::new().bypass_cache();
+                match client.read_resource_with(uri, options) {
+                    Ok(read) => read.contents[0].as_text().unwrap().to_owned(),
+                    Err(error) if error.is_not_found() => "nothing".to_owned(),
+                    Err(error) => panic!("{during}: {error}"),
+                }
+            };
+            let wait_for = |wanted: &str| {
+                let deadline = Instant::now() + LONG;
+                while read() != wanted {
+                    assert!(Instant::now() < deadline, "{during}: {wanted}");
+                    await_event(Event::ResourcesChanged);
+                }
+            };
+            assert_eq!((listed(), &*read()), (1, "a"), "{during}");
+            // A change of the second one is not a change of the resource.
+            call(&client, "b__drop", json!({}));
+            call(&client, "b__add", json!({}));
+            call(&client, "a__touch", json!({}));
+            await_event(Event::ResourceUpdated(uri.to_owned()));
+            assert_eq!((listed(), &*read()), (1, "a"), "{during}");
+            // The second one takes the place of the first one, and gives it back.
+            call(&client, "a__drop", json!({}));
+            wait_for("b");
+            assert_eq!(listed(), 1, "{during}");
+            call(&client, "a__add", json!({}));
+            wait_for("a");
+            assert_eq!(listed(), 1, "{during}");
+
+            call(&client, "a__grow", json!({}));
+            await_event(Event::ToolsChanged);
+            let tools = client
+                .list_tools_with(CallOptions::new().bypass_cache())
+                .unwrap();
+            assert!(tools.iter().any(|tool| tool.name == "a__grown"));
         }
     }
 }
@@ -410,6 +491,9 @@ fn a_server_that_does_not_start_disturbs_no_other() {
     let ran = mcp_against(&["proxy"], &["/no/such/program"], "");
     assert_eq!(ran.code, 4, "{}", ran.err);
     assert!(ran.err.contains("/no/such/program"), "{}", ran.err);
+    // So it is if no server answers in time.
+    let ran = mcp_against(&["proxy", "--timeout", "0.5"], &["sleep", "3600"], "");
+    assert_eq!(ran.code, 5, "{}", ran.err);
     for (words, part) in [
         (vec!["proxy", "a="], "expected NAME"),
         (
@@ -430,6 +514,70 @@ fn a_server_that_does_not_start_disturbs_no_other() {
         assert_eq!(run.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(part), "{words:?}: {said}");
     }
+}
+
+#[test]
+fn a_server_that_is_not_configured_well_disturbs_no_other() {
+    let config = file("proxied.json");
+    let (path, other) = (config.to_str().unwrap(), example("interop_server"));
+    let input = json!({"mcpServers": {
+        "needs": {"command": "x", "env": {"KEY": "${input:key}"}},
+        "other": {"command": other},
+    }});
+    std::fs::write(&config, input.to_string()).unwrap();
+    let client = builder("modern")
+        .connect(proxy(&["--all", "--config", path]))
+        .unwrap();
+    assert_eq!(
+        call(&client, "other__greet", json!({"name": "Ada"})),
+        "Hello, Ada!"
+    );
+    client.close();
+
+    // A server that the first file disables is not that of a later file.
+    let home = std::env::temp_dir().join(format!("mcplink-{}-disabled", std::process::id()));
+    std::fs::create_dir_all(home.join(".cursor")).unwrap();
+    let first = json!({"mcpServers": {"one": {"command": other, "disabled": true}}});
+    let second = json!({"mcpServers": {"one": {"command": other}}});
+    std::fs::write(home.join(".mcp.json"), first.to_string()).unwrap();
+    std::fs::write(home.join(".cursor/mcp.json"), second.to_string()).unwrap();
+    let run = Command::new(MCPLINK)
+        .args(["proxy", "--all"])
+        .env("HOME", &home)
+        .env("XDG_CONFIG_HOME", home.join("settings"))
+        .current_dir(&home)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("the servers are missing"), "{said}");
+    std::fs::remove_dir_all(home).unwrap();
+    std::fs::remove_file(config).unwrap();
+}
+
+/// A broken server is tried several times while a slow one starts. These attempts are no outcomes
+/// of the slow server.
+#[test]
+fn a_slow_server_is_awaited_while_a_broken_one_fails_again() {
+    // The slow server starts when the broken one was tried three times.
+    let attempts = file("attempts");
+    let path = attempts.display();
+    let broken = format!("broken=sh -c 'echo x >> {path}; exit 1'");
+    let slow = format!(
+        "slow=sh -c 'until [ \"$(wc -l < {path})\" -ge 3 ]; do sleep 0.1; done; exec {}'",
+        example("interop_server").display()
+    );
+    for ours in ERAS {
+        std::fs::write(&attempts, "").unwrap();
+        let client = builder(ours).connect(proxy(&[&broken, &slow])).unwrap();
+        assert_eq!(
+            call(&client, "slow__greet", json!({"name": "Ada"})),
+            "Hello, Ada!"
+        );
+        client.close();
+    }
+    std::fs::remove_file(attempts).unwrap();
 }
 
 #[test]
@@ -530,8 +678,90 @@ fn a_question_that_may_be_for_another_client_is_not_asked() {
         .unwrap();
     questions.recv_timeout(LONG).unwrap();
     // Two calls of two clients are at the server.
-    let refused = call(&second, "e__test_elicitation", message);
+    let refused = call(&second, "e__test_elicitation", message.clone());
     assert!(refused.contains("cancel"), "{refused}");
     answer.send(()).unwrap();
     assert!(text(&pending.wait().unwrap()).contains("decline"));
+
+    // The first client has cancelled its call, but the server may still be at work for it.
+    let mut pending = first
+        .start_tool("e__test_elicitation", &message, CallOptions::new())
+        .unwrap();
+    questions.recv_timeout(LONG).unwrap();
+    pending.cancel();
+    answer.send(()).unwrap();
+    call(&first, "e__echo", json!({"message": "x"}));
+    let refused = call(&second, "e__test_elicitation", message);
+    assert!(refused.contains("cancel"), "{refused}");
+}
+
+/// Calls do not wait without end for a server that can't be started again.
+#[test]
+fn calls_to_a_server_that_stays_away_fail() {
+    let pids = file("away");
+    let path = pids.display();
+    let script = format!(
+        "mortal=sh -c '[ -e {path} ] && exit 1; echo $$ > {path}; exec {}'",
+        example("interop_server").display()
+    );
+    let other = server("other", "interop_server");
+    let client = builder("modern")
+        .connect(proxy(&[&script, &other]))
+        .unwrap();
+    let greet = |name: &str| {
+        // Longer than the proxy lets a call wait.
+        let options = CallOptions::new().timeout(3 * LONG);
+        client.call_tool_with(&format!("{name}__greet"), &json!({"name": "Ada"}), options)
+    };
+    assert_eq!(text(&greet("mortal").unwrap()), "Hello, Ada!");
+    let pid = std::fs::read_to_string(&pids).unwrap();
+    assert!(kill("KILL", pid.trim().parse().unwrap()));
+    let deadline = Instant::now() + 3 * LONG;
+    loop {
+        let error = greet("mortal").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer, "{error}");
+        if error.to_string().contains("is not connected") {
+            break;
+        }
+        // The call was in flight when the connection was lost.
+        assert!(Instant::now() < deadline, "{error}");
+    }
+    assert_eq!(text(&greet("other").unwrap()), "Hello, Ada!");
+    client.close();
+    std::fs::remove_file(pids).unwrap();
+}
+
+/// A URI that no server lists goes to no server that lists nothing like it.
+#[test]
+fn a_server_without_the_scheme_is_not_asked() {
+    let record = file("schemes.jsonl");
+    let (e, list) = (
+        server("e", "everything_server"),
+        format!("list={} x", example("list_server").display()),
+    );
+    for ours in ERAS {
+        let words = ["--record", record.to_str().unwrap(), &*e, &*list];
+        let client = builder(ours).connect(proxy(&words)).unwrap();
+        for uri in ["secret://of-nobody", "x:of-list"] {
+            let missing = client.read_resource(uri).unwrap_err();
+            assert!(missing.is_not_found(), "{uri}: {missing}");
+        }
+        client.close();
+        let lines = std::fs::read_to_string(&record).unwrap();
+        let lines = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let asked: Vec<_> = lines
+            .filter(|line| line["message"]["method"] == "resources/read" && line["dir"] == "out")
+            .map(|line| {
+                (
+                    line["peer"].clone(),
+                    line["message"]["params"]["uri"].clone(),
+                )
+            })
+            .filter(|(peer, _)| !peer.is_null())
+            .collect();
+        assert_eq!(asked, [(json!("list"), json!("x:of-list"))], "{ours}");
+    }
+    std::fs::remove_file(record).unwrap();
 }

@@ -105,6 +105,39 @@ fn a_recorded_conversation_is_replayed_as_server_and_as_client() {
 }
 
 #[test]
+fn a_server_that_ends_before_its_host_is_a_failure() {
+    let trace = file("crashed.jsonl");
+    fs::write(&trace, "earlier").unwrap();
+    let mut child = Command::new(MCPLINK)
+        .args([
+            "record",
+            trace.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+            "exit 7",
+        ])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The host does not close its side: waiting would do that.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("the server has ended"), "{said}");
+    // The file had something else, and everybody could read it.
+    assert!(said.contains("crashed.jsonl is replaced"), "{said}");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&trace).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    fs::remove_file(trace).unwrap();
+}
+
+#[test]
 fn a_client_that_sends_something_else_is_told_the_line() {
     let trace = file("mismatch.jsonl");
     fs::write(
@@ -145,6 +178,45 @@ fn a_client_that_sends_something_else_is_told_the_line() {
     let (code, _, err) = play("");
     assert_eq!(code, 1, "{err}");
     assert!(err.contains("line 1"), "{err}");
+    fs::remove_file(trace).unwrap();
+}
+
+/// The requests and the answers are larger than pipes, and the server writes before it reads on.
+#[test]
+fn requests_without_a_pause_block_no_server() {
+    let trace = file("pipelined.jsonl");
+    let large = "x".repeat(1 << 17);
+    let line = |dir: &str, message: Value| json!({"t": 0, "dir": dir, "message": message});
+    let count = 20;
+    let request = |id| {
+        let params = json!({ "text": large });
+        line(
+            "out",
+            json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": params}),
+        )
+    };
+    let answer = |id| {
+        let result = json!({ "text": large });
+        line("in", json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    };
+    // sed may look at the next line before it prints one, so the last answer is not awaited.
+    let lines = (0..count).map(request).chain((0..count - 1).map(answer));
+    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+    fs::write(&trace, lines.join("\n") + "\n").unwrap();
+    // It answers with the text of the request.
+    let echo = r#"s/^.*"id":\([0-9]*\).*"text":"\(x*\)".*$/{"jsonrpc":"2.0","id":\1,"result":{"text":"\2"}}/"#;
+    let words = [
+        "replay",
+        trace.to_str().unwrap(),
+        "--timeout",
+        "30",
+        "--",
+        "sed",
+        "-u",
+        echo,
+    ];
+    let ran = run(&words);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     fs::remove_file(trace).unwrap();
 }
 

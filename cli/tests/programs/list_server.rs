@@ -1,0 +1,53 @@
+//! A server whose lists change, for tests of `mcplink proxy`: `cli_list_server NAME` serves
+//! standard input and output. It lists the resource `x:shared`, whose text is the name.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a program that can't go on fails its test"
+)]
+
+use std::env;
+use std::sync::OnceLock;
+
+use mcplink::schema::{Resource, Tool};
+use mcplink::server::{Context, HandlerError, Server};
+use serde_json::Value;
+
+static SERVER: OnceLock<Server> = OnceLock::new();
+
+fn add(name: String) {
+    let shared = Resource::new("x:shared", "shared");
+    let server = SERVER.get().unwrap();
+    server
+        .add_resource(shared, move |_: &_, _: &_| name.clone())
+        .unwrap();
+}
+
+fn main() {
+    let name = env::args().nth(1).unwrap();
+    let again = name.clone();
+    let server = Server::builder(&*name, "1.0")
+        .declare_capability(mcplink::server::List::Resources)
+        .tool_with(Tool::new("drop"), |_: Value, _: &Context| {
+            SERVER.get().unwrap().remove_resource("x:shared");
+            Ok::<_, HandlerError>("dropped")
+        })
+        .tool_with(Tool::new("add"), move |_: Value, _: &Context| {
+            add(again.clone());
+            Ok::<_, HandlerError>("added")
+        })
+        .tool_with(Tool::new("touch"), |_: Value, _: &Context| {
+            SERVER.get().unwrap().resource_updated("x:shared");
+            Ok::<_, HandlerError>("touched")
+        })
+        .tool_with(Tool::new("grow"), |_: Value, _: &Context| {
+            let grown = Tool::new("grown");
+            let server = SERVER.get().unwrap();
+            server.add_tool(grown, |_: Value, _: &Context| "grown")?;
+            Ok::<_, HandlerError>("grown")
+        })
+        .build()
+        .unwrap();
+    SERVER.set(server.clone()).ok().unwrap();
+    add(name);
+    server.serve_stdio().unwrap();
+}
