@@ -240,7 +240,7 @@ pub(super) enum ReadTurn {
     Ended,
 }
 
-/// What a thread of a worker pool knows of its connection and of the handler that it runs.
+/// The state of a thread of a worker pool: its connection, and the handler that it runs.
 struct PoolThread {
     core: Arc<Core>,
     /// Whether the thread runs a handler that has not released its worker permit.

@@ -18,9 +18,8 @@ static mcplink_config_t *reads(const char *text, mcplink_status_t expected)
 }
 
 /* Opens a client of a server of the file. */
-static mcplink_client_t *opens(mcplink_config_t *config, const char *name, mcplink_status_t expected, const char *why)
+static mcplink_client_t *opens_with(mcplink_client_options_t *o, mcplink_config_t *config, const char *name, mcplink_status_t expected, const char *why)
 {
-    mcplink_client_options_t *o = mcplink_client_options_new();
     mcplink_client_t *client = NULL;
     mcplink_error_t *err = NULL;
     mcplink_status_t status;
@@ -35,6 +34,11 @@ static mcplink_client_t *opens(mcplink_config_t *config, const char *name, mcpli
     return client;
 }
 
+static mcplink_client_t *opens(mcplink_config_t *config, const char *name, mcplink_status_t expected, const char *why)
+{
+    return opens_with(mcplink_client_options_new(), config, name, expected, why);
+}
+
 int main(void)
 {
     static const char format[] =
@@ -46,12 +50,14 @@ int main(void)
         "    \"off\": {\"command\":\"none\",\"disabled\":true},\n"
         "    \"needs\": {\"command\":\"${MCPLINK_TEST_IS_NOT_SET}\"},\n"
         "    \"web\": {\"url\":\"http://127.0.0.1:1/mcp\",\"headers\":{\"Authorization\":\"Bearer secret\"}},\n"
+        "    \"zealous\": {\"command\":\"/bin/sh\",\"args\":[\"-c\",\"test $API_KEY = sesame && exec %s stdio\"],\"env\":{\"API_KEY\":\"sesame\"}},\n"
         "  },\n"
         "}\n";
     char text[8192], folder[] = "/tmp";
     mcplink_config_t *config, *other = NULL;
     mcplink_json_t *shown = NULL;
     mcplink_error_t *err = NULL;
+    mcplink_client_options_t *o;
     mcplink_client_t *client;
     mcplink_result_t *r = NULL;
     const mcplink_json_t *servers;
@@ -63,13 +69,13 @@ int main(void)
     CHECK_STATUS(mcplink_config_read("/nowhere/mcp.json", NULL, &config, &err), MCPLINK_E_IO, err);
     CHECK_STATUS(mcplink_config_read(" ", NULL, &config, &err), MCPLINK_E_INVALID, err);
 
-    snprintf(text, sizeof text, format, everything_server());
+    snprintf(text, sizeof text, format, everything_server(), everything_server());
     config = reads(text, MCPLINK_OK);
     CHECK_STATUS(mcplink_config_read(path, folder, &other, &err), MCPLINK_OK, err);
     mcplink_config_free(other);
     CHECK_STATUS(mcplink_config_describe(config, &shown, &err), MCPLINK_OK, err);
     servers = mcplink_json_get(shown, "servers");
-    CHECK(mcplink_json_len(servers) == 4);
+    CHECK(mcplink_json_len(servers) == 5);
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/0/name")), "every");
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/0/command/1")), "${input:mode}");
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/0/inputs/0")), "mode");
@@ -90,6 +96,10 @@ int main(void)
     if (mcplink_has_feature("http-client")) opens(config, "web", MCPLINK_E_IO, NULL);
     CHECK(mcplink_config_set_input(config, "mode", NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_config_set_input(config, "mode", "stdio") == MCPLINK_OK);
+    /* What the file sets is there, though the process inherits nothing. */
+    o = mcplink_client_options_new();
+    CHECK(mcplink_client_options_clear_env(o) == MCPLINK_OK);
+    mcplink_client_free(opens_with(o, config, "zealous", MCPLINK_OK, NULL));
     client = opens(config, "every", MCPLINK_OK, NULL);
     mcplink_config_free(config);
     CHECK_STATUS(mcplink_client_list_tools(client, NULL, &r, &err), MCPLINK_OK, err);

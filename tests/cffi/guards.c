@@ -70,7 +70,7 @@ static void greet(void *user, const mcplink_request_t *req, mcplink_responder_t 
 
 static void add_tools(mcplink_server_t *server)
 {
-    static const char *const names[] = { "open", "secret", "write", "odd", "broken", "scoped" };
+    static const char *const names[] = { "open", "secret", "write", "odd", "broken", "scoped", "refused" };
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++) {
         mcplink_tool_t *tool = mcplink_tool_new(names[i], "for tests");
@@ -103,6 +103,9 @@ static mcplink_decision guard(void *user, mcplink_guarded_request_t *req)
     if (strcmp(target, "odd") == 0) return (mcplink_decision)4711;
     /* Scopes that could not be read close the door, though the request is admitted afterwards. */
     if (strcmp(target, "broken") == 0) CHECK(mcplink_guarded_request_need_scopes(req, NULL) == MCPLINK_E_INVALID);
+    /* A refusal counts, though the request is admitted afterwards. */
+    if (strcmp(target, "refused") == 0)
+        CHECK(mcplink_guarded_request_refuse(req, MCPLINK_RPC_INVALID_REQUEST, "refused before") == MCPLINK_OK);
     /* Without HTTP the scopes of a principal are not known, and nobody is refused. */
     if (strcmp(target, "scoped") == 0) CHECK(mcplink_guarded_request_need_scopes(req, "files admin") == MCPLINK_OK);
     return MCPLINK_DECISION_ADMIT;
@@ -143,6 +146,7 @@ static void guards(const char *revision)
     call(somebody.client, "write", "sign in to write");
     call(ada.client, "odd", "this is not allowed");
     call(ada.client, "broken", "could not find out");
+    call(ada.client, "refused", "refused before");
     CHECK(handled == 5);
     CHECK(lists(ada.client, "secret") && !lists(somebody.client, "secret") && lists(somebody.client, "write"));
     CHECK(counter_get(&asked) > 9);

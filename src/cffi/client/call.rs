@@ -337,7 +337,8 @@ fn start_in_order(
     token: &CancelToken,
     cancel: Option<&CancelToken>,
 ) -> Outcome<()> {
-    // Whoever takes the pair ends the call: the turn, the cancellation, or the failed start.
+    // The call is ended by the turn, the cancellation or the failed start: by the first that takes
+    // the pair.
     let waiting = Arc::new(Mutex::new(Some((run, withdraw))));
     let (turn, failed) = (Arc::clone(&waiting), Arc::clone(&waiting));
     let own = token.clone();

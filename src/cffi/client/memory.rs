@@ -1,5 +1,5 @@
-//! What several clients share: caches of responses, and the remembered eras of servers. Also the
-//! callback that sees the messages of a client.
+//! Objects that several clients share: caches of responses, and the remembered eras of servers.
+//! Also the callback that sees the messages of a client.
 
 use std::ffi::{c_char, c_void};
 
