@@ -312,7 +312,7 @@ def binds_to_keys(check: Check, folder: Path, programs: Programs) -> str:
 
 def checks(programs: Programs) -> list[Check]:
     def named(name: str, body) -> Check:
-        return Check(f"authorization: {name}", lambda check, folder: body(check, folder, programs))
+        return Check(f"authorization: {name}", lambda check, folder: body(check, folder, programs), needs={"node"})
 
     return [
         named("login and renewal", logs_in),

@@ -8,11 +8,16 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Iterator
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from isolation import environment, free_port
 
 DEADLINE = 60  # seconds for one program, far above what any needs
 
@@ -26,6 +31,7 @@ class Check:
     body: Callable[["Check", Path], str]  # gets a directory of its own, returns what it saw, or raises Failed
     stderr: str = ""
     report: str = ""
+    needs: set[str] = field(default_factory=set)  # names of installations
     untidy: bool = False  # a helper of a program that is not ours may still write into the directory when it is removed
 
 
@@ -38,15 +44,18 @@ def tail(text: str, lines: int = 15) -> str:
     return "\n".join(line[:300] for line in text.splitlines()[-lines:])
 
 
-def run_program(check: Check, argv: list[str], pids: Path, typed: str = "") -> tuple[int, str]:
-    """Runs a program to its end, at most to the deadline; afterwards nothing it started is left.
+def run_program(check: Check, argv: list[str], pids: Path, typed: str = "", cwd: Path | None = None) -> tuple[int, str]:
+    """Runs a program to its end, at most to the deadline; afterwards nothing it started is left. It runs in the check's directory unless
+    `cwd` names another one.
 
     Its output goes to files: a pipe would stay open for as long as any grandchild holds it.
     """
     folder = pids.parent
     (folder / "stdin").write_text(typed)
     with open(folder / "stdin") as words, open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
-        process = subprocess.Popen(argv, stdin=words, stdout=out, stderr=err, start_new_session=True, cwd=folder)
+        process = subprocess.Popen(
+            argv, stdin=words, stdout=out, stderr=err, start_new_session=True, cwd=cwd or folder, env=environment(folder)
+        )
         try:
             process.wait(DEADLINE)
         except subprocess.TimeoutExpired:
@@ -124,13 +133,11 @@ def noting_pids(pids: Path, argv: list[str]) -> list[str]:
 @contextmanager
 def listening(argv: list[str], folder: Path) -> Iterator[str]:
     """Runs a server at a port of its own, which stands for `{port}` in its command, and gives the URL once it listens there."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     argv = [word.replace("{port}", str(port)) for word in argv]
     with open(folder / "server", "wb") as said:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, cwd=folder
+            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, cwd=folder, env=environment(folder)
         )
     try:
         give_up = time.monotonic() + DEADLINE
@@ -157,9 +164,9 @@ def run_at_terminal(
     """Runs a program at a terminal of its own: each text that is waited for, and what is typed or
     which signal comes then. Gives all that was shown."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        argv, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=pids.parent, env={**os.environ, "COLUMNS": "80", "TERM": "dumb"}
-    )
+    folder = pids.parent
+    env = environment(folder, COLUMNS="80", TERM="dumb")
+    process = subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=folder, env=env)
     os.close(theirs)
     shown, looked_at, left, give_up = "", 0, list(dialogue), time.monotonic() + DEADLINE
     collected = b""

@@ -23,7 +23,8 @@ def check_of_inspector(argv: list[str], inspector: list[str], over_http: bool) -
 
         def ask(where: list[str], *words: str) -> dict:
             transport = ["--transport", "http"] if over_http else []
-            status, out = run_program(check, [*inspector, *where, *transport, *words], pids)
+            # The Inspector reads ../package.json, from where it runs: that has to be its own.
+            status, out = run_program(check, [*inspector, *where, *transport, *words], pids, cwd=Path(inspector[1]).parent)
             if status != 0:
                 raise Failed(f"exit status {status}: {short(check.stderr)}")
             return json.loads(out)
@@ -41,7 +42,7 @@ def check_of_inspector(argv: list[str], inspector: list[str], over_http: bool) -
             expect(ask(where, *call).get("isError"), True, "a statement that fails has isError")
         return "3 requests"
 
-    return Check(f"sqlite_server <- Inspector {'over HTTP' if over_http else 'over stdio'}", body)
+    return Check(f"sqlite_server <- Inspector {'over HTTP' if over_http else 'over stdio'}", body, needs={"node"})
 
 
 def check_of_host(argv: list[str], host: list[str], mode: str, over_http: bool) -> Check:
@@ -66,7 +67,7 @@ def check_of_host(argv: list[str], host: list[str], mode: str, over_http: bool) 
         expect(seen["missing"], -32002 if mode == "legacy" else -32602, "the code of a missing resource is")
         return "6 calls, a resource, a prompt"
 
-    return Check(f"sqlite_server <- py-2.3.0 {mode}{' over HTTP' if over_http else ''}", body)
+    return Check(f"sqlite_server <- py-2.3.0 {mode}{' over HTTP' if over_http else ''}", body, needs={"py2"})
 
 
 def checks(argv: list[str], inspector: list[str], host: list[str]) -> list[Check]:

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::wait_until;
 use crate::runs::{
-    LinesInTime, MCPLINK, Running, example, json_of, kill, mcp, mcp_against, mcp_with,
+    LinesInTime, MCPLINK, Running, example, json_of, kill, mcp, mcp_against, mcp_with, program,
     shown_at_a_terminal,
 };
 use crate::{proxied, stub};
@@ -110,7 +110,7 @@ fn the_exit_code_tells_who_failed() {
 fn a_server_gets_few_variables_and_those_that_it_is_given() {
     let script = "echo \"${KEY-none} ${OTHER-none} ${HOME:+home}\" >&2; exit 3";
     let said = |options: &[&str]| {
-        let ran = Command::new(MCPLINK)
+        let ran = program()
             .args(["tools", "--timeout=20"])
             .args(options)
             .args(["--", "sh", "-c", script])
@@ -135,7 +135,7 @@ fn a_server_gets_few_variables_and_those_that_it_is_given() {
         let ran = mcp_with(&[&["tools"], wrong].concat(), "");
         assert_eq!(ran.code, 2, "{}", ran.err);
     }
-    let ran = Command::new(MCPLINK)
+    let ran = program()
         .args(["tools", "--inherit-env", "--url", "http://127.0.0.1:1"])
         .output()
         .unwrap();
@@ -236,7 +236,7 @@ fn it_reaches_servers_over_http() {
         out.result(seen, stub::text("hello over HTTP"));
     });
     let run = |words: &[&str]| {
-        let output = Command::new(MCPLINK).args(words).output().unwrap();
+        let output = program().args(words).output().unwrap();
         let code = output.status.code().unwrap();
         (code, output)
     };
@@ -256,7 +256,7 @@ fn the_proxy_of_the_environment_is_used() {
     let target = stub.address();
     let (proxy, asked) = proxied::socks_proxy("socks5h", move |_, _| target);
     let run = |variables: &[(&str, &str)]| {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
             command.env_remove(name).env_remove(name.to_uppercase());
         }
@@ -301,7 +301,7 @@ fn it_trusts_whom_it_is_told_to() {
     });
     let front = Front::new(SERVER, stub.address());
     let run = |words: &[&str]| {
-        let output = Command::new(MCPLINK).args(words).output().unwrap();
+        let output = program().args(words).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (
             output.status.code().unwrap(),
@@ -334,7 +334,7 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
     let url = world.mcp.url();
     let tokens = folder.display().to_string();
     let run = |words: &[&str]| {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         // No browser is to come up.
         command
             .args(words)
@@ -454,7 +454,7 @@ fn a_second_signal_ends_at_once() {
     let (pid, ended) = (folder.join("pid"), folder.join("ended"));
     // The server ends with its input; what started it stays, as long as it is let.
     let script = format!(
-        "trap '' TERM; echo $$ > {}; {}; : > {}; exec sleep 60",
+        "trap '' TERM; echo $$ > '{}'; '{}'; : > '{}'; exec sleep 60",
         pid.display(),
         example("interop_server").display(),
         ended.display()
@@ -539,7 +539,7 @@ pub(crate) fn with_tools(tools: Value, result: Value) -> stub::Stub {
 }
 
 pub(crate) fn run_to(url: &str, words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     let output = command.args(["--url", url]).args(words).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let code = output.status.code().expect("it was not killed");
@@ -678,14 +678,14 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
         vec![word(b"--url"), word(b"http://\xff/")],
         vec![word(b"\xff")],
     ] {
-        let output = Command::new(MCPLINK).args(&words).output().unwrap();
+        let output = program().args(&words).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains("is no UTF-8"), "{said}");
     }
     // Files may be called so, and a line of the shell is one that fails.
     let words = [word(b"tools"), word(b"--"), word(b"/nowhere/\xff")];
-    let output = Command::new(MCPLINK).args(words).output().unwrap();
+    let output = program().args(words).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     let server = example("interop_server");
     let mut running = Running::start(&["shell"], &[server.to_str().unwrap()]);
@@ -698,7 +698,7 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
     // Where nobody reads what it says it says nothing.
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     let status = command.arg("dance").stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::runs::{MCPLINK, example};
+use crate::runs::{example, program};
 
 /// A server over HTTP, which ends with its value.
 struct Listening {
@@ -47,7 +47,7 @@ impl Drop for Listening {
 
 /// Runs checks, and returns the exit code and the report.
 fn check(words: &[&str]) -> (i32, Value) {
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     let output = command
         .args(["check", "--format", "json"])
         .args(words)
@@ -204,7 +204,7 @@ fn faults_of_servers_over_http_are_found() {
 fn reports_name_the_requirement_and_the_remedy() {
     let server = example("bad_server");
     let run = |words: &[&str]| {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         command
             .args(["check", "--era", "legacy", "--only", "manners/stdout"])
             .args(words);
@@ -239,11 +239,11 @@ fn reports_name_the_requirement_and_the_remedy() {
         xml.contains("&quot;Server is running!&quot;\">M-STDIO-S-04 L-STDIO-S-05"),
         "{xml}"
     );
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     let list = command.args(["check", "--list"]).output().unwrap();
     assert!(String::from_utf8(list.stdout).unwrap().lines().count() > 40);
     // A failure above the level is only noted.
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     command.args(["check", "--only", "host-root", "--era", "legacy", "--"]);
     let output = command.arg(&server).arg("combined root").output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::runs::{MCPLINK, example};
+use crate::runs::{example, program};
 
 /// A folder of one test, which is removed at its end.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -41,7 +41,7 @@ pub(crate) fn run(folder: &Folder, line: &str) -> (i32, String, String) {
         "SKILLS" => vec![skills.display().to_string()],
         word => vec![word.replace('~', " ")],
     });
-    let output = Command::new(MCPLINK)
+    let output = program()
         .args(words)
         .current_dir(&folder.0)
         .env("HOME", &folder.0)

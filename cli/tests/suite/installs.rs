@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::runs::{MCPLINK, Ran, example, mcp, mcp_against};
+use crate::runs::{MCPLINK, Ran, example, mcp, mcp_against, program};
 
 /// A home directory of its own, which is removed at the end.
 struct Home(PathBuf);
@@ -19,7 +18,7 @@ impl Home {
     }
 
     fn run(&self, words: &[&str]) -> Ran {
-        let output = Command::new(MCPLINK)
+        let output = program()
             .args(words)
             .env("HOME", &self.0)
             .env("XDG_CONFIG_HOME", self.0.join("settings"))

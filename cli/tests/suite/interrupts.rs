@@ -111,7 +111,7 @@ fn a_signal_ends_a_check_while_it_waits() {
     let server = example("interop_server").display().to_string();
     let script = format!(
         "while read -r line; do case $line in *'\"ping\"'*) echo got >&2;; *) echo \"$line\";; \
-         esac; done | {server}"
+         esac; done | '{server}'"
     );
     let check = [
         "--stderr",

@@ -1,12 +1,11 @@
 //! Servers that write beside the letter: what does not fit costs nothing but itself, and the user is
 //! told of it once.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use crate::actions::{run_to, with_tools};
-use crate::runs::{MCPLINK, Terminal, example, shown_at_a_terminal};
+use crate::failures::Folder;
+use crate::runs::{Terminal, example, program, shown_at_a_terminal};
 use crate::stub::{Stub, discovered, initialized};
 
 fn complete(mut result: Value) -> Value {
@@ -276,10 +275,11 @@ fn what_a_server_does_not_declare_is_asked_for() {
         let (code, out, said) = run_to(&stub.url(), &[action]);
         assert!(code == 0 && out.contains(name), "{out}{said}");
     }
-    let mut command = Command::new(MCPLINK);
+    let folder = Folder::new("hidden");
+    let mut command = program();
     command.args(["--url", &stub.url(), "shell"]);
     command
-        .env("XDG_STATE_HOME", std::env::temp_dir())
+        .env("XDG_STATE_HOME", &folder.0)
         .env("TERM", "xterm");
     let mut terminal = Terminal::start(command);
     terminal.wait_for("'quit' ends.");
@@ -372,7 +372,7 @@ fn questions_and_events_do_not_steer_a_terminal() {
         out.result(seen, asked);
     });
     let start = |words: &[&str]| {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         command.args(["--url", &stub.url()]).args(words);
         Terminal::start(command)
     };

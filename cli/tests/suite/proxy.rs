@@ -16,7 +16,7 @@ use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::runs::{MCPLINK, Running, example, kill, mcp_against};
+use crate::runs::{MCPLINK, Running, example, kill, mcp_against, mcp_with, program};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
@@ -28,7 +28,7 @@ fn server(name: &str, program: &str) -> String {
     } else {
         ""
     };
-    format!("{name}={}{mode}", path.display())
+    format!("{name}='{}'{mode}", path.display())
 }
 
 fn builder(era: &str) -> ClientBuilder {
@@ -328,11 +328,7 @@ fn tools_are_filtered_by_patterns() {
     let hidden = client.call_tool("i__fail", &json!({})).unwrap_err();
     assert_eq!(hidden.rpc().unwrap().code, ErrorCode::INVALID_PARAMS);
     // A pattern with a typing error hides nothing.
-    let ran = mcp_against(
-        &["proxy", "--deny", "*fial", "--deny", "fail"],
-        &[&i[2..]],
-        "",
-    );
+    let ran = mcp_with(&["proxy", "--deny", "*fial", "--deny", "fail"], "");
     assert!(
         ran.err.contains("--deny '*fial' fits no tool"),
         "{}",
@@ -365,7 +361,7 @@ fn changes_of_lists_and_resources_pass() {
 #[test]
 fn a_resource_of_two_servers_is_that_of_the_first_one() {
     let path = example("list_server");
-    let named = |name: &str| format!("{name}={} {name}", path.display());
+    let named = |name: &str| format!("{name}='{}' {name}", path.display());
     let (a, b) = (named("a"), named("b"));
     for theirs in ERAS {
         for ours in ERAS {
@@ -435,7 +431,7 @@ fn a_resource_of_two_servers_is_that_of_the_first_one() {
 fn a_server_that_ends_is_started_again_and_disturbs_no_other() {
     let pids = file("pids");
     let script = format!(
-        "mortal=sh -c 'echo $$ >> {}; exec {}'",
+        "mortal=sh -c 'echo $$ >> \"{}\"; exec \"{}\"'",
         pids.display(),
         example("interop_server").display()
     );
@@ -509,7 +505,7 @@ fn a_server_that_does_not_start_disturbs_no_other() {
             "/no/such/file",
         ),
     ] {
-        let run = Command::new(MCPLINK).args(&words).output().unwrap();
+        let run = program().args(&words).output().unwrap();
         let said = String::from_utf8(run.stderr).unwrap();
         assert_eq!(run.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(part), "{words:?}: {said}");
@@ -541,7 +537,7 @@ fn a_server_that_is_not_configured_well_disturbs_no_other() {
     let second = json!({"mcpServers": {"one": {"command": other}}});
     std::fs::write(home.join(".mcp.json"), first.to_string()).unwrap();
     std::fs::write(home.join(".cursor/mcp.json"), second.to_string()).unwrap();
-    let run = Command::new(MCPLINK)
+    let run = program()
         .args(["proxy", "--all"])
         .env("HOME", &home)
         .env("XDG_CONFIG_HOME", home.join("settings"))
@@ -563,9 +559,9 @@ fn a_slow_server_is_awaited_while_a_broken_one_fails_again() {
     // The slow server starts when the broken one was tried three times.
     let attempts = file("attempts");
     let path = attempts.display();
-    let broken = format!("broken=sh -c 'echo x >> {path}; exit 1'");
+    let broken = format!("broken=sh -c 'echo x >> \"{path}\"; exit 1'");
     let slow = format!(
-        "slow=sh -c 'until [ \"$(wc -l < {path})\" -ge 3 ]; do sleep 0.1; done; exec {}'",
+        "slow=sh -c 'until [ \"$(wc -l < \"{path}\")\" -ge 3 ]; do sleep 0.1; done; exec \"{}\"'",
         example("interop_server").display()
     );
     for ours in ERAS {
@@ -583,7 +579,7 @@ fn a_slow_server_is_awaited_while_a_broken_one_fails_again() {
 #[test]
 fn the_proxy_ends_with_the_input_of_its_host() {
     let i = server("i", "interop_server");
-    let run = Command::new(MCPLINK)
+    let run = program()
         .args(["proxy", &i])
         .stdin(std::process::Stdio::null())
         .output()
@@ -596,7 +592,7 @@ fn the_proxy_ends_with_the_input_of_its_host() {
 #[test]
 fn clients_over_http_are_served_until_a_signal() {
     for theirs in ERAS {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         let (i, e) = (
             server("i", "interop_server"),
             server("e", "everything_server"),
@@ -643,7 +639,7 @@ fn clients_over_http_are_served_until_a_signal() {
 /// question of another one.
 #[test]
 fn a_question_that_may_be_for_another_client_is_not_asked() {
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     let e = server("e", "everything_server");
     command.args(["proxy", "--listen", "0", "--era", "legacy", "--prefix", &e]);
     let mut running = Running::of(command);
@@ -701,7 +697,7 @@ fn calls_to_a_server_that_stays_away_fail() {
     let pids = file("away");
     let path = pids.display();
     let script = format!(
-        "mortal=sh -c '[ -e {path} ] && exit 1; echo $$ > {path}; exec {}'",
+        "mortal=sh -c '[ -e \"{path}\" ] && exit 1; echo $$ > \"{path}\"; exec \"{}\"'",
         example("interop_server").display()
     );
     let other = server("other", "interop_server");
@@ -737,7 +733,7 @@ fn a_server_without_the_scheme_is_not_asked() {
     let record = file("schemes.jsonl");
     let (e, list) = (
         server("e", "everything_server"),
-        format!("list={} x", example("list_server").display()),
+        format!("list='{}' x", example("list_server").display()),
     );
     for ours in ERAS {
         let words = ["--record", record.to_str().unwrap(), &*e, &*list];

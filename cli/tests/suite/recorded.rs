@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use mcplink::client::{CallOptions, Client, ClientBuilder};
 use mcplink::schema::{ElicitResult, ProtocolVersion};
@@ -10,7 +9,7 @@ use mcplink::transport::Child;
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::runs::{MCPLINK, Ran, example};
+use crate::runs::{MCPLINK, Ran, example, program};
 
 const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28];
 
@@ -44,7 +43,7 @@ fn converse(client: &Client) -> Vec<Value> {
 }
 
 fn run(words: &[&str]) -> Ran {
-    let output = Command::new(MCPLINK)
+    let output = program()
         .args(words)
         .stdin(std::process::Stdio::null())
         .output()
@@ -108,7 +107,7 @@ fn a_recorded_conversation_is_replayed_as_server_and_as_client() {
 fn a_server_that_ends_before_its_host_is_a_failure() {
     let trace = file("crashed.jsonl");
     fs::write(&trace, "earlier").unwrap();
-    let mut child = Command::new(MCPLINK)
+    let mut child = program()
         .args([
             "record",
             trace.to_str().unwrap(),
@@ -148,7 +147,7 @@ fn a_client_that_sends_something_else_is_told_the_line() {
     .unwrap();
     let path = trace.to_str().unwrap();
     let play = |input: &str| {
-        let mut child = Command::new(MCPLINK)
+        let mut child = program()
             .args(["replay", path])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())

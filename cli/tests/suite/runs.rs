@@ -1,6 +1,7 @@
 //! Runs of the program: to their end, watched while they go on, and at a terminal.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -18,6 +19,63 @@ pub(crate) struct Ran {
 
 /// The program under test.
 pub(crate) const MCPLINK: &str = env!("CARGO_BIN_EXE_mcplink");
+
+/// The variables of the machine that change how the program runs.
+const CLEARED: [&str; 17] = [
+    "ALL_PROXY",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LINES",
+    "NO_COLOR",
+    "NO_PROXY",
+    "REQUEST_METHOD",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// Returns the command of the program under test, which takes nothing from the machine: its home
+/// has no files, no proxy is set, and signals have their default dispositions.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(MCPLINK);
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-home");
+    command.env("HOME", home);
+    for name in CLEARED {
+        command.env_remove(name);
+    }
+    reset_signals(&mut command);
+    command
+}
+
+/// Gives the child the default dispositions of signals. A child inherits the signals that its
+/// parent ignores, and a job of `nohup` or in the background of a script ignores some.
+pub(crate) fn reset_signals(command: &mut Command) {
+    let signals = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGPIPE,
+        libc::SIGTERM,
+    ];
+    let reset = move || {
+        for signal in signals {
+            // SAFETY: the default disposition runs no code of this process.
+            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: signal() is async-signal-safe, and the closure neither allocates nor takes a lock.
+    unsafe { command.pre_exec(reset) };
+}
 
 /// A server of the tests, which is built beside them as an example.
 pub(crate) fn example(name: &str) -> PathBuf {
@@ -43,7 +101,7 @@ pub(crate) fn mcp_with(words: &[&str], input: &str) -> Ran {
 }
 
 pub(crate) fn mcp_against(words: &[&str], server: &[&str], input: &str) -> Ran {
-    let mut child = Command::new(MCPLINK)
+    let mut child = program()
         .args(words)
         .arg("--")
         .args(server)
@@ -116,14 +174,14 @@ impl Drop for Running {
 
 impl Running {
     pub(crate) fn start(words: &[&str], server: &[&str]) -> Self {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         command.args(words).arg("--").args(server);
         Self::of(command)
     }
 
     /// A run against a server over HTTP.
     pub(crate) fn start_to(url: &str, words: &[&str]) -> Self {
-        let mut command = Command::new(MCPLINK);
+        let mut command = program();
         command.args(["--url", url]).args(words);
         Self::of(command)
     }
@@ -182,8 +240,10 @@ fn pseudo_terminal() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
     unsafe {
         let opened = libc::openpty(&mut own, &mut its, null, null.cast(), null.cast());
         assert_eq!(opened, 0);
-        // The program must not inherit this end, or the terminal never closes.
+        // A program that inherits an end keeps the terminal open: the program under test this end,
+        // and one that another test starts the other end.
         libc::fcntl(own, libc::F_SETFD, libc::FD_CLOEXEC);
+        libc::fcntl(its, libc::F_SETFD, libc::FD_CLOEXEC);
         (OwnedFd::from_raw_fd(own), OwnedFd::from_raw_fd(its))
     }
 }
@@ -191,7 +251,7 @@ fn pseudo_terminal() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
 /// Runs it at a terminal; gives what is shown there.
 pub(crate) fn shown_at_a_terminal(words: &[&str]) -> String {
     let (own, its) = pseudo_terminal();
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     command.args(words).env("COLUMNS", "60");
     command.stdin(Stdio::null());
     command.stdout(its.try_clone().unwrap()).stderr(its);
@@ -220,12 +280,9 @@ impl Terminal {
         command.stdin(its.try_clone().unwrap());
         command.stdout(its.try_clone().unwrap()).stderr(its);
         // The terminal is the controlling one of a session of its own, so that Ctrl-C is a signal.
-        // A job in the background may have been started with the signal ignored, and its children
-        // inherit that; a shell at a terminal starts its programs with the default.
         // SAFETY: the calls are async-signal-safe.
         unsafe {
-            std::os::unix::process::CommandExt::pre_exec(&mut command, || {
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
+            command.pre_exec(|| {
                 if libc::setsid() < 0 || libc::ioctl(0, libc::TIOCSCTTY as _, 0) < 0 {
                     return Err(io::Error::last_os_error());
                 }

@@ -1,12 +1,11 @@
 //! Sessions as a new user sees them, in pipes and at a terminal.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::failures::{Folder, run};
-use crate::runs::{MCPLINK, Terminal, example};
+use crate::runs::{Terminal, example, program};
 
 fn configured(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -147,7 +146,7 @@ fn a_task_is_started_and_an_unknown_one_refused() {
     let line = "tasks show no-such-task --era modern -s every";
     assert_eq!(run(&folder, line).0, 3);
     // On one connection, the task is waited for: the shell knows no ids, so a program reads them.
-    let mut shell = Command::new(MCPLINK);
+    let mut shell = program();
     shell
         .args(["shell", "-s", "every"])
         .current_dir(&folder.0)
@@ -214,7 +213,7 @@ fn the_help_of_each_action_fits_a_screen_and_has_an_example() {
 
 /// Starts the shell at a terminal.
 fn shell_at_a_terminal(folder: &Folder) -> Terminal {
-    let mut command = Command::new(MCPLINK);
+    let mut command = program();
     command
         .args(["shell", "-s", "every"])
         .current_dir(&folder.0);
