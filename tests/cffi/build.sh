@@ -7,6 +7,9 @@ folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
 out=$folder/cffi${MCPLINK_SANITIZE:+-sanitized}
 archive=$folder/libmcplink.a
 shared=$folder/libmcplink.so
+# What programs are linked with. Half of the time to link an archive that is not optimised goes into its line numbers, so they are left out.
+linked=$archive
+[ "$profile" != dev ] || linked=$folder/libmcplink_stripped.a
 # On Linux; compared with what rustc says.
 native=${native:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
 mkdir -p "$out/guests" "$out/parts" "$out/cpp"
@@ -34,6 +37,7 @@ build_library() {
 
 build_archive() {
   build_library staticlib
+  [ "$linked" = "$archive" ] || strip --strip-debug "$archive" -o "$linked"
 }
 
 build_shared() {
@@ -62,7 +66,7 @@ build_program() {
     more+=("$out/$name.a")
   fi
   # shellcheck disable=SC2086
-  "${CC:-gcc}" "${c_flags[@]}" -Itests/cffi "-I$out" "$source" "$@" "${more[@]}" "$archive" $native -o "$out/$name"
+  "${CC:-gcc}" "${c_flags[@]}" -Itests/cffi "-I$out" "$source" "$@" "${more[@]}" "$linked" $native -o "$out/$name"
 }
 
 # build_cpp NAME [FLAG …]: the program of tests/cffi/cpp/NAME.cpp, or the one that is made of the prototypes.
@@ -71,7 +75,7 @@ build_cpp() {
   shift
   [ "$name" != restricts ] || { source=$out/cpp/$name.cpp && tests/cffi/restricts.py cpp "$source"; }
   # shellcheck disable=SC2086
-  g++ -std=c++17 "${cpp_flags[@]}" "$@" -Itests/cffi "$source" "$archive" $native -o "$out/cpp/$name"
+  g++ -std=c++17 "${cpp_flags[@]}" "$@" -Itests/cffi "$source" "$linked" $native -o "$out/cpp/$name"
 }
 
 # run_built NAME: a program that is built. It inherits ignored signals, and a job of `nohup` or in the background of a script ignores some: so
@@ -88,7 +92,7 @@ run_program() {
     cpp/*) build_cpp "${1#cpp/}" ;;
     *) build_program "$1" ;;
   esac
-  printf '== %s\n' "$1"
+  printf -- '-- %s\n' "$1"
   run_built "$1" || status=$?
   [ "$status" -ne 0 ] || return 0
   printf 'FAIL %s: exit status %s\n' "$1" "$status"
