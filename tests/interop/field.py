@@ -20,9 +20,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Callable, Iterator
 
+import installs
 from harness import Check, Failed, end_noted, listening, noting_pids, run_program, short, tail
 
-INSTALL_DEADLINE = 300  # seconds for one package
+INSTALL_DEADLINE = 300  # seconds for one command
 TIMEOUT = 30  # seconds that `mcplink` waits for one answer; `run_program` ends the whole run after 60
 DONE, TOOL_FAILED, REFUSED, LOST = 0, 1, 3, 4
 LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -74,11 +75,11 @@ class Package:
             folder.mkdir(parents=True)
             if self.registry == "npm":
                 flags = ["--no-audit", "--no-fund", "--no-save", "--loglevel", "error", *([] if self.scripts else ["--ignore-scripts"])]
-                output_of(["npm", "install", "--prefix", str(folder), *flags, self.name], INSTALL_DEADLINE)
+                installs.command(["npm", "install", "--prefix", str(folder), *flags, self.name])
             else:
                 output_of([sys.executable, "-m", "venv", str(folder)], INSTALL_DEADLINE)
                 python = str(folder / "bin" / "python")
-                output_of([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", self.name], INSTALL_DEADLINE)
+                installs.command([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", self.name])
         command = Path(self.command(cache))
         if not command.exists():
             raise Failed(f"the package has no command {command.name}")
@@ -521,7 +522,7 @@ def install(programs: Programs, lanes: int, fresh: bool) -> None:
     def one(package: Package) -> tuple[Package, str, str]:
         try:
             return package, package.install(programs.cache, fresh), ""
-        except Failed as failure:
+        except (Failed, installs.Missing) as failure:
             return package, "", str(failure)
 
     with open(programs.cache / "lock", "w") as lock, ThreadPoolExecutor(lanes) as pool:
