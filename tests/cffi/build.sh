@@ -78,8 +78,7 @@ build_cpp() {
   g++ -std=c++17 "${cpp_flags[@]}" "$@" -Itests/cffi "$source" "$linked" $native -o "$out/cpp/$name"
 }
 
-# run_built NAME: a program that is built. It inherits ignored signals, and a job of `nohup` or in the background of a script ignores some: so
-# it gets the default dispositions.
+# run_built NAME: runs a program that is built, with the default dispositions of signals, whatever the starting process ignores.
 run_built() {
   MCPLINK_TEST_FOLDER=$out MCPLINK_TEST_STACK_KB=$([ "$profile" = dev ] && echo 1024 || echo 64) timeout 300 \
     env --default-signal=HUP,INT,QUIT,PIPE,TERM "${check[@]}" "$out/$1"

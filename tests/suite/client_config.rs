@@ -236,7 +236,7 @@ fn a_server_starts_with_its_arguments_variables_and_folder() {
     folder.write("keys.env", "# keys\nFROM_FILE=\"a b\"\nOVER=file\n");
     let path = folder.write(
         "bin/server",
-        &format!("#!/bin/sh\necho \"$1|$FROM_FILE|$OVER|$TERM|$PWD\" > {root}/out\n"),
+        &format!("#!/bin/sh\necho \"$1|$FROM_FILE|$OVER|$TERM|$PWD\" > '{root}/out'\n"),
     );
     let mut permissions = fs::metadata(&path).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
@@ -290,7 +290,7 @@ fn the_working_directory_is_the_one_of_the_file() {
     fs::create_dir(folder.0.join("sub")).unwrap();
     let out = folder.0.join("out").display().to_string();
     let here = std::env::current_dir().unwrap();
-    let server = json!({ "command": "sh", "args": ["-c", format!("pwd -P > {out}")] });
+    let server = json!({ "command": "sh", "args": ["-c", format!("pwd -P > '{out}'")] });
     let with_cwd = json!({ "command": "sh", "args": server["args"], "cwd": "sub" });
     for (file, server, expected) in [
         (".mcp.json", &server, &*folder.0),

@@ -400,7 +400,7 @@ fn connecting_through_faults_ends_in_time() {
 #[cfg(unix)] // The child is a shell.
 #[test]
 fn children_in_different_directories_are_different_servers() {
-    let script = r#"read line; printf '%s\n' "$REPLY_WITH"; read line; printf '{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"%s","inputSchema":{"type":"object"}}]}}\n' "$(basename $PWD)"; read line"#;
+    let script = r#"read line; printf '%s\n' "$REPLY_WITH"; read line; printf '{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"%s","inputSchema":{"type":"object"}}]}}\n' "$(basename "$PWD")"; read line"#;
     let cache = ResponseCache::new(&Limits::default());
     let place = std::env::temp_dir().join(format!("mcplink-directories-{}", std::process::id()));
     let mut names = Vec::new();

@@ -325,6 +325,11 @@ fn host_with_secrets() {
         ("API_KEY", "secret"),
         ("PATHS", "x"),
     ];
+    // The machine may set other variables that children inherit, such as LC_ALL.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name != "PATH") {
+        // SAFETY: no other thread looks at the environment now.
+        unsafe { std::env::remove_var(name) };
+    }
     for (name, value) in given {
         // SAFETY: no other thread looks at the environment now.
         unsafe { std::env::set_var(name, value) };
