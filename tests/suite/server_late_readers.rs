@@ -48,19 +48,37 @@ fn answers(theirs: &Socket, count: usize) -> Vec<Value> {
 #[test]
 fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
     within(LONG * 2, || {
-        const CALLS: usize = 4000;
-        let (connection, theirs) = serve(limits(256 << 10));
-        let mut writing = theirs.try_clone().unwrap();
-        let writer = thread::spawn(move || {
-            for id in 0..CALLS {
-                writing.write_all(echo(id).as_bytes()).unwrap();
+        const MARK: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"mark\",\"params\":1}\n";
+        const AT_ONCE: usize = 16;
+        // As many as there are workers, as many as may be active besides, and some to be deferred.
+        const MORE: usize = 64 + 64 + 80;
+        let (connection, mut theirs) = serve(limits(256 << 10));
+        let peer = connection.peer();
+        let (mut sent, mut marks) = (0, 0);
+        // Few calls at once, so that none is refused while a worker waits for a processor. The mark,
+        // a malformed notification, is counted when the calls before it have been read.
+        let mut send = |count: usize, is_done: &dyn Fn() -> bool| {
+            for id in sent..sent + count {
+                theirs.write_all(echo(id).as_bytes()).unwrap();
             }
-        });
-        // As much as may be is queued, and as much again is held back: the rest stays unread.
-        wait_until("the outbox is full", || {
-            connection.peer().stats().queued_bytes > 250 << 10
-        });
-        let mut ids: Vec<u64> = answers(&theirs, CALLS)
+            theirs.write_all(MARK).unwrap();
+            (sent, marks) = (sent + count, marks + 1);
+            wait_until("the calls are read", || {
+                peer.stats().malformed == marks && is_done()
+            });
+            sent
+        };
+        let is_full = || connection.activity().waiting_to_write > 0;
+        let is_idle = || peer.stats().requests_in_flight == 0;
+        while !is_full() {
+            send(AT_ONCE, &|| is_full() || is_idle());
+        }
+        // Nothing is read, so the writer stays full.
+        let sent = send(MORE, &|| true);
+        let stats = peer.stats();
+        assert_eq!(stats.refused_busy, 0);
+        assert!(stats.requests_in_flight >= 64, "{stats:?}");
+        let mut ids: Vec<u64> = answers(&theirs, sent)
             .iter()
             .map(|answer| {
                 assert!(answer.get("error").is_none(), "{answer}");
@@ -69,10 +87,9 @@ fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
             .collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), CALLS);
-        writer.join().unwrap();
-        let stats = connection.peer().stats();
-        assert_eq!((stats.refused_busy, stats.requests_in_flight), (0, 0));
+        assert_eq!(ids.len(), sent);
+        wait_until("the last request has ended", is_idle);
+        assert_eq!(peer.stats().refused_busy, 0);
     });
 }
 
