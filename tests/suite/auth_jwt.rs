@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -480,20 +480,15 @@ fn many_requests_at_once_fetch_the_keys_once() {
     assert_eq!(source.asked(), 1);
 }
 
-/// How long each of several requests at once takes, whose tokens name keys that are not there; and what they were told.
-fn made_up_at_once(
-    verifier: &Arc<JwtVerifier>,
-    signer: &Signer,
-) -> mpsc::Receiver<(Duration, String)> {
+/// What each of several requests at once is told, whose tokens name keys that are not there.
+fn made_up_at_once(verifier: &Arc<JwtVerifier>, signer: &Signer) -> mpsc::Receiver<String> {
     let (tell, told) = mpsc::channel();
     for number in 0..8 {
         let header = json!({"alg": "ES256", "kid": format!("made-up-{number}")});
         let token = signer.token(&header, &claims(json!({})));
         let (verifier, tell) = (Arc::clone(verifier), tell.clone());
         thread::spawn(move || {
-            let began = Instant::now();
-            let said = refusal(verifier.verify(&token));
-            _ = tell.send((began.elapsed(), said));
+            _ = tell.send(refusal(verifier.verify(&token)));
         });
     }
     told
@@ -517,7 +512,7 @@ fn keys_that_do_not_come_hold_up_one_request_only() {
     let told = made_up_at_once(&verifier, &signer);
     // The one that fetches is at the gate still.
     for _ in 0..7 {
-        let (_, said) = told.recv_timeout(Duration::from_secs(10)).unwrap();
+        let said = told.recv_timeout(LONG).unwrap();
         assert!(
             said.contains("Unavailable") && said.contains("not come yet"),
             "{said}"
@@ -529,7 +524,7 @@ fn keys_that_do_not_come_hold_up_one_request_only() {
     let late = signer.token(&json!({"alg": "ES256", "kid": "late"}), &claims(json!({})));
     assert!(refusal(verifier.verify(&late)).contains("Unavailable"));
     gate.open();
-    let (_, said) = told.recv_timeout(LONG).unwrap();
+    let said = told.recv_timeout(LONG).unwrap();
     assert!(said.contains("none of the issuer's"), "{said}");
 }
 
@@ -540,19 +535,16 @@ fn an_issuer_that_never_answers_is_left_alone_for_a_while() {
     let signer = Signer::p256();
     let verifier = Arc::new(JwtVerifier::new(issuer));
     let told = made_up_at_once(&verifier, &signer);
-    let mut spans = Vec::new();
-    for _ in 0..8 {
-        let (span, said) = told.recv_timeout(LONG).unwrap();
-        assert!(said.contains("Unavailable"), "{said}");
-        spans.push(span);
+    // One waits for the issuer, and the others do not wait until it is given up.
+    for _ in 0..7 {
+        let said = told.recv_timeout(LONG).unwrap();
+        assert!(said.contains("not come yet"), "{said}");
     }
-    spans.sort();
-    assert!(spans[6] < Duration::from_secs(4), "{spans:?}");
-    // The first document is waited for, and there are three places.
-    assert!(spans[7] < Duration::from_secs(9), "{spans:?}");
+    let said = told.recv_timeout(LONG).unwrap();
+    assert!(said.contains("timeout"), "{said}");
     let again = made_up_at_once(&verifier, &signer);
     for _ in 0..8 {
-        let (_, said) = again.recv_timeout(LONG).unwrap();
+        let said = again.recv_timeout(LONG).unwrap();
         assert!(
             said.contains("Unavailable") && said.contains("timeout"),
             "{said}"

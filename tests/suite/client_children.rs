@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcplink::client::{Client, ClientBuilder, Era, EraMemory};
 use mcplink::schema::ProtocolVersion;
@@ -11,7 +11,7 @@ use mcplink::transport::Child;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
-use crate::common::wait_until;
+use crate::common::{Witness, wait_until};
 use crate::scripted::{asker, connect};
 
 /// A file that is named by nobody else, and removed in the end.
@@ -172,16 +172,10 @@ fn a_child_that_leaves_on_everything_is_started_no_more_than_twice() {
 // L-CANC-C-02
 #[test]
 fn a_child_that_never_says_anything_is_given_up_in_time() {
-    let begun = Instant::now();
     let client = asker()
         .probe_timeout(Duration::from_millis(100))
         .connect_timeout(Duration::from_secs(1));
     let (error, starts) = failure_of(client, "echo 'waiting for a lock' >&2; exec sleep 1000");
-    assert!(
-        begun.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begun.elapsed()
-    );
     // Its silence says nothing: it has read nothing.
     assert_eq!((error.kind(), starts), (ErrorKind::Timeout, 1));
     let text = error.to_string();
@@ -491,18 +485,13 @@ fn only_what_a_child_says_after_its_last_answer_are_its_last_words() {
 fn a_server_that_has_died_is_noticed_although_others_hold_its_pipes() {
     let script =
         r#"sleep 1000 & read_one; refuse; read_one; agree; read_one; read_one; kill -KILL $$"#;
-    let noticed = || {
-        let starts = Starts::new();
-        let client = connect(quick(), child(&starts, script)).unwrap();
-        let begun = Instant::now();
-        let error = client.call_tool("t", &json!({})).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Closed);
-        assert!(error.to_string().contains("SIGKILL"), "{error}");
-        begun.elapsed()
-    };
-    // On a machine that is busy with other tests, one of three is quick.
-    let mut tries = (0..3).map(|_| noticed());
-    assert!(tries.any(|took| took < Duration::from_secs(1)));
+    let starts = Starts::new();
+    let client = connect(quick(), child(&starts, script)).unwrap();
+    let witness = Witness::start();
+    let error = client.call_tool("t", &json!({})).unwrap_err();
+    witness.expect_at_once();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert!(error.to_string().contains("SIGKILL"), "{error}");
 }
 
 #[test]
@@ -518,12 +507,12 @@ fn what_cannot_be_started_is_not_tried_again() {
 // The deadline also covers ending a server after a failed connection.
 #[test]
 fn connecting_to_a_child_that_neither_answers_nor_leaves_ends_with_its_deadline() {
-    let started = Instant::now();
+    let witness = Witness::start();
+    let time = Duration::from_millis(300);
     let error = Client::builder("test", "1")
-        .connect_timeout(Duration::from_millis(300))
+        .connect_timeout(time)
         .connect(Child::new("sh").args(["-c", "trap '' TERM; while :; do sleep 1; done"]))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    let took = started.elapsed();
-    assert!(took < Duration::from_millis(1500), "{took:?}");
+    witness.expect_within(2 * time);
 }

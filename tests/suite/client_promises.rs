@@ -25,6 +25,7 @@ use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::client_restart::Spawner;
+use crate::common::Witness;
 use crate::rawserver::{LONG, RawServer, connect, connect_with};
 
 const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
@@ -75,19 +76,14 @@ fn a_callback_that_panics_keeps_no_call_from_ending() {
     let _guard = token.on_trigger(|| panic!("on purpose"));
     let (calling, called) = (client.clone(), token.clone());
     let call = thread::spawn(move || {
-        let started = Instant::now();
-        let options = CallOptions::new()
-            .timeout(Duration::from_secs(4))
-            .cancel_with(&called);
-        let error = calling
+        let options = CallOptions::new().timeout(LONG).cancel_with(&called);
+        calling
             .call_tool_with("t", &json!({}), options)
-            .unwrap_err();
-        (error, started.elapsed())
+            .unwrap_err()
     });
     server.asked("tools/call");
     _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| token.cancel()));
-    let (error, took) = call.join().unwrap();
-    assert!(took < Duration::from_secs(2), "{took:?} {error}");
+    assert_eq!(call.join().unwrap().kind(), ErrorKind::Cancelled);
 }
 
 #[test]
@@ -96,19 +92,16 @@ fn giving_up_a_task_of_a_silent_server() {
     let (tell, told) = mpsc::channel();
     let calling = client.clone();
     thread::spawn(move || {
-        let started = Instant::now();
         let options = CallOptions::new().timeout(ms(300));
         let error = calling
             .call_tool_with("t", &json!({}), options)
             .unwrap_err();
-        _ = tell.send((error, started.elapsed()));
+        _ = tell.send(error);
     });
     let request = server.asked("tools/call");
     server.answer(&request, task(10));
-    let seen = told.recv_timeout(Duration::from_secs(5));
-    let (error, took) = seen.expect("5 s after a timeout of 300 ms");
+    let error = told.recv_timeout(LONG).unwrap();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
 #[test]
@@ -128,9 +121,7 @@ fn cancelling_a_task_of_a_silent_server() {
     server.answer(&request, task(10));
     server.asked("tasks/get");
     token.cancel();
-    let error = told
-        .recv_timeout(Duration::from_secs(5))
-        .expect("5 s after it was triggered");
+    let error = told.recv_timeout(LONG).unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
 }
 
@@ -139,13 +130,13 @@ fn max_timeout_holds_for_a_task_in_all() {
     let (client, mut server) = connect_with_tasks();
     let (tell, told) = mpsc::channel();
     let calling = client.clone();
+    let witness = Witness::start();
     thread::spawn(move || {
-        let started = Instant::now();
         let options = CallOptions::new().max_timeout(ms(1000));
         let error = calling
             .call_tool_with("t", &json!({}), options)
             .unwrap_err();
-        _ = tell.send((error, started.elapsed()));
+        _ = tell.send(error);
     });
     let request = server.asked("tools/call");
     thread::sleep(ms(800));
@@ -166,9 +157,9 @@ fn max_timeout_holds_for_a_task_in_all() {
         task["resultType"] = json!("complete");
         server.answer(&request, task);
     }
-    let (error, took) = told.recv_timeout(Duration::from_secs(5)).unwrap();
+    let error = told.recv_timeout(LONG).unwrap();
+    witness.expect_within(ms(1000));
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(took < ms(2300), "{took:?} {error}");
 }
 
 #[test]
@@ -177,10 +168,8 @@ fn max_timeout_holds_for_rounds_without_questions() {
     let (tell, told) = mpsc::channel();
     let calling = client.clone();
     thread::spawn(move || {
-        let started = Instant::now();
         let options = CallOptions::new().max_timeout(ms(400));
-        let outcome = calling.call_tool_with("t", &json!({}), options).map(drop);
-        _ = tell.send((outcome, started.elapsed()));
+        _ = tell.send(calling.call_tool_with("t", &json!({}), options).map(drop));
     });
     for _ in 0..11 {
         let request = server.receive();
@@ -193,8 +182,8 @@ fn max_timeout_holds_for_rounds_without_questions() {
             json!({"resultType": "input_required", "requestState": "s"}),
         );
     }
-    let (outcome, took) = told.recv_timeout(LONG).unwrap();
-    assert!(took < ms(3000), "{took:?} {outcome:?}");
+    let error = told.recv_timeout(LONG).unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
 }
 
 #[test]
@@ -355,7 +344,7 @@ fn a_replayed_cancellation_refers_to_the_new_id() {
     let _kept = client
         .subscribe(filter, move |event| _ = tell.send(event))
         .unwrap();
-    let event = told.recv_timeout(Duration::from_secs(3));
+    let event = told.recv_timeout(LONG);
     event.expect("the recorded server ended the subscription");
 }
 
@@ -434,11 +423,11 @@ fn cancelled_when_it_has_just_come_about() {
         .env("REPLY_WITH", reply);
     let token = CancelToken::new();
     let trigger = token.clone();
-    let at = Arc::new(Mutex::new(None));
-    let when = Arc::clone(&at);
+    let witness = Arc::new(Mutex::new(None));
+    let started = Arc::clone(&witness);
     let tap = Tap::new(child, move |message| {
         if message.text_lossy().contains("notifications/initialized") {
-            *when.lock().unwrap() = Some(Instant::now());
+            *started.lock().unwrap() = Some(Witness::start());
             trigger.cancel();
         }
     });
@@ -446,9 +435,8 @@ fn cancelled_when_it_has_just_come_about() {
         .revisions(&[LEGACY])
         .cancel_connecting_with(&token);
     let error = builder.connect(tap).unwrap_err();
-    let took = at.lock().unwrap().unwrap().elapsed();
+    witness.lock().unwrap().take().unwrap().expect_at_once();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 fn is_not_held_against(revision: ProtocolVersion) {
@@ -517,8 +505,7 @@ fn each_callback_of_a_request_that_the_peer_cancelled_runs() {
     inside.recv_timeout(LONG).unwrap();
     token.cancel();
     call.join().unwrap().unwrap_err();
-    told.recv_timeout(Duration::from_secs(2))
-        .expect("the second callback");
+    told.recv_timeout(LONG).expect("the second callback");
 }
 
 fn restarting(
@@ -536,11 +523,10 @@ fn restarting(
 
 #[test]
 fn max_timeout_bounds_the_wait_for_a_restart() {
-    let restart = Restart::new().first_delay(Duration::from_secs(6));
+    let restart = Restart::new().first_delay(Duration::from_secs(3600));
     let (client, server, _servers) = restarting(Client::builder("c", "1"), restart, MODERN);
     drop(server);
     thread::sleep(ms(200));
-    let started = Instant::now();
     let (tell, told) = mpsc::channel();
     let calling = client.clone();
     thread::spawn(move || {
@@ -548,11 +534,10 @@ fn max_timeout_bounds_the_wait_for_a_restart() {
         let error = calling
             .call_tool_with("t", &json!({}), options)
             .unwrap_err();
-        _ = tell.send((error, started.elapsed()));
+        _ = tell.send(error);
     });
-    let outcome = told.recv_timeout(Duration::from_secs(2));
-    client.close();
-    outcome.expect("2 s with a max_timeout of 300 ms");
+    let error = told.recv_timeout(LONG).unwrap();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
 }
 
 #[test]
@@ -593,7 +578,7 @@ fn a_subscription_takes_its_timeout_at_most() {
     let (client, server, servers) = restarting(Client::builder("c", "1"), restart, MODERN);
     drop(server);
     thread::sleep(ms(100));
-    let started = Instant::now();
+    let witness = Witness::start();
     let (tell, told) = mpsc::channel();
     let subscribing = client.clone();
     thread::spawn(move || {
@@ -602,12 +587,13 @@ fn a_subscription_takes_its_timeout_at_most() {
         let error = subscribing
             .subscribe_with(filter, options, |_| {})
             .unwrap_err();
-        _ = tell.send((error, started.elapsed()));
+        _ = tell.send(error);
     });
     let mut server = RawServer::open(servers.recv_timeout(LONG).unwrap());
     server.open_as(MODERN, &json!({"tools": {"listChanged": true}}));
-    let (error, took) = told.recv_timeout(LONG).unwrap();
-    assert!(took < ms(2700), "{took:?} {error}");
+    let error = told.recv_timeout(LONG).unwrap();
+    witness.expect_within(ms(2000));
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
 }
 
 #[test]
@@ -628,7 +614,6 @@ fn closing_from_callbacks_ends_the_call() {
         });
         let (client, mut server) = connect_with(builder, revision, &json!({"tools": {}}));
         *place.lock().unwrap() = Some(client.clone());
-        let started = Instant::now();
         let error = server.serve(
             || {
                 client
@@ -645,11 +630,6 @@ fn closing_from_callbacks_ends_the_call() {
             },
         );
         assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
-        assert!(
-            started.elapsed() < Duration::from_secs(8),
-            "{:?}",
-            started.elapsed()
-        );
     }
     for revision in [LEGACY, MODERN] {
         let place: Arc<Mutex<Option<Client>>> = Arc::default();
@@ -661,7 +641,6 @@ fn closing_from_callbacks_ends_the_call() {
         });
         let (client, mut server) = connect_with(builder, revision, &json!({"tools": {}}));
         *place.lock().unwrap() = Some(client.clone());
-        let started = Instant::now();
         let error = server.serve(
             || client.call_tool("t", &json!({})).unwrap_err(),
             |server| {
@@ -676,11 +655,6 @@ fn closing_from_callbacks_ends_the_call() {
             },
         );
         assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
-        assert!(
-            started.elapsed() < Duration::from_secs(8),
-            "{:?}",
-            started.elapsed()
-        );
     }
 }
 
@@ -960,11 +934,9 @@ fn ends_while_a_task_runs(end: impl FnOnce(&Client, RawServer)) {
     let calling = client.clone();
     thread::spawn(move || _ = tell.send(calling.call_tool("t", &json!({})).map(drop)));
     let request = server.asked("tools/call");
-    server.answer(&request, task(20000));
+    server.answer(&request, task(3_600_000));
     end(&client, server);
-    let outcome = told
-        .recv_timeout(Duration::from_secs(3))
-        .expect("3 s after the end");
+    let outcome = told.recv_timeout(LONG).unwrap();
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Closed);
 }
 
@@ -1041,15 +1013,9 @@ fn a_taker_of_lines_may_close_the_client() {
         .connect(child)
         .unwrap();
     *place.lock().unwrap() = Some(client.clone());
-    let started = Instant::now();
     let error = client.call_tool("t", &json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
     told.recv_timeout(LONG).unwrap();
-    assert!(
-        started.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        started.elapsed()
-    );
     client.close();
 }
 

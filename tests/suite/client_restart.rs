@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcplink::client::CallOptions;
 use mcplink::client::{
@@ -19,7 +19,7 @@ use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::{Gate, run_alone, system, wait_until, within};
+use crate::common::{Gate, at_once, run_alone, system, wait_until};
 use crate::rawserver::{LONG, RawServer};
 
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -383,7 +383,7 @@ fn closing_does_not_wait_for_a_restart() {
     waiting.lose();
     let call = waiting.call("t");
     let client = waiting.client.clone();
-    within(Duration::from_millis(500), move || client.close());
+    at_once(move || client.close());
     let error = call.join().unwrap().unwrap_err();
     assert_eq!((error.kind(), error.was_sent()), (ErrorKind::Closed, false));
     let event = ended.recv_timeout(LONG).unwrap();
@@ -400,11 +400,11 @@ fn closing_does_not_wait_for_a_restart() {
     let mut server = silent.servers.next();
     server.asked("server/discover");
     let client = silent.client.clone();
-    within(Duration::from_secs(2), move || client.close());
+    at_once(move || client.close());
     // Dropping is closing.
     let mut dropped = bench(quick().first_delay(LONG), MODERN);
     dropped.lose();
-    within(Duration::from_millis(500), move || drop(dropped));
+    at_once(move || drop(dropped));
 }
 
 // Must not happen: a callback that calls or closes its own client deadlocks.
@@ -843,7 +843,7 @@ fn a_transport_that_panics_is_given_up() {
         error.to_string().contains("the transport panicked"),
         "{error}"
     );
-    within(Duration::from_secs(2), move || client.close());
+    at_once(move || client.close());
 }
 
 /// How many threads there are that restart a server.
@@ -860,9 +860,7 @@ fn threads_that_restart_alone() {
     assert_eq!(restarting(), 1);
     bench.comes_back(MODERN);
     bench.restored();
-    let started = Instant::now();
     wait_until("the thread is gone", || restarting() == 0);
-    assert!(started.elapsed() < LONG);
 }
 
 // Seen in other SDKs: the library brings a runtime and threads before it is used.

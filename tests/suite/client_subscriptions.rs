@@ -436,7 +436,7 @@ fn the_end_is_told_behind_a_callback_that_outlasts_the_closing() {
     );
     gate.wait_for(1);
     let closed = client.clone();
-    within(Duration::from_secs(8), move || closed.close());
+    within(Duration::from_secs(4), move || closed.close());
     assert!(events.try_recv().is_err());
     gate.open();
     assert_eq!(events.recv_timeout(LONG).unwrap(), Event::ToolsChanged);

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
 
 use mcplink::protocol::{Connection, Handlers, LogRecord, Responder};
 use mcplink::transport::Limits;
@@ -11,7 +10,7 @@ use mcplink::{ErrorCode, ErrorKind, RpcError};
 use serde::ser::{Error as _, Serializer};
 use serde_json::{Value, json};
 
-use crate::common::{Gate, LONG, play, rounds, serve, within};
+use crate::common::{Gate, LONG, at_once, play, rounds, serve, within};
 
 /// Something that is no JSON.
 struct Unwritable;
@@ -227,7 +226,7 @@ fn an_answer_after_the_end_says_so() {
     let (connection, mut script) = play(Connection::server().handlers(handlers));
     script.request(1, "keep");
     let responder = kept.recv_timeout(LONG).unwrap();
-    within(Duration::from_secs(2), move || connection.close());
+    at_once(move || connection.close());
     assert!(responder.is_cancelled());
     let error = responder.respond(&json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);

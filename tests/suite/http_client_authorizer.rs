@@ -1,7 +1,7 @@
 //! Whoever gives requests their credentials: what it is told, and what its word counts.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcplink::client::CallOptions;
 use mcplink::transport::http::{
@@ -148,12 +148,9 @@ fn an_authorizer_that_waits_is_told_when_nobody_does() {
         Ok(AuthorizerDecision::Again)
     });
     let client = asker().connect(stub.http().authorizer(counting)).unwrap();
-    let began = Instant::now();
     let options = CallOptions::new().timeout(Duration::from_millis(200));
     let error = call_with(&client, "x", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!(stub.seen_asking("tools/call").len(), 1);
 }
 

@@ -11,7 +11,7 @@ use mcplink::schema::{ElicitResult, SubscriptionFilter};
 use mcplink::transport::{Direction, Faults, Limits, Tap};
 use serde_json::{Value, json};
 
-use crate::common::{LATE, LONG};
+use crate::common::{LONG, Witness};
 use crate::stub::{Out, Seen, Stub, asker, call, call_with, progress, text};
 
 // M-HTTP-C-06, M-HTTP-C-07, M-HTTP-C-08, M-HTTP-C-09, M-HTTP-C-35, M-HDR-C-01, M-HDR-C-02, M-HDR-C-05, M-HDR-C-06
@@ -129,18 +129,15 @@ fn cancelling_closes_the_stream_at_once() {
     let client = stub.connect();
     let token = CancelToken::new();
     std::thread::scope(|scope| {
-        let call = scope.spawn(|| {
-            let done = call_with(&client, "silent", CallOptions::new().cancel_with(&token));
-            (done, Instant::now())
-        });
+        let call =
+            scope.spawn(|| call_with(&client, "silent", CallOptions::new().cancel_with(&token)));
         called.recv_timeout(LONG).unwrap();
-        let triggered = Instant::now();
+        let witness = Witness::start();
         token.cancel();
-        let (done, returned) = call.join().unwrap();
-        let error = done.unwrap_err();
+        let error = call.join().unwrap().unwrap_err();
+        witness.expect_at_once();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert!(error.was_sent());
-        assert!(returned - triggered < LATE);
     });
     was_closed.recv_timeout(LONG).unwrap();
     client.close();
@@ -174,8 +171,6 @@ fn deadlines_hold_for_the_head_and_for_the_body() {
         assert_eq!(error.kind(), ErrorKind::Timeout, "{tool}: {error}");
         assert!(error.was_sent());
         assert!(started.elapsed() >= timeout, "{tool}");
-        // Progress starts the time anew, once.
-        assert!(started.elapsed() < 2 * timeout + LATE, "{tool}");
         assert!(error.to_string().contains("timeout is 150 ms"), "{error}");
     }
 }
@@ -202,10 +197,8 @@ fn progress_extends_the_deadline_up_to_the_cap() {
     assert_eq!(call_with(&client, "ends", patient()).unwrap(), "done");
     // M-CANC-B-21
     let capped = patient().max_timeout(Duration::from_millis(300));
-    let started = Instant::now();
     let error = call_with(&client, "endless", capped).unwrap_err();
     assert!(error.to_string().contains("max_timeout"), "{error}");
-    assert!(started.elapsed() < Duration::from_millis(300) + LATE);
 }
 
 // Seen in other SDKs: a call waits for ever once its HTTP stream has ended without the response.
@@ -441,13 +434,13 @@ fn closing_ends_calls_and_streams_at_once() {
         for _ in 0..5 {
             called.recv_timeout(LONG).unwrap();
         }
-        let started = Instant::now();
+        let witness = Witness::start();
         client.close();
         for call in calls {
             let error = call.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
         }
-        assert!(started.elapsed() < Duration::from_secs(1));
+        witness.expect_at_once();
     });
     let error = call(&client, "again").unwrap_err();
     assert!(error.kind() == ErrorKind::Closed && !error.was_sent());
@@ -482,11 +475,11 @@ fn a_callback_may_close_the_client() {
         out.expect_close();
     });
     let client = stub.connect();
-    let started = Instant::now();
+    let witness = Witness::start();
     let options = CallOptions::new().on_progress(|_| client.close());
     let error = call_with(&client, "x", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
-    assert!(started.elapsed() < Duration::from_secs(3));
+    witness.expect_at_once();
 }
 
 // M-SUB-C-11, M-CANC-C-06

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
@@ -13,7 +13,7 @@ use mcplink::schema::ProtocolVersion;
 use mcplink::transport::http::Http;
 use serde_json::{Value, json};
 
-use crate::common::{LATE, LONG};
+use crate::common::LONG;
 use crate::stub::{
     Out, Seen, Stub, asker, call, call_with, discovered, initialized, progress, text,
 };
@@ -179,7 +179,6 @@ fn what_comes_of_saying_that_it_is_initialized_fails_no_connection() {
         "notifications/initialized" => out.expect_close(),
         _ => out.respond("405 Method Not Allowed", &[], ""),
     });
-    let started = Instant::now();
     let time = Duration::from_millis(400);
     let error = stub.connect_as(asker().connect_timeout(time)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -187,7 +186,6 @@ fn what_comes_of_saying_that_it_is_initialized_fails_no_connection() {
         error.to_string().contains("notifications/initialized"),
         "{error}"
     );
-    assert!(started.elapsed() < time + LATE, "{:?}", started.elapsed());
 }
 
 /// A server whose answer to the probe is the end.
@@ -392,11 +390,9 @@ fn calls_on_the_first_transport_have_deadlines_and_end_with_it() {
     let stub = first_transport("404 Not Found", "messages");
     let client = stub.connect();
     let timeout = Duration::from_millis(100);
-    let started = Instant::now();
     let options = CallOptions::new().timeout(timeout);
     let error = call_with(&client, "silent", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(started.elapsed() < timeout + LATE);
     std::thread::scope(|scope| {
         let call = scope.spawn(|| call(&client, "silent"));
         while client.stats().calls_in_flight == 0 {

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
@@ -142,12 +142,10 @@ fn cancelling_reaches_the_handler_in_both_eras() {
             let call =
                 scope.spawn(|| call_with(&client, "wait", CallOptions::new().cancel_with(&token)));
             assert_eq!(pair.waits.recv_timeout(LONG), Ok("begun"));
-            let triggered = Instant::now();
             token.cancel();
             let error = call.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled);
             assert_eq!(pair.waits.recv_timeout(LONG), Ok("cancelled"), "{revision}");
-            assert!(triggered.elapsed() < Duration::from_secs(1), "{revision}");
         });
         // The connection is as good as before.
         assert_eq!(call(&client, "echo").unwrap(), "{}");

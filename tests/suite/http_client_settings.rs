@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcplink::client::Client;
 use mcplink::transport::Transport;
@@ -12,7 +12,7 @@ use mcplink::transport::http::Http;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
-use crate::common::{LATE, LONG};
+use crate::common::LONG;
 use crate::proxied::{carry, socks_proxy};
 use crate::stub::{Stub, asker, call, text};
 
@@ -231,11 +231,9 @@ fn connecting_has_a_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let timeout = Duration::from_millis(300);
-    let started = Instant::now();
     let http = Http::new(&url).unwrap().connect_timeout(timeout);
     let error = asker().connect_timeout(timeout).connect(http).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(started.elapsed() < timeout + LATE);
     drop(listener);
 }
 

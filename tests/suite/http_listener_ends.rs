@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::transport::http::{HttpLimits, HttpListener, ResponseHead};
 
-use crate::common::{LATE, LONG, run_alone, system, wait_until, within};
+use crate::common::{LONG, at_once, run_alone, system, wait_until, within};
 use crate::listening::{Client, limits, listen, listen_to_all, listen_with, say, service};
 
 #[test]
@@ -57,13 +57,11 @@ fn what_outlasts_the_drain_is_cut() {
     let mut blocked = Client::to(&listener);
     blocked.get("/block");
     gate.wait_for(1);
-    let listener = within(
-        Duration::from_secs(1) + Duration::from_millis(100) + LATE,
-        move || {
-            listener.shutdown(Duration::from_millis(100));
-            listener
-        },
-    );
+    let drain = Duration::from_millis(100);
+    let listener = within(Duration::from_secs(1) + drain, move || {
+        listener.shutdown(drain);
+        listener
+    });
     told.recv_timeout(LONG).unwrap();
     waiting.expect_end();
     blocked.expect_end();
@@ -74,7 +72,7 @@ fn what_outlasts_the_drain_is_cut() {
     // Again, and from several threads, and at once now that its handler can leave.
     gate.open();
     wait_until("the handler has left", || listener.stats().workers == 0);
-    within(LATE, move || {
+    at_once(move || {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| listener.close());
@@ -287,7 +285,7 @@ fn dropping_closes() {
     let listener = listen();
     let mut client = Client::to(&listener);
     client.expect_service();
-    within(LATE, move || drop(listener));
+    at_once(move || drop(listener));
     client.expect_end();
 }
 

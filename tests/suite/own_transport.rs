@@ -17,7 +17,7 @@ use mcplink::transport::{
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::within;
+use crate::common::at_once;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -227,7 +227,7 @@ fn its_sender_may_look_at_the_connection_while_it_is_dropped() {
         let there = (!peer_leaves_first).then_some(there);
         // With nobody there, writing fails.
         drop(peer.notify("tests/anything", &json!({})));
-        within(PATIENCE, move || connection.close());
+        at_once(move || connection.close());
         assert_eq!(dropped.recv_timeout(PATIENCE).unwrap(), 0);
         drop(there);
     }
@@ -278,7 +278,7 @@ fn it_may_close_its_connection_while_that_closes_it() {
         .open(EagerChannel(here, Arc::clone(&closes)))
         .unwrap();
     closes.set(connection.clone()).unwrap();
-    within(Duration::from_secs(5), move || connection.close());
+    at_once(move || connection.close());
 }
 
 /// A way out that leads nowhere, and tells when it is told to close.

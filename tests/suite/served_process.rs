@@ -11,6 +11,7 @@ use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
 use mcplink::transport::{Child, StderrTail};
 use serde_json::{Value, json};
 
+use crate::common::Witness;
 use crate::scripted::{LONG, asker, connect, greeter, in_time, take};
 
 /// The lines of the test harness that reach the wire before the server takes it.
@@ -162,11 +163,8 @@ fn begin(
     call
 }
 
-/// Closes a client and tells how long that took.
-fn close(client: Client) -> Duration {
-    let begun = Instant::now();
+fn close(client: Client) {
     in_time(move || client.close());
-    begun.elapsed()
 }
 
 // Seen in other SDKs: a stray print to standard output breaks the protocol.
@@ -208,8 +206,9 @@ fn a_handler_that_prints_disturbs_nobody_in_any_era() {
 fn an_idle_server_leaves_at_once_when_its_input_ends() {
     let (client, _) = open("served_process::serving");
     let pid = pid(&client);
-    let took = close(client);
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    let witness = Witness::start();
+    close(client);
+    witness.expect_at_once();
     #[cfg(unix)]
     assert!(!std::path::Path::new("/proc").join(pid).exists());
     #[cfg(windows)]
@@ -234,11 +233,9 @@ fn a_server_that_drains_cancels_what_takes_too_long() {
     let (client, _) = open("served_process::serving_with_a_short_drain");
     let note = note();
     let call = begin(&client, "linger", json!({ "note": note }));
-    let took = close(client);
-    assert!(
-        (Duration::from_millis(300)..Duration::from_secs(3)).contains(&took),
-        "{took:?}"
-    );
+    let begun = Instant::now();
+    close(client);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
     assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
     assert_eq!(std::fs::read_to_string(&note).unwrap(), "cancelled");
     std::fs::remove_file(note).unwrap();
@@ -250,8 +247,7 @@ fn a_server_that_drains_cancels_what_takes_too_long() {
 fn a_handler_that_never_returns_does_not_keep_the_server() {
     let (client, _) = open("served_process::serving_with_a_short_drain");
     let call = begin(&client, "stay", json!({}));
-    let took = close(client);
-    assert!(took < Duration::from_secs(6), "{took:?}");
+    close(client);
     assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
 }
 
@@ -261,8 +257,7 @@ fn a_call_in_hand_may_finish_while_the_server_drains() {
     let (client, _) = open("served_process::serving_slowly");
     let note = note();
     let call = begin(&client, "linger", json!({ "note": note }));
-    let took = close(client);
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    close(client);
     assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
     assert_eq!(std::fs::read_to_string(&note).unwrap(), "finished");
     std::fs::remove_file(note).unwrap();

@@ -633,9 +633,7 @@ mod http {
         let closing = watch(&web, Arc::new(move || service.close()));
         server.resource_updated("a:1");
         closing.recv_timeout(LONG).unwrap();
-        let started = Instant::now();
         web.service.close();
-        assert!(started.elapsed() < Duration::from_secs(10));
     }
 
     /// A store that publishes and takes its time.

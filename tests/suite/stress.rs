@@ -116,9 +116,7 @@ fn call(client: &Client, random: &mut Random) {
         }
         _ => (options, None),
     };
-    let started = Instant::now();
     let ended = client.call_tool_with(tool, &json!({}), options);
-    assert!(started.elapsed() < BOUND, "{tool} ended with {ended:?}");
     if let Err(error) = ended {
         let kinds = [
             ErrorKind::Cancelled,

@@ -9,7 +9,7 @@ use mcplink::server::{Context, HandlerError, Server, ServerBuilder, TaskOptions}
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
-use crate::common::{LATE, LONG, within};
+use crate::common::{LONG, within};
 use crate::raw::Raw;
 use crate::tasks_server::{Player, tool};
 
@@ -241,7 +241,6 @@ fn a_task_ends_at_its_time_though_nobody_asks() {
         let took = begun.elapsed();
         assert!(error["message"].as_str().unwrap().contains("time to live"));
         assert!(took >= Duration::from_millis(300), "{took:?}");
-        assert!(took < Duration::from_millis(300) + 4 * LATE, "{took:?}");
         heard.recv_timeout(LONG).unwrap();
         assert_eq!(waiting.error("tasks/get", task)["code"], -32602);
 

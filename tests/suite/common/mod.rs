@@ -4,6 +4,7 @@
 
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) mod system;
+mod witness;
 
 use std::collections::VecDeque;
 use std::sync::mpsc;
@@ -18,11 +19,10 @@ use mcplink::transport::{
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
+pub(crate) use witness::Witness;
+
 /// Bounds every wait that is expected to be short, on a machine that is busy with other tests.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
-
-/// How late a wait with a deadline may end.
-pub(crate) const LATE: Duration = Duration::from_millis(250);
 
 /// A socket of a local connection: a Unix socket where there are any, else TCP.
 #[cfg(unix)]
@@ -189,20 +189,18 @@ impl Script {
     }
 }
 
-/// Runs `work` on a thread of its own and fails when it takes longer than `bound`.
+/// Runs `work` on a thread of its own and fails when it takes much longer than `bound`, in the time of a [`Witness`].
+#[track_caller]
 pub(crate) fn within<T: Send + 'static>(
     bound: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
     let (sender, receiver) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        let started = Instant::now();
-        let result = work();
-        sender.send((result, started.elapsed())).unwrap();
-    });
+    let witness = Witness::start();
+    let thread = thread::spawn(move || sender.send(work()).unwrap());
     match receiver.recv_timeout(bound.max(LONG)) {
-        Ok((result, took)) => {
-            assert!(took <= bound, "took {took:?}, bound is {bound:?}");
+        Ok(result) => {
+            witness.expect_within(bound);
             result
         }
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("does not return"),
@@ -211,6 +209,12 @@ pub(crate) fn within<T: Send + 'static>(
             Ok(()) => unreachable!("it sends before it ends"),
         },
     }
+}
+
+/// Runs `work` on a thread of its own and fails when it waits for something.
+#[track_caller]
+pub(crate) fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    within(Duration::ZERO, work)
 }
 
 /// Asks again and again, because nothing tells; fails when it takes too long.

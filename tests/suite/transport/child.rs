@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::transport::{Child, Stderr, TransportParts};
 
-use crate::common::run_alone;
+use crate::common::{Witness, run_alone};
 
 use super::{
     LONG, has_ended, is_reaped, open, receive, receive_end, send, send_within, try_open, wait_until,
@@ -159,9 +159,8 @@ fn a_signal_that_killed_it_is_named() {
 #[test]
 fn an_output_closed_while_running_is_told_as_such() {
     let mut halves = open(shell("exec sleep 1000 >&-"));
-    let (start, end) = (Instant::now(), receive_end(&mut halves).to_string());
+    let end = receive_end(&mut halves).to_string();
     assert!(end.contains("while still running"), "{end}");
-    assert!(start.elapsed() < Duration::from_secs(5));
 }
 
 // Seen in other SDKs: a child that writes much to standard error blocks, since nobody reads it.
@@ -226,10 +225,11 @@ fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
         // SAFETY: no pointers; the child is ours and not reaped.
         unsafe { libc::kill(pid, libc::SIGSTOP) };
         let large = "x".repeat(2 << 20);
-        let (start, time) = (Instant::now(), Duration::from_millis(200));
+        let time = Duration::from_millis(200);
+        let witness = Witness::start();
         let error = send_within(&mut halves, &large, time).unwrap_err();
+        witness.expect_within(time);
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-        assert!(start.elapsed() < time + Duration::from_millis(250));
         // SAFETY: as above.
         unsafe { libc::kill(pid, libc::SIGCONT) };
         let TransportParts {
