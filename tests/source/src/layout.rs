@@ -71,7 +71,7 @@ impl Source {
 }
 
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    crate::root().join("src")
 }
 
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
