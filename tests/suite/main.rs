@@ -65,7 +65,6 @@ mod client_subscriptions;
 mod client_timeouts;
 mod client_typed;
 mod common;
-mod dependencies;
 mod durations;
 mod engine_answers;
 mod engine_calls;
@@ -153,8 +152,6 @@ mod http_status;
 mod http_strict;
 mod icons;
 mod keep_alive;
-mod layout;
-mod limits_page;
 #[cfg(feature = "http-server")]
 mod list_changes;
 #[cfg(feature = "http-server")]
@@ -168,7 +165,6 @@ mod proxied;
 mod raw;
 mod raw_results;
 mod rawserver;
-mod requirements;
 mod schema_examples;
 mod schema_revisions;
 mod scripted;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::layout::{root, rust_files};
+use crate::read;
 
 /// The fields and setters of the library whose names begin with `max_`, as `Type::name`, with
 /// their default values where these are numbers.
@@ -66,10 +67,6 @@ fn settings() -> BTreeMap<String, Option<u64>> {
         *default = number(value).or(constant);
     }
     names
-}
-
-fn read(file: &str) -> String {
-    fs::read_to_string(root().with_file_name(file)).unwrap()
 }
 
 fn declared(line: &str, start: &str) -> Option<String> {

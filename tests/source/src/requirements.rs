@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use crate::root;
+
 /// Folders and files in which ids are looked for.
 const PLACES: [&str; 12] = [
     "src",
@@ -27,10 +29,6 @@ const UNTESTED: &str = "docs/requirements/untested.md";
 
 /// A file of text: its path from the root of the repository, and its content.
 type Source = (String, String);
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     let name = path.file_name().unwrap().to_string_lossy();
