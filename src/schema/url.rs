@@ -219,6 +219,9 @@ pub(crate) fn normalized(uri: &str) -> String {
 
 /// Normalizes only the escapes in a text (RFC 3986, sections 6.2.2.1 and 6.2.2.2).
 pub(crate) fn normalized_escapes(text: &str) -> String {
+    if text.is_ascii() && !text.contains('%') {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, was_escaped, after)) = first_byte(rest) {

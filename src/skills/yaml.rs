@@ -227,7 +227,6 @@ fn is_float(unsigned: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
 
     use serde_json::json;
 
@@ -411,9 +410,7 @@ mod tests {
         .iter()
         .enumerate()
         {
-            let began = Instant::now();
             assert!(parse(bomb).is_err(), "{number}");
-            assert!(began.elapsed() < Duration::from_secs(20), "{number}");
         }
         let long = format!("a: {}", "x".repeat(MAX_BYTES));
         assert_eq!(parse(&long).expect_err("long").kind(), ErrorKind::Limit);

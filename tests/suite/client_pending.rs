@@ -1,7 +1,7 @@
 //! Calls for which no thread waits: many in flight from one thread, and their events in `select!`.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Select};
 use mcplink::client::CallOptions;
@@ -280,11 +280,9 @@ fn a_timeout_counts_from_the_start_whichever_method_looks() {
     let (client, _server) = pair(MODERN);
     let options = CallOptions::new().timeout(Duration::from_millis(50));
     let mut call = client.start_tool("t", &json!({}), options).unwrap();
-    let began = Instant::now();
     assert!(call.wait_timeout(Duration::from_millis(1)).is_none());
     let error = call.wait_timeout(LONG).unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(began.elapsed() < LONG);
 }
 
 #[test]

@@ -22,7 +22,7 @@ use mcplink::server::{
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
-use crate::common::{LONG, wait_until};
+use crate::common::{LONG, Witness, wait_until};
 use crate::http_shares::{Raw, from};
 use crate::listening::{limits, listen_to_all, listen_with, say, service};
 use crate::tasks_server::tool;
@@ -79,10 +79,10 @@ fn compete(
         let times = (0..CALLS).map(|_| {
             rival.goes_on(1);
             rival.waited.store(0, Ordering::SeqCst);
-            let begun = Instant::now();
+            let witness = Witness::start();
             ordinary(&rival);
             let waited = Duration::from_micros(rival.waited.load(Ordering::SeqCst));
-            begun.elapsed().saturating_sub(waited)
+            witness.waited().saturating_sub(waited)
         });
         times.max().unwrap_or_default()
     };

@@ -11,7 +11,7 @@ use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
 use mcplink::transport::{Child, StderrTail};
 use serde_json::{Value, json};
 
-use crate::common::Witness;
+use crate::common::{Witness, wait_until};
 use crate::scripted::{LONG, asker, connect, greeter, in_time, take};
 
 /// The lines of the test harness that reach the wire before the server takes it.
@@ -292,11 +292,7 @@ fn an_idle_server_has_few_threads_and_uses_no_time() {
     let (client, _) = open("served_process::serving");
     let pid = pid(&client);
     // With the one that serves these are three. A worker that has nothing to do any more may stay for a while.
-    let begun = Instant::now();
-    while library_threads(&pid) > 2 {
-        assert!(begun.elapsed() < LONG, "they all stay");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("workers have left", || library_threads(&pid) <= 2);
     let before = cpu(&pid);
     std::thread::sleep(Duration::from_secs(1));
     let used = cpu(&pid).saturating_sub(before);

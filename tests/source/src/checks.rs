@@ -5,6 +5,7 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod bounds_on_time;
 mod dependencies;
 mod layout;
 mod limits_page;

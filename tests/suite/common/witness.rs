@@ -38,10 +38,15 @@ impl Witness {
         }
     }
 
+    /// The time since the start.
+    pub(crate) fn waited(&self) -> Duration {
+        ROUND * self.rounds.load(Ordering::SeqCst)
+    }
+
     /// Fails when something took much longer than `span` since the start.
     #[track_caller]
     pub(crate) fn expect_within(&self, span: Duration) {
-        let waited = ROUND * self.rounds.load(Ordering::SeqCst);
+        let waited = self.waited();
         assert!(waited < span + AT_ONCE, "{waited:?} of at most {span:?}");
     }
 
