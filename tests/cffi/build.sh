@@ -29,10 +29,13 @@ if [ -n "${MCPLINK_VALGRIND:-}" ]; then
     --errors-for-leak-kinds=definite,indirect,possible --child-silent-after-fork=yes --suppressions=tests/cffi/valgrind.supp)
 fi
 
-# The one command that builds a library, as CMakeLists.txt has it too.
+# The one command that builds a library, as CMakeLists.txt has it too. Without the optimiser, which CMake does not ask for, both libraries are
+# compiled at once.
 features=${MCPLINK_FEATURES:-http-client,http-server,tls,auth,jwt}
 build_library() {
-  CARGO_TARGET_DIR=$target cargo rustc --locked --profile "$profile" --lib --no-default-features --features "cffi,$features" --crate-type "$1"
+  local types=$1
+  [ "$profile" != dev ] || types=staticlib,cdylib
+  CARGO_TARGET_DIR=$target cargo rustc --locked --profile "$profile" --lib --no-default-features --features "cffi,$features" --crate-type "$types"
 }
 
 build_archive() {
