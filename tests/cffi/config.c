@@ -50,7 +50,7 @@ int main(void)
         "    \"off\": {\"command\":\"none\",\"disabled\":true},\n"
         "    \"needs\": {\"command\":\"${MCPLINK_TEST_IS_NOT_SET}\"},\n"
         "    \"web\": {\"url\":\"http://127.0.0.1:1/mcp\",\"headers\":{\"Authorization\":\"Bearer secret\"}},\n"
-        "    \"zealous\": {\"command\":\"/bin/sh\",\"args\":[\"-c\",\"test $API_KEY = sesame && exec %s stdio\"],\"env\":{\"API_KEY\":\"sesame\"}},\n"
+        "    \"zealous\": {\"command\":\"/bin/sh\",\"args\":[\"-c\",\"test $API_KEY = sesame && exec '%s' stdio\"],\"env\":{\"API_KEY\":\"sesame\"}},\n"
         "  },\n"
         "}\n";
     char text[8192], folder[] = "/tmp";
