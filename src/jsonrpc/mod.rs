@@ -15,6 +15,7 @@ pub(crate) mod nesting;
 mod partial;
 pub(crate) mod raw_object;
 pub(crate) mod text;
+pub(crate) mod typed;
 mod write;
 
 pub use id::RequestId;

@@ -15,6 +15,7 @@ use super::tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::raw_object::RawObject;
+use crate::jsonrpc::typed;
 
 /// A JSON object with any members. The specification calls it `JSONObject`.
 pub type JsonObject = Map<String, Value>;
@@ -236,10 +237,9 @@ pub(super) fn raw(what: &str, value: &(impl Serialize + ?Sized)) -> Result<Box<R
 /// Deserializes raw JSON as a type. `what` names the JSON in error texts.
 pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Result<T> {
     tree::read(raw.get()).map_err(|error| {
-        Error::new(
-            ErrorKind::Invalid,
-            format!("{what} is not what was asked for: {error}"),
-        )
+        let reason = typed::reason(raw.get(), &error);
+        let text = format!("{what} is not what was asked for: {reason}");
+        Error::new(ErrorKind::Invalid, text)
     })
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Map, Number, Value};
 
 use super::json::JsonObject;
 use super::misfit::{self, Misfit};
+use crate::jsonrpc::typed;
 
 /// The memory that the values parsed from one JSON text may use, in bytes, whatever the length of
 /// the text. Each byte of the text allows `FOR_EACH` bytes more.
@@ -40,11 +41,13 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Deserializes a text from a peer. Accepts an empty array where an empty object is expected.
+/// Deserializes a text from a peer. Accepts an empty array where an empty object is expected, and a
+/// whole number where an integer is expected, such as `5.0`.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     match within_bounds(text, || serde_json::from_str(text)) {
         Err(Unread::Misfit(error)) => {
-            within_bounds(text, || misfit::read_members(text)).map_err(|_| error)
+            let text = typed::with_whole_numbers(text);
+            within_bounds(&text, || misfit::read_members(&text)).map_err(|_| error)
         }
         read => read.map_err(Unread::into_error),
     }
@@ -76,10 +79,13 @@ pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
     match within_bounds(text, || serde_json::from_str(text)) {
         Ok(read) => Ok((read, Vec::new())),
-        Err(Unread::Misfit(error)) => match within_bounds(text, || misfit::read_entries(text)) {
-            Err(Unread::TooLarge(error)) => Err(error),
-            read => read.map_err(|_| error),
-        },
+        Err(Unread::Misfit(error)) => {
+            let text = typed::with_whole_numbers(text);
+            match within_bounds(&text, || misfit::read_entries(&text)) {
+                Err(Unread::TooLarge(error)) => Err(error),
+                read => read.map_err(|_| error),
+            }
+        }
         Err(unread) => Err(unread.into_error()),
     }
 }

@@ -14,8 +14,8 @@ use super::output::ToolOutput;
 use super::paging::List;
 use super::raw_result;
 use super::tools::OutputCheck;
-use crate::error::{Error, Result, RpcError, without_position};
-use crate::jsonrpc::RawResult;
+use crate::error::{Error, Result, RpcError};
+use crate::jsonrpc::{RawResult, typed};
 use crate::protocol::LogLevel;
 use crate::schema::{CallToolResult, ContentBlock, FitTo, ProtocolVersion};
 
@@ -119,13 +119,12 @@ impl ToolCall {
     ///
     /// A [`HandlerError`] for the client, which names the wrong argument.
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, HandlerError> {
-        let read = serde_json::from_str(self.raw_arguments());
-        let read = match read {
+        let read = match typed::read(self.raw_arguments()) {
             // serde reads a type without content from `null`, not from an object.
             Err(error) if size_of::<A>() == 0 => serde_json::from_str("null").map_err(|_| error),
             read => read,
         };
-        read.map_err(|error| invalid_arguments(without_position(&error)))
+        read.map_err(invalid_arguments)
     }
 
     /// Answers the call with a failure of the tool, because the arguments of the call are invalid.

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::ask_error::AskError;
 use super::context::Context;
 #[cfg(feature = "schemars")]
+use super::derived;
+#[cfg(feature = "schemars")]
 use super::input_rules;
 #[cfg(feature = "schemars")]
 use crate::error::{Error, ErrorKind, Result};
@@ -143,10 +145,7 @@ pub(super) fn check<T: schemars::JsonSchema>() -> Result<()> {
 /// Spec: Client Features, Elicitation, "Requested Schema" (2025-06-18 and later).
 #[cfg(feature = "schemars")]
 fn form_of<T: schemars::JsonSchema>() -> Result<JsonSchema> {
-    let mut settings = schemars::generate::SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    let schema = settings.into_generator().into_root_schema_for::<T>();
-    let mut schema = Value::from(schema);
+    let mut schema = derived::schema_of::<T>();
     if schema["type"] != "object" || !schema["properties"].is_object() {
         let text = format!("'{}' is not a struct with fields", T::schema_name());
         return Err(Error::new(ErrorKind::Invalid, text));

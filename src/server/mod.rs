@@ -23,9 +23,12 @@ mod call;
 mod catalogue;
 mod completion;
 mod context;
+#[cfg(feature = "schemars")]
+mod derived;
 mod dispatch;
 mod error_map;
 mod events;
+mod finite;
 mod folder;
 mod forms;
 #[cfg(fuzzing)]

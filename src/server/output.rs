@@ -9,7 +9,10 @@ use serde_json::json;
 
 use super::call::ToolCall;
 use super::context::Context;
+#[cfg(feature = "schemars")]
+use super::derived;
 use super::error_map::{Failure, HandlerError};
+use super::finite;
 use super::tools::ToolHandler;
 #[cfg(feature = "schemars")]
 use crate::schema::Tool;
@@ -131,7 +134,7 @@ pub struct Json<T>(pub T);
 #[cfg(feature = "schemars")]
 impl<T: Serialize + schemars::JsonSchema> ToolOutput for Json<T> {
     fn output_schema() -> Option<JsonSchema> {
-        schema_of::<T>().ok()
+        JsonSchema::new(&derived::schema_of::<T>()).ok()
     }
 
     fn into_result(self) -> Result<CallToolResult, HandlerError> {
@@ -146,16 +149,23 @@ impl<T: Serialize> ToolOutput for Json<T> {
     }
 }
 
+/// Makes the result of a structured value. A number that JSON can't represent is a failure of the
+/// tool, because it would be written as `null`.
 fn structured(value: &impl Serialize) -> Result<CallToolResult, HandlerError> {
-    CallToolResult::default()
+    let result = CallToolResult::default()
         .structured(value)
-        .map_err(|error| HandlerError(Failure::Unwritable(error)))
-}
-
-/// Returns the JSON Schema (2020-12) of a type.
-#[cfg(feature = "schemars")]
-pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
-    JsonSchema::new(&schemars::schema_for!(T))
+        .map_err(|error| HandlerError(Failure::Unwritable(error)))?;
+    let written = result.structured_content.as_ref();
+    if written.is_some_and(|written| written.get().contains("null"))
+        && let Some(found) = finite::unrepresentable(value)
+    {
+        let text = format!(
+            "the result has a number that JSON can't represent: {}",
+            found.trim_start()
+        );
+        return Err(HandlerError::new(text));
+    }
+    Ok(result)
 }
 
 /// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
@@ -165,12 +175,12 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonS
 /// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
 #[cfg(feature = "schemars")]
 pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
-    let schema = schemars::schema_for!(T);
+    let schema = derived::schema_of::<T>();
     if schema.get("type") == Some(&json!("null")) {
         return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
     }
     // `serde_json::Value` accepts anything, and its schema has no `type`.
-    let names_only = |name: &String| matches!(name.as_str(), "$schema" | "title" | "description");
+    let names_only = |name: &String| matches!(name.as_str(), "title" | "description");
     if schema
         .as_object()
         .is_none_or(|members| members.keys().all(names_only))

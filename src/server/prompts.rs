@@ -17,8 +17,8 @@ use super::error_map::HandlerError;
 use super::guard::{GuardedResult, Primitive};
 use super::paging::List;
 use super::uri::is_uri;
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, without_position};
-use crate::jsonrpc::Request;
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::{Request, typed};
 use crate::protocol::Responder;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt,
@@ -152,7 +152,7 @@ impl PromptCall {
     ///
     /// An error for the client, which names the wrong argument.
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, RpcError> {
-        typed(self.raw_arguments())
+        parsed(self.raw_arguments())
     }
 
     /// Answers the call.
@@ -217,15 +217,12 @@ pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
 }
 
 /// Parses the arguments of a call as `A`. An empty object can also be parsed as `()`.
-fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
-    let read = match serde_json::from_str(arguments) {
+fn parsed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
+    let read = match typed::read(arguments) {
         Err(error) if arguments == "{}" => serde_json::from_str("null").map_err(|_| error),
         read => read,
     };
-    read.map_err(|error| {
-        let what = without_position(&error);
-        RpcError::invalid_params(format!("arguments: {}", Excerpt(&what)))
-    })
+    read.map_err(|error| RpcError::invalid_params(format!("arguments: {}", Excerpt(&error))))
 }
 
 /// Checks that a call has all required arguments of the prompt, and no undeclared arguments. A
@@ -409,12 +406,12 @@ mod tests {
             b: Option<String>,
         }
         let one = r#"{"a":"1"}"#;
-        let args: Args = typed(one).expect("an argument");
+        let args: Args = parsed(one).expect("an argument");
         assert_eq!((args.a.as_str(), args.b), ("1", None));
-        assert!(typed::<Args>("{}").is_err());
-        typed::<()>("{}").expect("none wanted");
-        typed::<Arguments>("{}").expect("any wanted");
-        assert!(typed::<()>(one).is_err());
+        assert!(parsed::<Args>("{}").is_err());
+        parsed::<()>("{}").expect("none wanted");
+        parsed::<Arguments>("{}").expect("any wanted");
+        assert!(parsed::<()>(one).is_err());
     }
 
     #[test]

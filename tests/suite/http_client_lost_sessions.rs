@@ -16,8 +16,6 @@ use crate::common::{LONG, wait_until};
 use crate::stub::{Out, Seen, Stub, asker, call, call_with, initialized, text};
 
 const REVISION: &str = "2025-11-25";
-/// Before the time of a call, or that of connecting, is over by default.
-
 /// A server whose sessions can be lost.
 struct Server {
     stub: Stub,

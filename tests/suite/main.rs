@@ -65,6 +65,7 @@ mod client_subscriptions;
 mod client_timeouts;
 mod client_typed;
 mod common;
+mod derived;
 mod durations;
 mod engine_answers;
 mod engine_calls;

@@ -1,0 +1,245 @@
+//! Reading JSON as the types of a host: whole numbers that are written with a fraction, and the
+//! place of what does not fit.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::de::DeserializeOwned;
+
+use crate::error::without_position;
+
+/// The longest whole number that is rewritten, in digits. An `i128` has 39.
+const MAX_DIGITS: usize = 39;
+
+/// Reads a text as `T`. A number that is written with a fraction of zero or with an exponent, such
+/// as `5.0`, is also read as an integer.
+///
+/// Spec: JSON Schema 2020-12 (core), section 4.2.3 and (validation) section 6.1.1: a number without
+/// fraction is an integer, whatever its spelling.
+///
+/// # Errors
+///
+/// The place of the member that does not fit, as a JSON Pointer (RFC 6901), and the reason.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let read = match serde_json::from_str(text) {
+        Err(error) if error.is_data() => match with_whole_numbers(text) {
+            Cow::Owned(other) => serde_json::from_str(&other).map_err(|_| error),
+            Cow::Borrowed(_) => Err(error),
+        },
+        read => read,
+    };
+    read.map_err(|error| reason(text, &error))
+}
+
+/// Describes why a text does not fit a type: the place of the member and the reason.
+pub(crate) fn reason(text: &str, error: &serde_json::Error) -> String {
+    let what = without_position(error);
+    match place(text, error) {
+        Some(place) if !place.is_empty() => format!("{place}: {what}"),
+        _ => what,
+    }
+}
+
+/// Returns the JSON Pointer of the value at whose end an error was found.
+fn place(text: &str, error: &serde_json::Error) -> Option<String> {
+    if !error.is_data() || error.line() == 0 {
+        return None;
+    }
+    let lines = text.split_inclusive('\n').take(error.line() - 1);
+    let before: usize = lines.map(str::len).sum();
+    // The column counts the bytes that were read, and the last of them belongs to the value.
+    Some(pointer(text, (before + error.column()).checked_sub(1)?))
+}
+
+/// A level of nesting: the index of the current element, or the key of the current member, as it is
+/// spelled in the text.
+enum Level<'a> {
+    Element(usize),
+    Member(Option<&'a str>),
+}
+
+/// Returns the JSON Pointer (RFC 6901) of the value that the byte at `end` belongs to. The text is
+/// valid JSON up to there.
+fn pointer(text: &str, end: usize) -> String {
+    let bytes = text.as_bytes();
+    let mut levels: Vec<Level<'_>> = Vec::new();
+    let mut at = 0;
+    while at <= end && at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                let close = string_end(bytes, at);
+                if let Some(Level::Member(key @ None)) = levels.last_mut() {
+                    *key = text.get(at..=close);
+                }
+                at = close;
+            }
+            b'{' => levels.push(Level::Member(None)),
+            b'[' => levels.push(Level::Element(0)),
+            b'}' | b']' => _ = levels.pop(),
+            b',' => match levels.last_mut() {
+                Some(Level::Element(index)) => *index += 1,
+                Some(Level::Member(key)) => *key = None,
+                None => {}
+            },
+            _ => {}
+        }
+        at += 1;
+    }
+    let mut pointer = String::new();
+    for level in levels {
+        // Writing into a `String` does not fail.
+        _ = match level {
+            Level::Element(index) => write!(pointer, "/{index}"),
+            Level::Member(None) => Ok(()),
+            Level::Member(Some(key)) => {
+                let key: String = serde_json::from_str(key).unwrap_or_else(|_| key.to_owned());
+                write!(pointer, "/{}", key.replace('~', "~0").replace('/', "~1"))
+            }
+        };
+    }
+    pointer
+}
+
+/// Returns the index of the quote that ends the string that begins at `begin`.
+fn string_end(bytes: &[u8], begin: usize) -> usize {
+    let mut at = begin + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len() - 1
+}
+
+/// Returns the text in which each number without fraction is written as an integer.
+pub(crate) fn with_whole_numbers(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = string_end(bytes, at) + 1,
+            b'-' | b'0'..=b'9' => {
+                let is_part =
+                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let length = bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                if let Some(whole) = whole(&text[at..at + length]) {
+                    out.push_str(&text[copied..at]);
+                    out.push_str(&whole);
+                    copied = at + length;
+                }
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// Returns the digits of a number without fraction whose spelling has a point or an exponent.
+fn whole(number: &str) -> Option<String> {
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None if number.contains('.') => (number, 0),
+        None => return None,
+    };
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", mantissa),
+    };
+    let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let all = format!("{integer}{fraction}");
+    let significant = all.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some("0".to_owned());
+    }
+    // How many zeros follow the digits; less than zero: how many of them are behind the point.
+    let zeros = i64::from(exponent) - fraction.len() as i64;
+    if zeros < 0 {
+        let (kept, gone) = significant.split_at_checked(
+            significant
+                .len()
+                .checked_sub(usize::try_from(-zeros).ok()?)?,
+        )?;
+        return (!kept.is_empty() && gone.bytes().all(|digit| digit == b'0'))
+            .then(|| format!("{sign}{kept}"));
+    }
+    let zeros = usize::try_from(zeros).ok()?;
+    (significant.len().saturating_add(zeros) <= MAX_DIGITS)
+        .then(|| format!("{sign}{significant}{}", "0".repeat(zeros)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_integers_however_they_are_spelled() {
+        fn check(spelled: &str, expected: Option<&str>) {
+            assert_eq!(whole(spelled).as_deref(), expected, "{spelled}");
+        }
+        check("5.0", Some("5"));
+        check("-5.000", Some("-5"));
+        check("0.0", Some("0"));
+        check("-0.0", Some("0"));
+        check("1e3", Some("1000"));
+        check("1.5E+1", Some("15"));
+        check("120e-1", Some("12"));
+        check("9007199254740993.0", Some("9007199254740993"));
+        check("18446744073709551615.0", Some("18446744073709551615"));
+        check("1e38", Some("100000000000000000000000000000000000000"));
+        check("5", None);
+        check("5.5", None);
+        check("0.05e1", None);
+        check("15e-1", None);
+        check("1e-400", None);
+        check("1e400", None);
+        check("1e2147483648", None);
+    }
+
+    #[test]
+    fn integers_are_read_from_whole_numbers() {
+        let read = |text: &str| read::<u32>(text);
+        assert_eq!(read("5.0"), Ok(5));
+        assert_eq!(read("5"), Ok(5));
+        for refused in ["5.5", "-1", "-1.0", "4294967296", "4294967296.0"] {
+            assert!(read(refused).is_err(), "{refused}");
+        }
+        type Mixed = HashMap<String, (i64, f64, String)>;
+        let mixed: Mixed = super::read(r#"{"1.0":[1e2,2.5,"3.0 \" 4.0"]}"#).expect("it fits");
+        assert_eq!(mixed["1.0"], (100, 2.5, "3.0 \" 4.0".to_owned()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_by_its_place() {
+        fn check<T: DeserializeOwned>(text: &str, expected: &str) {
+            let error = read::<T>(text).err().expect(text);
+            assert_eq!(error, expected, "{text}");
+        }
+        type Numbers = HashMap<String, Vec<i64>>;
+        let expected = "invalid type: string \"x\", expected i64";
+        check::<HashMap<String, i64>>(r#"{"item":"x"}"#, &format!("/item: {expected}"));
+        check::<Numbers>(
+            "{\n \"a\": [1],\n \"b/~\\n\": [1, 2, \"x\"]}",
+            &format!("/b~1~0\n/2: {expected}"),
+        );
+        check::<i64>("\"x\"", expected);
+        check::<HashMap<String, u8>>(
+            r#"{"a":1,"b":300}"#,
+            "/b: invalid value: integer `300`, expected u8",
+        );
+        check::<Vec<(i64, i64)>>(
+            "[[1,2],[3]]",
+            "/1: invalid length 1, expected a tuple of size 2",
+        );
+    }
+}
