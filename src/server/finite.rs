@@ -8,7 +8,12 @@ use serde::ser::{self, Serializer};
 /// Returns the first number in a value that JSON can't represent, after its place (a JSON Pointer,
 /// RFC 6901). For example, `/ratio is NaN`.
 pub(super) fn unrepresentable(value: &impl Serialize) -> Option<String> {
-    value.serialize(Finite).err()?.0
+    let found = value.serialize(Finite).err()?.0?;
+    // The whole value has no place.
+    Some(match found.starts_with(' ') {
+        true => format!("it{found}"),
+        false => found,
+    })
 }
 
 /// The outcome for a number that is not finite. `None` for an error of the value's own `Serialize`.
@@ -275,7 +280,7 @@ mod tests {
         assert_eq!(found(1.5, f64::INFINITY, Kind::None), expected);
         let expected = Some("/others/7/1/At is -inf".to_owned());
         assert_eq!(found(1.5, 2.5, Kind::At(f64::NEG_INFINITY)), expected);
-        assert_eq!(unrepresentable(&f64::NAN), Some(" is NaN".to_owned()));
+        assert_eq!(unrepresentable(&f64::NAN), Some("it is NaN".to_owned()));
         assert_eq!(unrepresentable(&serde_json::Value::Null), None);
     }
 }

@@ -159,10 +159,7 @@ fn structured(value: &impl Serialize) -> Result<CallToolResult, HandlerError> {
     if written.is_some_and(|written| written.get().contains("null"))
         && let Some(found) = finite::unrepresentable(value)
     {
-        let text = format!(
-            "the result has a number that JSON can't represent: {}",
-            found.trim_start()
-        );
+        let text = format!("the result has a number that JSON can't represent: {found}");
         return Err(HandlerError::new(text));
     }
     Ok(result)

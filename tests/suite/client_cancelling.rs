@@ -197,10 +197,7 @@ mod http {
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     }
 
-    fn outcome(
-        revisions: &[ProtocolVersion],
-        answers: fn(&Seen, &mut Out) -> bool,
-    ) -> Result<()> {
+    fn outcome(revisions: &[ProtocolVersion], answers: fn(&Seen, &mut Out) -> bool) -> Result<()> {
         let cancel = CancelToken::new();
         let (escape, closed) = (cancel.clone(), Arc::new(AtomicBool::new(false)));
         let saw = Arc::clone(&closed);
