@@ -1,8 +1,9 @@
 //! The schemas that are derived from Rust types, as hosts and models take them, and the JSON that is
 //! read and written as these types.
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU8;
 use std::time::Duration;
 
@@ -13,34 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
-
-/// The schema that a tool lists whose arguments have a member `x` of the type.
-fn schema_of<T: JsonSchema + for<'de> Deserialize<'de> + Send + 'static>() -> Value {
-    #[derive(Deserialize, JsonSchema)]
-    struct Arguments<T> {
-        #[allow(dead_code, reason = "only its schema is looked at")]
-        x: T,
-    }
-    let server = Server::builder("s", "1")
-        .tool("t", "", |_: Arguments<T>, _| ())
-        .build()
-        .unwrap();
-    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
-    let mut tools = client.result("tools/list", json!({}));
-    tools["tools"][0]["inputSchema"].take()
-}
-
-/// The schema of the member.
-#[track_caller]
-fn check<T: JsonSchema + for<'de> Deserialize<'de> + Send + 'static>(expected: &Value) {
-    let mut schema = schema_of::<T>();
-    let mut member = schema["properties"]["x"].take();
-    let members = member.as_object_mut().expect("an object");
-    members.remove("title");
-    assert_eq!(member, *expected);
-    assert!(schema.get("$schema").is_none(), "{schema}");
-    assert!(schema.get("$defs").is_none(), "{schema}");
-}
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[allow(dead_code, reason = "only its schema is looked at")]
@@ -53,6 +26,15 @@ struct Point {
 enum Colour {
     Red,
     Green,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is looked at")]
+enum Shape {
+    Nothing,
+    Circle(f64),
+    Line { from: Point, to: Point },
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -73,59 +55,72 @@ impl JsonSchema for Nothing {
     }
 }
 
+/// A client of a server whose tool `t` has an argument `x` of the type.
+fn taking<T: JsonSchema + for<'de> Deserialize<'de> + Send + 'static>() -> Raw {
+    #[derive(Deserialize, JsonSchema)]
+    struct Arguments<T> {
+        #[allow(dead_code, reason = "that it is read is enough")]
+        x: T,
+    }
+    let server = Server::builder("s", "1")
+        .tool("t", "", |_: Arguments<T>, _| ())
+        .build()
+        .unwrap();
+    Raw::open(&server, ProtocolVersion::LATEST)
+}
+
+macro_rules! types {
+    ($($type:ty),+ $(,)?) => {
+        [$((stringify!($type), taking::<$type> as fn() -> Raw)),+]
+    };
+}
+
+/// Without the titles, which name types.
+fn untitled(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| name != "title" || !value.is_string());
+            members.values_mut().for_each(untitled);
+        }
+        Value::Array(values) => values.iter_mut().for_each(untitled),
+        _ => {}
+    }
+}
+
+/// `tests/interop/run` holds the same schemas against the validators of TypeScript.
 #[test]
 fn derived_schemas_have_what_every_reader_takes() {
-    let point = json!({
-        "type": "object",
-        "properties": {
-            "x": {"type": "integer", "minimum": i32::MIN, "maximum": i32::MAX},
-            "y": {"type": ["number", "null"]},
-        },
-        "required": ["x"],
-    });
-    check::<Value>(&json!({}));
-    check::<Nothing>(&json!({"not": {}}));
-    check::<u8>(&json!({"type": "integer", "minimum": 0, "maximum": 255}));
-    check::<u32>(&json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}));
-    check::<u64>(&json!({"type": "integer", "minimum": 0}));
-    check::<usize>(&json!({"type": "integer", "minimum": 0}));
-    check::<i16>(&json!({"type": "integer", "minimum": i16::MIN, "maximum": i16::MAX}));
-    check::<i64>(&json!({"type": "integer"}));
-    check::<i128>(&json!({"type": "integer"}));
-    check::<NonZeroU8>(&json!({"type": "integer", "minimum": 1, "maximum": 255}));
-    check::<f32>(&json!({"type": "number"}));
-    check::<f64>(&json!({"type": "number"}));
-    check::<IpAddr>(&json!({"type": "string"}));
-    check::<std::net::Ipv4Addr>(&json!({"type": "string", "format": "ipv4"}));
-    check::<Colour>(&json!({"type": "string", "enum": ["Red", "Green"]}));
-    check::<Point>(&point);
-    check::<Vec<Value>>(&json!({"type": "array", "items": true}));
-    check::<HashMap<String, Value>>(&json!({"type": "object", "additionalProperties": true}));
-    check::<BTreeMap<String, u8>>(&json!({
-        "type": "object",
-        "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 255},
-    }));
-    let (byte, text) = (
-        json!({"type": "integer", "minimum": 0, "maximum": 255}),
-        json!({"type": "string"}),
-    );
-    let pair = json!({
-        "type": "array", "prefixItems": [byte, text], "items": {"anyOf": [byte, text]},
-        "minItems": 2, "maxItems": 2,
-    });
-    check::<Pair>(&pair);
-    check::<(u8, String)>(&pair);
-    check::<(u8, u8)>(&json!({
-        "type": "array", "prefixItems": [byte, byte], "items": byte, "minItems": 2, "maxItems": 2,
-    }));
-    check::<Duration>(&json!({
-        "type": "object",
-        "properties": {
-            "secs": {"type": "integer", "minimum": 0},
-            "nanos": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
-        },
-        "required": ["secs", "nanos"],
-    }));
+    let types = types![
+        Value, Nothing, (), bool, String, char, u8, u16, u32, u64, usize, i8, i16, i32, i64, i128,
+        NonZeroU8, f32, f64, Option<f64>, Option<Point>, IpAddr, Ipv4Addr, Duration, Vec<Value>,
+        [u8; 2], HashMap<String, Value>, BTreeMap<String, u8>, BTreeSet<u8>, Colour, Shape, Point,
+        Pair, (u8, u8), Tree,
+    ];
+    let rows = fs::read_to_string("tests/data/derived_schemas.json").unwrap();
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows.len(), types.len());
+    for (row, (name, taking)) in rows.iter().zip(types) {
+        assert_eq!(row["type"], name);
+        let mut client = taking();
+        let mut tools = client.result("tools/list", json!({}));
+        let mut schema = tools["tools"][0]["inputSchema"].take();
+        untitled(&mut schema);
+        assert_eq!(schema["properties"]["x"], row["schema"], "{name}");
+        assert_eq!(schema.get("$defs"), row.get("defs"), "{name}");
+        assert!(schema.get("$schema").is_none(), "{schema}");
+
+        // What the schema says is what is read.
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        for (values, fits) in [(&row["takes"], true), (&row["refuses"], false)] {
+            for x in values.as_array().unwrap() {
+                let arguments = json!({ "x": x });
+                assert_eq!(validator.is_valid(&arguments), fits, "{name}: {x}");
+                let params = json!({"name": "t", "arguments": arguments});
+                let result = client.result("tools/call", params);
+                assert_eq!(result["isError"] != true, fits, "{name}: {x}: {result}");
+            }
+        }
+    }
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -136,13 +131,7 @@ struct Tree {
 
 #[test]
 fn a_recursive_type_is_under_defs() {
-    let nested = schema_of::<Tree>();
-    let child = &nested["properties"]["x"]["properties"]["children"]["items"];
-    assert_eq!(*child, json!({"$ref": "#/$defs/Tree"}));
-    let tree = &nested["$defs"]["Tree"]["properties"];
-    assert_eq!(tree["children"]["items"], *child);
-    assert_eq!(tree["name"], json!({}));
-
+    let child = json!({"$ref": "#/$defs/Tree"});
     let server = Server::builder("s", "1")
         .tool("t", "", |tree: Tree, _| Json(tree))
         .build()
@@ -152,7 +141,7 @@ fn a_recursive_type_is_under_defs() {
     for schema in ["inputSchema", "outputSchema"] {
         let schema = &tools["tools"][0][schema];
         assert_eq!(schema["type"], "object", "{schema}");
-        assert_eq!(schema["properties"]["children"]["items"], *child);
+        assert_eq!(schema["properties"]["children"]["items"], child);
         assert_eq!(schema["$defs"]["Tree"]["properties"], schema["properties"]);
         assert!(!schema.to_string().contains("\"#\""), "{schema}");
     }
