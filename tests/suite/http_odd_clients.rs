@@ -184,6 +184,62 @@ fn ids_come_back_in_their_own_spelling_or_are_refused_in_words() {
     }
 }
 
+/// Intermediaries may join fields of one name (RFC 9110, section 5.3).
+#[test]
+fn equal_values_that_were_joined_are_one_value() {
+    let server = listen(&server(&Gate::default()));
+    let fields = session(&server);
+    let mut socket = Socket::open(&server);
+    let joined = |fields: &str, name: &str, with: Option<&str>| {
+        let lines = fields.split_inclusive("\r\n");
+        let lines = lines.map(|line| match line.split_once(": ") {
+            Some((other, value)) if other.eq_ignore_ascii_case(name) => {
+                let value = value.trim_end();
+                format!("{name}: {value}, {}\r\n", with.unwrap_or(value))
+            }
+            _ => line.to_owned(),
+        });
+        lines.collect::<String>()
+    };
+    let refusal = |name: &str| format!("header field {name} is there more than once");
+    for name in ["Mcp-Session-Id", "MCP-Protocol-Version"] {
+        let twice = joined(&fields, name, None);
+        assert!(twice.contains(", "), "{twice}");
+        let (status, body) = ask(&mut socket, &request(&twice, "1", "ping", "{}"));
+        assert_eq!(status, 200, "{name}: {body}");
+        let other = joined(&fields, name, Some("2025-06-18"));
+        let (status, body) = ask(&mut socket, &request(&other, "1", "ping", "{}"));
+        assert_eq!(status, 400, "{name}: {body}");
+        assert!(body.contains(&refusal(name)), "{body}");
+    }
+    let plain = modern_request("1", "tools/list", json!({}), ACCEPT);
+    let (head, body) = plain.split_once("\r\n\r\n").unwrap();
+    for name in ["Mcp-Method", "MCP-Protocol-Version"] {
+        let twice = joined(&format!("{head}\r\n"), name, None);
+        let (status, said) = ask(&mut socket, &format!("{twice}\r\n{body}"));
+        assert_eq!(status, 200, "{name}: {said}");
+        let other = joined(&format!("{head}\r\n"), name, Some("tools/call"));
+        let (status, said) = ask(&mut socket, &format!("{other}\r\n{body}"));
+        assert_eq!(status, 400, "{name}: {said}");
+        assert!(said.contains(&refusal(name)), "{said}");
+    }
+}
+
+#[test]
+fn a_revision_that_nobody_knows_is_told_as_such() {
+    let server = listen(&server(&Gate::default()));
+    let mut socket = Socket::open(&server);
+    let opening = initialize(1, LEGACY, json!({})).to_string();
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for body in [&*opening, list] {
+        let unknown = post("MCP-Protocol-Version: 2099-01-01\r\n", body);
+        let (status, said) = ask(&mut socket, &unknown);
+        assert_eq!(status, 400, "{said}");
+        assert!(said.contains("unsupported protocol version"), "{said}");
+        assert!(said.contains(r#""requested":"2099-01-01""#), "{said}");
+    }
+}
+
 #[test]
 fn what_is_no_request_is_refused_in_words_of_the_protocol() {
     let server = listen(&server(&Gate::default()));

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::options::Access;
+use super::refusal::token;
 use super::service::Served;
 use crate::protocol::principal::Principal;
 use crate::shares::Client;
@@ -93,7 +94,7 @@ impl Served {
         let of_session = |id: &[u8]| self.sessions.client_of(id, &address);
         let session = match self.old_session_id(request) {
             Some(id) => of_session(id.as_bytes()),
-            None => request.value("Mcp-Session-Id").and_then(of_session),
+            None => token(request, "Mcp-Session-Id").and_then(of_session),
         };
         session.unwrap_or(address)
     }

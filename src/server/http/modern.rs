@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 
 use super::super::Inner;
 use super::super::session_state::unsupported_version;
+use super::refusal::{one_value, token};
 use crate::error::{ErrorCode, Excerpt, RpcError};
 use crate::jsonrpc::Request;
 use crate::jsonrpc::raw_object::RawObject;
-use crate::schema::{ProtocolVersion, method};
+use crate::schema::method;
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
 
@@ -94,6 +95,17 @@ pub(super) fn check(
     meta: &Meta<'_>,
 ) -> Result<Option<Box<RpcError>>, RpcError> {
     let version = meta.version();
+    let is_known = |version: &str| {
+        let mut modern = server.revisions.iter().filter(|known| known.is_modern());
+        modern.any(|known| known.as_str() == version)
+    };
+    if let (None, Some(header)) = (&version, token(http, "MCP-Protocol-Version")) {
+        // A client of another revision does not know what else is missing.
+        let header = String::from_utf8_lossy(header);
+        if !is_known(&header) {
+            return Err(unsupported_version(&header, &server.revisions));
+        }
+    }
     if let Some(version) = &version {
         compare(http, "MCP-Protocol-Version", version)?;
     }
@@ -111,8 +123,7 @@ pub(super) fn check(
     let Some(version) = version else {
         return Err(missing("protocolVersion"));
     };
-    let known = |revision: &&ProtocolVersion| revision.is_modern() && revision.as_str() == version;
-    if !server.revisions.iter().any(|revision| known(&revision)) {
+    if !is_known(&version) {
         return Err(unsupported_version(&version, &server.revisions));
     }
     if meta.capabilities.is_none() {
@@ -171,9 +182,10 @@ fn compare_parameters(
 /// `Some(None)` if the value can't be decoded, or if the field occurs several times with different
 /// values. In the latter case an intermediary may have read another value.
 fn said<'a>(http: &HttpRequest<'a>, name: &str) -> Option<Option<Cow<'a, str>>> {
-    let mut values = http.values(name);
+    let mut values = http.values(name).map(|value| one_value(name, value));
     let value = values.next()?;
-    Some(field::decode(value).filter(|_| values.all(|other| other == value)))
+    let is_one = values.all(|other| other == value);
+    Some(value.filter(|_| is_one).and_then(field::decode))
 }
 
 /// The error text for a header field that is present but has no usable value.

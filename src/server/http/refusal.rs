@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::guard;
 use super::reply::json_head;
 use crate::error::{Excerpt, RpcError};
 use crate::jsonrpc::{self, Malformed, Request};
@@ -37,7 +36,8 @@ impl Refusal {
 }
 
 pub(super) fn unknown_version(request: &HttpRequest<'_>) -> Refusal {
-    let version = guard::text(request, "MCP-Protocol-Version").unwrap_or_default();
+    let version = token(request, "MCP-Protocol-Version").unwrap_or_default();
+    let version = String::from_utf8_lossy(version);
     Refusal::text(
         400,
         format!(
@@ -83,6 +83,27 @@ pub(super) const DECIDING: [&str; 7] = [
 /// The header fields of a modern request that repeat members of its body.
 pub(super) const MIRRORING: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
+/// The header fields whose value has no comma. If such a value is a list, an intermediary has
+/// joined several fields of this name (RFC 9110, section 5.3).
+const TOKENS: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Session-Id"];
+
+/// Returns the value of a header field. If it is a list of equal values that an intermediary has
+/// joined, returns one of them. Returns `None` if they are different.
+pub(super) fn one_value<'v>(name: &str, value: &'v [u8]) -> Option<&'v [u8]> {
+    let is_token = || TOKENS.iter().any(|token| token.eq_ignore_ascii_case(name));
+    if !value.contains(&b',') || !is_token() {
+        return Some(value);
+    }
+    let mut values = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let first = values.next()?;
+    values.all(|other| other == first).then_some(first)
+}
+
+/// Returns the value of one of the [`TOKENS`] in a request.
+pub(super) fn token<'a>(request: &HttpRequest<'a>, name: &str) -> Option<&'a [u8]> {
+    request.value(name).and_then(|value| one_value(name, value))
+}
+
 /// Returns the name of a header field that occurs several times in a request, with different
 /// values. Only the fields in `names` are checked. Two programs that forward or read such a request
 /// could use different values.
@@ -93,10 +114,13 @@ pub(super) fn contradicted(
     let fields = request.headers;
     // Nearly all requests have each field once, so the names are compared with each other first.
     let contradicts = |&(at, (name, value)): &(usize, &(&str, &[u8]))| {
+        let one = one_value(name, value);
+        let differs = |before: &[u8]| before != value && one_value(name, before) != one;
         let before = &fields[..at];
-        before
-            .iter()
-            .any(|(other, before)| other.eq_ignore_ascii_case(name) && before != value)
+        one.is_none()
+            || before
+                .iter()
+                .any(|(other, before)| other.eq_ignore_ascii_case(name) && differs(before))
     };
     let contradicting = fields.iter().enumerate().filter(contradicts);
     let mut known = contradicting.filter_map(|(_, (name, _))| {

@@ -22,7 +22,7 @@ use super::options::HttpOptions;
 use super::pages::{self, HttpPage};
 use super::refusal::{
     MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at, no_session,
-    refuse_malformed, refuse_request, unknown_version,
+    refuse_malformed, refuse_request, token, unknown_version,
 };
 use super::reply::Reply;
 use super::session::{Session, Sessions, check_opening, peer_name};
@@ -702,7 +702,7 @@ enum Version {
 }
 
 fn header_version(request: &HttpRequest<'_>) -> Version {
-    let Some(value) = request.value("MCP-Protocol-Version") else {
+    let Some(value) = token(request, "MCP-Protocol-Version") else {
         return Version::None;
     };
     let mut legacy = ProtocolVersion::LEGACY.iter();
@@ -722,8 +722,8 @@ fn names_no_revision(request: &HttpRequest<'_>) -> bool {
 /// ignored.
 fn session_id<'a>(request: &HttpRequest<'a>) -> Option<&'a [u8]> {
     let modern = Some(ProtocolVersion::LATEST.as_str().as_bytes());
-    let id = request.value("Mcp-Session-Id");
-    id.filter(|_| request.value("MCP-Protocol-Version") != modern)
+    let id = token(request, "Mcp-Session-Id");
+    id.filter(|_| token(request, "MCP-Protocol-Version") != modern)
 }
 
 /// A sender that discards messages which belong to no request, since no client would read them.
