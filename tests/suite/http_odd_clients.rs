@@ -226,6 +226,18 @@ fn equal_values_that_were_joined_are_one_value() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_message() {
+    let server = listen(&server(&Gate::default()));
+    let fields = session(&server);
+    let mut socket = Socket::open(&server);
+    let ping = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+    let (status, body) = ask(&mut socket, &post(&fields, ping));
+    assert_eq!(status, 200, "{body}");
+    let (status, _) = ask(&mut socket, &post(&fields, &format!("\u{feff}{ping}")));
+    assert_eq!(status, 400, "two of them are one too many");
+}
+
+#[test]
 fn a_revision_that_nobody_knows_is_told_as_such() {
     let server = listen(&server(&Gate::default()));
     let mut socket = Socket::open(&server);

@@ -276,7 +276,7 @@ impl Served {
         if let Err(refusal) = check_media(request) {
             return Err((refusal, response));
         }
-        let body = std::mem::take(&mut request.body);
+        let body = message_of(request);
         let session = match self.session_of(request, principal.as_ref().map(Principal::name)) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
@@ -691,6 +691,16 @@ impl Served {
     fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
         tell(self.server.log.as_ref(), level, "http", text);
     }
+}
+
+/// Takes the message out of a request: its body, without a byte order mark (RFC 8259, section 8.1: a
+/// reader may ignore it).
+fn message_of(request: &mut HttpRequest<'_>) -> Vec<u8> {
+    let mut body = std::mem::take(&mut request.body);
+    if body.starts_with(b"\xef\xbb\xbf") {
+        body.drain(..3);
+    }
+    body
 }
 
 /// The revision in the header field `MCP-Protocol-Version`.

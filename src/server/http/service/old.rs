@@ -7,7 +7,7 @@ use super::super::expiring::bounded;
 use super::super::refusal::{Refusal, check_encoding, refuse_malformed, refuse_request};
 use super::super::session::check_opening;
 use super::streams::show_stream;
-use super::{Handled, Served};
+use super::{Handled, Served, message_of};
 use crate::jsonrpc::{Message, Parsed};
 use crate::protocol::Origin;
 use crate::protocol::principal::Principal;
@@ -86,10 +86,7 @@ impl Served {
             let text = "there is no such stream (any more): open one with GET";
             return Err((Refusal::text(404, text), response));
         };
-        match Parsed::read(
-            std::mem::take(&mut request.body),
-            self.server.limits.max_depth,
-        ) {
+        match Parsed::read(message_of(request), self.server.limits.max_depth) {
             Parsed::Single(Ok(message)) => {
                 if let Message::Request(opening) = &message
                     && opening.method() == method::INITIALIZE
