@@ -71,8 +71,8 @@ fn a_tool_is_looked_at_and_called() {
     let folder = configured("tools");
     assert_eq!(
         shows(&folder, "tool add -s every"),
-        "add\n  Adds two numbers\n\nParameters\n  a: number, double, required\n  b: number, \
-         double, required\n\nExample\n  mcplink call add a=1 b=1 --server every\n"
+        "add\n  Adds two numbers\n\nParameters\n  a: number, required\n  b: number, required\n\n\
+         Example\n  mcplink call add a=1 b=1 --server every\n"
     );
     // The example can be pasted.
     assert_eq!(shows(&folder, "call add a=1 b=1 --server every"), "2\n");
