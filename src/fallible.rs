@@ -28,10 +28,16 @@ pub(crate) fn copy(bytes: &[u8]) -> Result<Vec<u8>, TryReserveError> {
 
 /// Copies a text to a new string.
 pub(crate) fn copy_text(text: &str) -> Result<String, TryReserveError> {
-    let mut copy = String::new();
-    copy.try_reserve_exact(text.len())?;
+    let mut copy = text_with_capacity(text.len())?;
     copy.push_str(text);
     Ok(copy)
+}
+
+/// Returns an empty string with this capacity, in bytes.
+pub(crate) fn text_with_capacity(bytes: usize) -> Result<String, TryReserveError> {
+    let mut text = String::new();
+    text.try_reserve_exact(bytes)?;
+    Ok(text)
 }
 
 /// Returns an empty buffer with this capacity.
@@ -103,8 +109,7 @@ pub(crate) fn lossy(bytes: &[u8]) -> Result<Cow<'_, str>, TryReserveError> {
             [chunk.valid(), replaced]
         })
     };
-    let mut text = String::new();
-    text.try_reserve_exact(parts().map(str::len).sum())?;
+    let mut text = text_with_capacity(parts().map(str::len).sum())?;
     text.extend(parts());
     Ok(Cow::Owned(text))
 }

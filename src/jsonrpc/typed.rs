@@ -7,9 +7,14 @@ use std::fmt::Write as _;
 use serde::de::DeserializeOwned;
 
 use crate::error::without_position;
+use crate::fallible;
 
 /// The longest whole number that is rewritten, in digits. An `i128` has 39.
 const MAX_DIGITS: usize = 39;
+
+/// By how many bytes a text may grow when its numbers are rewritten. A text of many short numbers
+/// such as `1e38` would become eight times as long.
+const MAX_GROWTH: usize = 4096;
 
 /// Reads a text as `T`. A number that is written with a fraction of zero or with an exponent, such
 /// as `5.0`, is also read as an integer.
@@ -113,10 +118,16 @@ fn string_end(bytes: &[u8], begin: usize) -> usize {
     bytes.len() - 1
 }
 
-/// Returns the text in which each number without fraction is written as an integer.
+/// Returns the text in which each number without fraction is written as an integer. A text that
+/// would grow by more than [`MAX_GROWTH`] bytes stays as it is. So does a text for whose copy there
+/// is no memory.
 pub(crate) fn with_whole_numbers(text: &str) -> Cow<'_, str> {
+    rewritten(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+fn rewritten(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let mut out = String::new();
+    let mut out: Option<String> = None;
     let (mut copied, mut at) = (0, 0);
     while at < bytes.len() {
         match bytes[at] {
@@ -124,22 +135,28 @@ pub(crate) fn with_whole_numbers(text: &str) -> Cow<'_, str> {
             b'-' | b'0'..=b'9' => {
                 let is_part =
                     |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-                let length = bytes[at..].iter().take_while(|byte| is_part(byte)).count();
-                if let Some(whole) = whole(&text[at..at + length]) {
+                let end = at + bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                if let Some(whole) = whole(&text[at..end]) {
+                    let most = text.len() + MAX_GROWTH;
+                    let out = match &mut out {
+                        Some(out) => out,
+                        none => none.insert(fallible::text_with_capacity(most).ok()?),
+                    };
                     out.push_str(&text[copied..at]);
+                    if out.len() + whole.len() + (text.len() - end) > most {
+                        return None;
+                    }
                     out.push_str(&whole);
-                    copied = at + length;
+                    copied = end;
                 }
-                at += length;
+                at = end;
             }
             _ => at += 1,
         }
     }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
+    let mut out = out?;
     out.push_str(&text[copied..]);
-    Cow::Owned(out)
+    Some(out)
 }
 
 /// Returns the digits of a number without fraction whose spelling has a point or an exponent.
@@ -155,6 +172,9 @@ fn whole(number: &str) -> Option<String> {
     };
     let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let fraction = fraction.trim_end_matches('0');
+    if integer.len() + fraction.len() > 4 * MAX_DIGITS {
+        return None;
+    }
     let all = format!("{integer}{fraction}");
     let significant = all.trim_start_matches('0');
     if significant.is_empty() {
@@ -217,6 +237,18 @@ mod tests {
         type Mixed = HashMap<String, (i64, f64, String)>;
         let mixed: Mixed = super::read(r#"{"1.0":[1e2,2.5,"3.0 \" 4.0"]}"#).expect("it fits");
         assert_eq!(mixed["1.0"], (100, 2.5, "3.0 \" 4.0".to_owned()));
+    }
+
+    #[test]
+    fn a_text_does_not_grow_without_bound() {
+        let numbers = |count: usize, number: &str| format!("[{}]", vec![number; count].join(","));
+        let few = numbers(100, "1e38");
+        assert_eq!(read::<Vec<i128>>(&few).map(|read| read.len()), Ok(100));
+        let many = numbers(100_000, "1e38");
+        assert!(matches!(with_whole_numbers(&many), Cow::Borrowed(_)));
+        // Numbers with a fraction of zero become shorter.
+        let plain = numbers(100_000, "5.0");
+        assert_eq!(read::<Vec<u8>>(&plain).map(|read| read.len()), Ok(100_000));
     }
 
     #[test]

@@ -115,12 +115,10 @@ pub(super) fn contradicted(
     // Nearly all requests have each field once, so the names are compared with each other first.
     let contradicts = |&(at, (name, value)): &(usize, &(&str, &[u8]))| {
         let one = one_value(name, value);
-        let differs = |before: &[u8]| before != value && one_value(name, before) != one;
-        let before = &fields[..at];
+        let is_other = |before: &[u8]| one_value(name, before) != one;
+        let mut before = fields[..at].iter();
         one.is_none()
-            || before
-                .iter()
-                .any(|(other, before)| other.eq_ignore_ascii_case(name) && differs(before))
+            || before.any(|(other, before)| other.eq_ignore_ascii_case(name) && is_other(before))
     };
     let contradicting = fields.iter().enumerate().filter(contradicts);
     let mut known = contradicting.filter_map(|(_, (name, _))| {
