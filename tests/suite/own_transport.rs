@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
@@ -345,5 +345,117 @@ fn it_is_closed_when_nothing_can_be_sent_any_more() {
         told.recv_timeout(PATIENCE).unwrap();
         serving.close();
         told.try_recv().unwrap_err();
+    }
+}
+
+/// A channel whose first write waits until the test lets it go on, and that tells when it is read
+/// and written.
+#[derive(Debug)]
+struct Held {
+    channel: Channel,
+    reads: mpsc::Sender<()>,
+    writes: mpsc::Sender<()>,
+    go_on: mpsc::Receiver<()>,
+}
+
+#[derive(Debug)]
+struct HeldIncoming(Box<dyn Receiver>, mpsc::Sender<()>);
+
+impl Receiver for HeldIncoming {
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
+        _ = self.1.send(());
+        self.0.receive(patience)
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+struct HeldOutgoing {
+    inner: Box<dyn Sender>,
+    writes: mpsc::Sender<()>,
+    go_on: Option<mpsc::Receiver<()>>,
+}
+
+impl Sender for HeldOutgoing {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
+        let sent = self.inner.send(queue, deadline);
+        if let Some(go_on) = self.go_on.take() {
+            _ = self.writes.send(());
+            _ = go_on.recv_timeout(PATIENCE);
+        }
+        sent
+    }
+}
+
+impl Transport for Held {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
+        let mut halves = Box::new(self.channel).open(limits)?;
+        halves.receiver = Box::new(HeldIncoming(halves.receiver, self.reads));
+        halves.sender = Box::new(HeldOutgoing {
+            inner: halves.sender,
+            writes: self.writes,
+            go_on: Some(self.go_on),
+        });
+        Ok(halves)
+    }
+}
+
+// While a thread writes, another thread may read, and promise to write what is queued. The first
+// thread then takes the reading role back, and the promise with it.
+#[test]
+fn progress_is_written_whoever_reads_after_a_write_that_took_long() {
+    for _ in 0..20 {
+        let (reads, read) = mpsc::channel();
+        let (writes, write) = mpsc::channel();
+        let (go_on, goes_on) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let (write, read, ends) = (Mutex::new(write), Mutex::new(read), Mutex::new(ends));
+        let first = move |_: Value, context: &Context| {
+            context.progress(1.0, None, None);
+            // The watchdog reads now, and writes the progress first.
+            write.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+        };
+        let second = move |_: Value, context: &Context| {
+            let read = read.lock().unwrap();
+            while read.try_recv().is_ok() {}
+            go_on.send(()).unwrap();
+            read.recv_timeout(PATIENCE).unwrap();
+            context.progress(1.0, None, None);
+            _ = ends.lock().unwrap().recv();
+        };
+        let server = Server::builder("own", "1")
+            .tool_with(Tool::new("first"), first)
+            .tool_with(Tool::new("second"), second)
+            .build()
+            .unwrap();
+        let (here, there) = pair();
+        let held = Held {
+            channel: there,
+            reads,
+            writes,
+            go_on: goes_on,
+        };
+        let serving = server.open(held).unwrap();
+        for (id, tool) in [(1, "first"), (2, "second")] {
+            let message = json!({
+                "jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": {"name": tool, "arguments": {}, "_meta": {
+                    "progressToken": id,
+                    "io.modelcontextprotocol/protocolVersion": ProtocolVersion::LATEST.as_str(),
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                }},
+            });
+            here.outgoing.send(message.to_string().into()).unwrap();
+        }
+        let is_of_second = |text: Vec<u8>| {
+            let message: Value = serde_json::from_slice(&text).unwrap();
+            message["params"]["progressToken"] == 2
+        };
+        while !is_of_second(here.incoming.recv_timeout(PATIENCE).unwrap()) {}
+        drop(end);
+        serving.close();
     }
 }

@@ -323,7 +323,11 @@ impl Core {
         let spawn = self.engine().pool.park(receiver);
         self.spawn_if_needed(spawn);
         self.flush_until(None);
-        self.engine().pool.take()
+        let taken_back = self.engine().pool.take()?;
+        // Meanwhile another thread may have held the receiver, and promised to flush.
+        self.engine().writer.will_flush(false);
+        self.write_soon();
+        Some(taken_back)
     }
 
     /// Reads messages for all callers, on the thread of the caller `reader`. Ends when an outcome
