@@ -152,7 +152,7 @@ fn what_is_swapped_for_a_link_while_it_is_read_gives_nothing_of_outside() {
     let mut client = Raw::open(&server, ProtocolVersion::LATEST);
     let mut read = |path: &str| {
         let mut found = 0;
-        for _ in 0..2000 {
+        for _ in 0..1000 {
             let params = json!({ "uri": format!("{uri}{path}") });
             let answer = client.answer("resources/read", params).to_string();
             assert!(!answer.contains("outside"), "{answer}");
