@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::error::without_position;
 use crate::fallible;
@@ -27,7 +27,8 @@ const MAX_GROWTH: usize = 4096;
 /// The place of the member that does not fit, as a JSON Pointer (RFC 6901), and the reason.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let read = match serde_json::from_str(text) {
-        Err(error) if error.is_data() => match with_whole_numbers(text) {
+        // For a fraction where a number of 128 bits is expected, `serde_json` reports the syntax.
+        Err(error) if error.is_data() || error.is_syntax() => match with_whole_numbers(text) {
             Cow::Owned(other) => serde_json::from_str(&other).map_err(|_| error),
             Cow::Borrowed(_) => Err(error),
         },
@@ -38,16 +39,25 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 /// Describes why a text does not fit a type: the place of the member and the reason.
 pub(crate) fn reason(text: &str, error: &serde_json::Error) -> String {
-    let what = without_position(error);
+    let what = match is_fraction(text, error) {
+        true => "invalid type: floating point, expected an integer".to_owned(),
+        false => without_position(error),
+    };
     match place(text, error) {
         Some(place) if !place.is_empty() => format!("{place}: {what}"),
         _ => what,
     }
 }
 
+/// Whether a text was refused because it has a fraction where an integer of 128 bits is expected.
+/// Of such an integer `serde_json` reads the digits, and refuses what follows them as bad syntax.
+fn is_fraction(text: &str, error: &serde_json::Error) -> bool {
+    error.is_syntax() && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
 /// Returns the JSON Pointer of the value at whose end an error was found.
 fn place(text: &str, error: &serde_json::Error) -> Option<String> {
-    if !error.is_data() || error.line() == 0 {
+    if !(error.is_data() || is_fraction(text, error)) || error.line() == 0 {
         return None;
     }
     let lines = text.split_inclusive('\n').take(error.line() - 1);
@@ -234,6 +244,9 @@ mod tests {
         for refused in ["5.5", "-1", "-1.0", "4294967296", "4294967296.0"] {
             assert!(read(refused).is_err(), "{refused}");
         }
+        assert_eq!(super::read::<i128>("-5.0"), Ok(-5));
+        assert_eq!(super::read::<Vec<u128>>("[5.0, 1e2]"), Ok(vec![5, 100]));
+        assert!(super::read::<u128>("5.0x").is_err());
         type Mixed = HashMap<String, (i64, f64, String)>;
         let mixed: Mixed = super::read(r#"{"1.0":[1e2,2.5,"3.0 \" 4.0"]}"#).expect("it fits");
         assert_eq!(mixed["1.0"], (100, 2.5, "3.0 \" 4.0".to_owned()));
@@ -265,6 +278,8 @@ mod tests {
             &format!("/b~1~0\n/2: {expected}"),
         );
         check::<i64>("\"x\"", expected);
+        let expected = "invalid type: floating point, expected an integer";
+        check::<HashMap<String, Vec<i128>>>(r#"{"a":[1,5.5]}"#, &format!("/a/1: {expected}"));
         check::<HashMap<String, u8>>(
             r#"{"a":1,"b":300}"#,
             "/b: invalid value: integer `300`, expected u8",

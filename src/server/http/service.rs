@@ -693,8 +693,9 @@ impl Served {
     }
 }
 
-/// Takes the message out of a request: its body, without a byte order mark (RFC 8259, section 8.1: a
-/// reader may ignore it).
+/// Takes the message out of a request: its body, without a byte order mark.
+///
+/// Spec: RFC 8259, section 8.1.
 fn message_of(request: &mut HttpRequest<'_>) -> Vec<u8> {
     let mut body = std::mem::take(&mut request.body);
     if body.starts_with(b"\xef\xbb\xbf") {
