@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
 
 use mcplink::protocol::{CancelToken, Connection, Handlers, Peer, RequestOptions};
 use mcplink::transport::{Limits, Stream, memory};
@@ -288,7 +287,7 @@ fn end_inside(place: &'static str, end: fn(Connection)) {
                 script.progress(request["id"].clone(), 1);
             }
         }
-        ended.recv_timeout(Duration::from_secs(5)).expect(place);
+        ended.recv_timeout(LONG).expect(place);
         while script.next().is_some() {}
         assert!(peer.is_closed(), "{place}");
         if let Some(calling) = calling {

@@ -93,6 +93,18 @@ impl Visit<'_> for Asserted {
         }
     }
 
+    // `receiver.recv_timeout(Duration::from_millis(5)).unwrap()` is such an assertion too.
+    fn visit_expr_method_call(&mut self, call: &syn::ExprMethodCall) {
+        if let Expr::MethodCall(wait) = &*call.receiver
+            && ["expect", "unwrap"].iter().any(|name| call.method == name)
+            && wait.method == "recv_timeout"
+            && let Some(Expr::Call(_)) = wait.args.first()
+        {
+            self.lines.push(wait.method.span().start().line);
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+
     fn visit_macro(&mut self, called: &syn::Macro) {
         let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
         if called.path.is_ident("assert")
@@ -150,6 +162,11 @@ fn upper_bounds_are_told_from_lower_ones() {
     ] {
         assert_eq!(of(upper), [2], "{upper}");
     }
+    let waits = |wait: &str| bounds(&format!("fn test() {{ {wait}; }}")).len();
+    assert_eq!(waits("told.recv_timeout(ms(500)).unwrap()"), 1);
+    assert_eq!(waits("told.recv_timeout(secs(5)).expect(place).len()"), 1);
+    assert_eq!(waits("told.recv_timeout(LONG).unwrap()"), 0);
+    assert_eq!(waits("assert!(told.recv_timeout(ms(500)).is_err())"), 0);
     for other in [
         "took >= SOON",
         "SOON < took",
