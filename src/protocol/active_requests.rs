@@ -13,7 +13,7 @@
 //! slow handler is also reported when it returns.
 //!
 //! **Invariant:** a request leaves *open* once, under its own lock. Only the thread that changes
-//! the phase to *answered* queues the answer. Any other message of the request is queued under that
+//! the phase to *answered* or *closed* queues the answer. Any other message of the request is queued under that
 //! lock while the request is *open*. So there is one response, no response after a cancel, and no
 //! progress after the response or a cancel.
 //!
@@ -563,22 +563,27 @@ impl ActiveRequests {
 
     /// Closes every request when the connection ends, and refuses new requests. Never blocks.
     ///
-    /// A request with a response sink is answered with `error`. Returns the handlers' callbacks,
-    /// which the caller has to run.
-    pub(crate) fn close(&self, error: &RpcError) -> Vec<Callback> {
+    /// A request with a response sink is answered with `error`. Returns the other requests, which
+    /// the caller may answer, and the handlers' callbacks, which the caller has to run.
+    pub(crate) fn close(&self, error: &RpcError) -> (Vec<Arc<ActiveRequest>>, Vec<Callback>) {
         let mut table = self.table.lock();
         table.closed = true;
         let open: Vec<Arc<ActiveRequest>> = table.requests().cloned().collect();
         let ids = (table.one.take(), std::mem::take(&mut table.by_id));
         drop(table);
         drop(ids);
-        let requests = open.into_iter().filter(|request| request.id.is_some());
-        let closed = requests.filter_map(|request| {
-            let watcher = request.step(Phase::Closed).ok()?;
-            request.cut_off(error);
-            Some(request.fire(watcher, Some("the connection is closed".to_owned())))
-        });
-        closed.flatten().collect()
+        let (mut unanswered, mut callbacks) = (Vec::new(), Vec::new());
+        for request in open.into_iter().filter(|request| request.id.is_some()) {
+            if let Ok(watcher) = request.step(Phase::Closed) {
+                request.cut_off(error);
+                callbacks
+                    .extend(request.fire(watcher, Some("the connection is closed".to_owned())));
+                if request.origin.sink.is_none() {
+                    unanswered.push(request);
+                }
+            }
+        }
+        (unanswered, callbacks)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -122,15 +122,16 @@ impl HeldBack {
         }
     }
 
-    /// Discards the queued requests because the connection ends. Later requests are refused.
-    pub(super) fn close(&self) {
+    /// Removes the queued requests because the connection ends, and returns them. Later requests
+    /// are refused.
+    pub(super) fn close(&self) -> VecDeque<Request> {
         let mut state = self.queue().state.lock();
         state.closed = true;
         state.bytes = 0;
-        let forgotten = std::mem::take(&mut state.queue);
-        self.count.fetch_sub(forgotten.len(), Ordering::SeqCst);
+        let requests = std::mem::take(&mut state.queue);
+        self.count.fetch_sub(requests.len(), Ordering::SeqCst);
         drop(state);
         self.queue().fewer.notify_all();
-        drop(forgotten);
+        requests
     }
 }

@@ -237,8 +237,10 @@ impl ConnectionBuilder {
     /// server, 1 s for a client.
     ///
     /// When the peer has gone, a server cancels active requests after this time, and a client
-    /// cancels active requests at once. An explicit close cancels active requests at once. The
-    /// close then waits for the handlers during this time, but at most 1 s.
+    /// cancels active requests at once. An explicit close cancels active requests at once. A server
+    /// answers the cancelled requests with an error (-32603), because a peer that has only closed
+    /// its sending side still reads. The close then waits for the handlers during this time, but at
+    /// most 1 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.set().drain = drain;
         self

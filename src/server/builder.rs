@@ -163,6 +163,9 @@ impl ServerBuilder {
 
     /// Sets how long active calls may continue after the client has closed its side of the
     /// connection. Defaults to 5 s.
+    ///
+    /// Requests without an answer are then answered with an error (-32603), and their handlers are
+    /// cancelled.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
         self

@@ -1,5 +1,7 @@
 //! Clients and servers in processes of their own: this test binary, started again as a server.
 
+use std::io::{Read, Write};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -12,21 +14,25 @@ use mcplink::transport::{Child, StderrTail};
 use serde_json::{Value, json};
 
 use crate::common::{Witness, wait_until};
-use crate::scripted::{LONG, asker, connect, greeter, in_time, take};
+use crate::scripted::{LONG, asker, connect, greeter, in_time, modern, take};
 
 /// The lines of the test harness that reach the wire before the server takes it.
 const BANNER: u64 = 1;
 
+fn arguments(name: &str) -> [&str; 6] {
+    [
+        "--exact",
+        name,
+        "--ignored",
+        "--quiet",
+        "--nocapture",
+        "--test-threads=1",
+    ]
+}
+
 fn process(name: &str) -> Child {
     Child::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            name,
-            "--ignored",
-            "--quiet",
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args(arguments(name))
         .grace(Duration::from_secs(20))
 }
 
@@ -249,6 +255,48 @@ fn a_handler_that_never_returns_does_not_keep_the_server() {
     let call = begin(&client, "stay", json!({}));
     close(client);
     assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
+}
+
+// As over HTTP: a client that only ends its input reads on.
+#[test]
+fn calls_that_are_cut_off_at_the_end_of_the_input_are_answered() {
+    let mut server = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(arguments("served_process::serving_with_a_short_drain"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    // More than there are workers: some run, and some wait for a worker.
+    for id in 0..100 {
+        let params = modern(json!({ "name": "stay", "arguments": {} }));
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        writeln!(input, "{call}").unwrap();
+    }
+    drop(input);
+    let mut output = server.stdout.take().unwrap();
+    let text = in_time(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        text
+    });
+    let answers = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut answered: Vec<u64> = answers
+        .filter(|message| message.get("id").is_some())
+        .map(|answer| {
+            let error = &answer["error"];
+            assert_eq!(error["code"], -32603, "{answer}");
+            let text = error["message"].as_str().unwrap();
+            assert!(text.contains("cut off: standard input has ended"), "{text}");
+            answer["id"].as_u64().unwrap()
+        })
+        .collect();
+    answered.sort_unstable();
+    assert_eq!(answered, Vec::from_iter(0..100));
+    assert!(in_time(move || server.wait()).unwrap().success());
 }
 
 // Seen in other SDKs: a stdio server lives on after the end of its input.

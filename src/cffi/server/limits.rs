@@ -83,7 +83,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_page_size(
 }
 
 /// Sets the drain time: how long calls in flight may continue after a client has disconnected.
-/// Default: 5 s.
+/// Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
+/// handlers are cancelled.
 ///
 /// options: the options.
 /// drain_ms: the drain time, in milliseconds.

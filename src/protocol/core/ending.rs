@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
 use super::super::peer::Peer;
+use super::super::response_sink::{Answer, Origin};
+use super::super::writer::When;
 use super::{Core, Ending, FAREWELL, Life};
 use crate::error::{Error, ErrorKind, RpcError};
+use crate::jsonrpc::{self, RequestId};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
 
@@ -109,7 +112,6 @@ impl Core {
     }
 
     pub(super) fn cancel_requests(self: &Arc<Self>) {
-        self.held_back.close();
         let why = self.ended();
         let why = why.map_or_else(
             || "the connection is closed".to_owned(),
@@ -118,11 +120,27 @@ impl Core {
         self.cut_requests_off(&why);
     }
 
-    /// Cancels the active requests. A request with a response sink is answered with an error that
-    /// contains the reason `why`.
+    /// Cancels the active and the deferred requests. A server answers them with an error that
+    /// contains the reason `why`: a client that has only ended its input still reads.
     fn cut_requests_off(self: &Arc<Self>, why: &str) {
         let error = RpcError::internal(format!("the request was cut off: {why}"));
-        self.push_callbacks(self.requests.close(&error));
+        let deferred = self.held_back.close();
+        let (unanswered, callbacks) = self.requests.close(&error);
+        if self.settings.serving {
+            let answer = |id: &RequestId, origin: &Origin| {
+                let answer = (Some(jsonrpc::write_error(Some(id), &error)), Answer::Result);
+                // Fails if the client has gone.
+                _ = self.respond(origin, Some(id), answer, When::Elsewhere);
+            };
+            for request in &unanswered {
+                answer(request.id(), &request.origin);
+            }
+            for request in &deferred {
+                answer(request.id(), &Origin::default());
+            }
+            self.write_soon();
+        }
+        self.push_callbacks(callbacks);
     }
 
     /// Ends the connection for the reason `why`, and then closes it with

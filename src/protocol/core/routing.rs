@@ -311,8 +311,8 @@ impl Core {
         };
         let active = match self.requests.open(&opening, about_now()) {
             Ok(active) => active,
-            // On the connection's stream no peer waits for an answer any more.
-            Err(Refusal::Closed) if origin.sink.is_none() => return Routed::Done,
+            // The peer of a client has gone, or is about to be stopped.
+            Err(Refusal::Closed) if !self.settings.serving => return Routed::Done,
             Err(refusal) => {
                 let error = match refusal {
                     Refusal::Closed => RpcError::internal("the connection is closed"),
