@@ -94,6 +94,14 @@ pub(crate) struct Opening<'a> {
     pub(crate) runs: bool,
 }
 
+impl Opening<'_> {
+    /// Whether the answer is found by its id only. An answer with a response sink goes to the HTTP
+    /// request that asked. Some clients give each of their requests the same id.
+    fn needs_own_id(&self) -> bool {
+        self.origin.sink.is_none() || self.origin.batch.is_some()
+    }
+}
+
 /// A slow handler and its run time, for a log record.
 #[derive(Debug)]
 pub(crate) struct SlowHandler {
@@ -304,10 +312,11 @@ struct Table {
     free: Vec<usize>,
     /// The number of requests that are not quick.
     listed: usize,
-    /// One of the open requests whose ids are unique on this connection. Often only one request is
-    /// open at a time, and then the tree below needs no node.
+    /// One of the open requests that can be cancelled by their ids. Often only one request is open
+    /// at a time, and then the tree below needs no node. Of several requests with one id, the
+    /// newest can be cancelled.
     one: Option<Arc<ActiveRequest>>,
-    /// The other open requests whose ids are unique on this connection.
+    /// The other open requests that can be cancelled by their ids.
     by_id: BTreeMap<RequestId, Arc<ActiveRequest>>,
     /// The time of the next check for slow handlers.
     look_at: Option<Instant>,
@@ -340,6 +349,20 @@ impl Table {
         request
     }
 
+    /// Enters a request under its id. An earlier request with this id loses the id.
+    fn take_id(&mut self, id: &RequestId, request: &Arc<ActiveRequest>) {
+        let held = Arc::clone(request);
+        let is_one = match &self.one {
+            Some(one) => one.id() == id,
+            None => !self.by_id.contains_key(id),
+        };
+        if is_one {
+            self.one = Some(held);
+        } else {
+            self.by_id.insert(id.clone(), held);
+        }
+    }
+
     fn is_in_use(&self, id: &RequestId) -> bool {
         let is_one = self.one.as_ref().is_some_and(|one| one.id() == id);
         is_one || self.by_id.contains_key(id)
@@ -367,7 +390,7 @@ impl Table {
 /// The reason why a request was not added to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Another active request uses the id of the request.
+    /// Another active request uses the id of the request, whose answer is found by its id only.
     InUse,
     /// The connection is closed, so no peer waits for an answer.
     Closed,
@@ -402,7 +425,7 @@ impl ActiveRequests {
         if opening.id.is_some() && table.closed {
             return Err(Refusal::Closed);
         }
-        if unique.is_some_and(|id| table.is_in_use(id)) {
+        if opening.needs_own_id() && unique.is_some_and(|id| table.is_in_use(id)) {
             return Err(Refusal::InUse);
         }
         if table.listed == 0 {
@@ -410,12 +433,7 @@ impl ActiveRequests {
         }
         let request = table.enter(opening, now);
         if let Some(id) = unique {
-            let held = Arc::clone(&request);
-            if table.one.is_none() {
-                table.one = Some(held);
-            } else {
-                table.by_id.insert(id.clone(), held);
-            }
+            table.take_id(id, &request);
         }
         self.listed.store(table.listed, Ordering::Release);
         Ok(request)

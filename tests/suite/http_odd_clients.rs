@@ -517,3 +517,57 @@ fn a_client_that_reads_late_delays_nobody_and_gets_all() {
         assert_eq!((status, body.len() > 8 << 20), (200, true));
     }
 }
+
+// Seen in the field: a hosted client gives each of its requests the id 1.
+#[test]
+fn requests_of_a_session_with_one_id_are_all_answered() {
+    let gate = Gate::default();
+    let server = listen(&server(&gate));
+    let session = session(&server);
+    let call = |tool: &str| {
+        let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);
+        request(&session, "1", "tools/call", &params)
+    };
+    let mut waiting = Vec::from([0; 4].map(|_| {
+        let mut socket = Socket::open(&server);
+        write(&mut socket, &call("wait"));
+        socket
+    }));
+    gate.wait_for(4);
+    // The connection of one of them is lost, and its handler runs on.
+    drop(waiting.pop());
+    let mut socket = Socket::open(&server);
+    let (status, text) = ask(&mut socket, &call("echo"));
+    assert_eq!(status, 200);
+    assert!(text.contains(r#""id":1,"result""#), "{text}");
+    gate.open();
+    for socket in &mut waiting {
+        let (status, text) = answer(socket);
+        assert_eq!(status, 200);
+        assert!(text.contains(r#""id":1,"result""#), "{text}");
+        assert!(text.contains("done"), "{text}");
+    }
+}
+
+// L-CANC-B-04
+#[test]
+fn a_cancellation_ends_the_newest_request_with_its_id() {
+    let gate = Gate::default();
+    let server = listen(&server(&gate));
+    let session = session(&server);
+    let mut older = Socket::open(&server);
+    let wait = r#"{"name":"wait","arguments":{}}"#;
+    write(&mut older, &request(&session, "1", "tools/call", wait));
+    gate.wait_for(1);
+    let mut newer = Socket::open(&server);
+    write(&mut newer, &request(&session, "1", "tools/call", wait));
+    gate.wait_for(2);
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let mut socket = Socket::open(&server);
+    assert_eq!(ask(&mut socket, &post(&session, cancel)).0, 202);
+    gate.open();
+    let (_, text) = answer(&mut older);
+    assert!(text.contains("done"), "{text}");
+    let (_, text) = answer(&mut newer);
+    assert!(!text.contains("done"), "{text}");
+}
