@@ -4789,7 +4789,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server
 
 /**
  * Sets the drain time: how long calls in flight may continue after a client has disconnected.
- * Default: 5 s.
+ * Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
+ * handlers are cancelled.
  *
  * @param options the options.
  * @param drain_ms the drain time, in milliseconds.
@@ -5010,6 +5011,25 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       const char *id,
                                                       const char *settings,
                                                       size_t len);
+
+/**
+ * Declares a capability that this library does not know, for example of a draft of the protocol.
+ * Its methods are handled with mcplink_server_options_on_method. What is not meant to become a part
+ * of the protocol should be an extension.
+ *
+ * @param options the options.
+ * @param name the name of the capability, such as "events"; or "experimental". The other names of the
+ * specification are refused, because the server declares these capabilities by what it offers.
+ * @param settings,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+ * settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_capability(mcplink_server_options_t *options,
+                                                       const char *name,
+                                                       const char *settings,
+                                                       size_t len);
 
 /**
  * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or

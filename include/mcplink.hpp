@@ -2248,6 +2248,10 @@ public:
     {
         return note(mcplink_server_options_add_extension(get(), id, settings.data(), settings.size()), "server_options::extension was refused");
     }
+    server_options &capability(const char *name, std::string_view settings = {}) noexcept
+    {
+        return note(mcplink_server_options_add_capability(get(), name, settings.data(), settings.size()), "server_options::capability was refused");
+    }
     /* As set_log. */
     template <class F> server_options &on_log(mcplink_log_level level, F callback)
     {

@@ -132,9 +132,12 @@
 //!
 //! # Logging
 //!
-//! The library prints nothing. It passes log records to the hook that you set with
+//! The library passes log records to the hook that you set with
 //! [`ServerBuilder::on_log`](server::ServerBuilder::on_log) or
-//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook there is no log.
+//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook there is no log, or with
+//! the feature `log` the logger of the program. The library prints one thing: without any of them,
+//! a server writes the first failure of a handler of which its client does not learn the reason to
+//! standard error.
 //!
 //! ```
 //! use mcplink::protocol::LogLevel;

@@ -108,6 +108,15 @@ pub(crate) fn tell(
     }));
 }
 
+/// Whether anybody gets the error records of a client or server with this hook.
+pub(crate) fn is_heard(hook: Option<&LogHook>) -> bool {
+    #[cfg(feature = "log")]
+    let has_logger = log::max_level() >= log::Level::Error;
+    #[cfg(not(feature = "log"))]
+    let has_logger = false;
+    hook.is_some() || has_logger
+}
+
 /// Passes a log record to the logger of the crate `log`.
 #[cfg(feature = "log")]
 fn forward(level: LogLevel, target: &str, text: impl FnOnce() -> String) {

@@ -33,7 +33,7 @@ use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, Tool, check_extension_id,
+    ResourceTemplate, ServerCapabilities, Tool, check_extension_id,
 };
 use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
@@ -73,6 +73,7 @@ impl ServerBuilder {
             completers: Default::default(),
             requirements: Requirements::default(),
             guards: Vec::new(),
+            own_capabilities: ServerCapabilities::default(),
             extensions: JsonObject::new(),
             logging: false,
             resource_updates: true,
@@ -90,6 +91,7 @@ impl ServerBuilder {
             slow_handler: Duration::from_secs(30),
             keep_alive: None,
             log: None,
+            has_told_unheard: AtomicBool::new(false),
             on_session: None,
             on_event: None,
             replica: None,
@@ -321,7 +323,11 @@ impl ServerBuilder {
     }
 
     /// Sets the hook for log records of the library. The hook is called for one record at a time,
-    /// on any thread. It should be quick. By default records are discarded.
+    /// on any thread. It should be quick.
+    ///
+    /// By default records are discarded. But if the client gets no more than "internal error" for
+    /// the failure of a handler, the first such failure is written to standard error, unless a hook
+    /// for events ([`on_event`](Self::on_event)) or a logger of the crate `log` gets it.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
         self
@@ -587,6 +593,41 @@ impl ServerBuilder {
         let checked = check_extension_id(&id);
         self.inner.extensions.insert(id, settings.into());
         self.noting(checked)
+    }
+
+    /// Declares a capability that this library does not know, with its settings. Clients find it
+    /// in [`ServerCapabilities::extra`](crate::schema::ServerCapabilities::extra), or, with the
+    /// name `experimental`, in
+    /// [`ServerCapabilities::experimental`](crate::schema::ServerCapabilities::experimental).
+    /// Handle its methods with [`method`](Self::method).
+    ///
+    /// Use this function for a part of a later revision, or of a draft. What is not meant to become
+    /// a part of the protocol should be an [`extension`](Self::extension).
+    ///
+    /// The names of the other capabilities of the specification are refused: the server declares
+    /// them by what it offers. So is an empty name. [`build`](Self::build) then fails with
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
+    ///
+    /// Spec: Lifecycle, "Capability Negotiation" (every revision).
+    pub fn capability(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        let name = name.into();
+        let own = &mut self.inner.own_capabilities;
+        let why = match &*name {
+            "experimental" => {
+                own.experimental = Some(settings);
+                return self;
+            }
+            "" => "the name of a capability is empty".to_owned(),
+            "extensions" => "extensions are declared one by one, with extension".to_owned(),
+            "completions" | "logging" | "prompts" | "resources" | "tasks" | "tools" => {
+                format!("the server declares the capability '{name}' by what it offers")
+            }
+            _ => {
+                own.extra.insert(name, settings.into());
+                return self;
+            }
+        };
+        self.noting(Err(Error::new(ErrorKind::Invalid, why)))
     }
 
     /// Declares the capability of a list even if no item is registered yet. So a client that

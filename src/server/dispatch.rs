@@ -1,6 +1,7 @@
 //! Dispatch of requests by method.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 #[cfg(feature = "http-server")]
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -29,7 +30,7 @@ use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::raw_object::read_beside;
 use crate::jsonrpc::{Request, is_empty_array};
 use crate::protocol::principal::Principal;
-use crate::protocol::{Handlers, LogLevel, Peer, Responder};
+use crate::protocol::{Handlers, LogLevel, Peer, Responder, is_heard};
 use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, InputResponses,
@@ -671,6 +672,7 @@ impl Conversation {
                 let core = peer.core();
                 core.log_as("server", LogLevel::Error, text);
                 core.trouble(ServerEventKind::HandlerFailed, Some(method), text);
+                self.server.tell_unheard(text);
                 RpcError::internal("internal error")
             }
         }
@@ -718,6 +720,22 @@ impl Rerun for Entry {
 }
 
 impl Inner {
+    /// Writes the first failure of a handler to standard error, if the host has no hook that gets
+    /// it. Otherwise nobody would learn the reason: the client gets "internal error".
+    fn tell_unheard(&self, text: impl FnOnce() -> String) {
+        if is_heard(self.log.as_ref()) || self.on_event.is_some() {
+            return;
+        }
+        if !self.has_told_unheard.swap(true, Ordering::Relaxed) {
+            let text = text();
+            // There may be no standard error.
+            _ = writeln!(
+                io::stderr(),
+                "mcplink: {text} (only the first failure is shown: a log hook gets all)"
+            );
+        }
+    }
+
     /// Returns the capabilities that the server declares to a client. `known` tells whether the
     /// client has a principal, which is needed to list tasks. `tells` tells whether the client can
     /// get change notifications.
@@ -727,7 +745,7 @@ impl Inner {
         known: bool,
         tells: bool,
     ) -> ServerCapabilities {
-        let mut capabilities = ServerCapabilities::default();
+        let mut capabilities = self.own_capabilities.clone();
         let changes = tells && self.list_changes;
         if self.has(List::Tools) {
             capabilities.tools = Some(ToolsCapability::default().list_changed(changes));

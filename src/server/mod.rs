@@ -117,7 +117,8 @@ pub use crate::protocol::{CancelToken, Progress, RequestOptions};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
-    LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
+    LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate,
+    ServerCapabilities, Tool,
 };
 use crate::transport::sys::random;
 use crate::transport::{Limits, Stdio, Threads, Transport};
@@ -144,6 +145,8 @@ struct Inner {
     completers: Completers,
     requirements: Requirements,
     guards: Guards,
+    /// The capabilities that the host has declared by their names.
+    own_capabilities: ServerCapabilities,
     /// The settings of the declared extensions, by their ids.
     extensions: JsonObject,
     logging: bool,
@@ -167,6 +170,8 @@ struct Inner {
     slow_handler: Duration,
     keep_alive: Option<KeepAlive>,
     log: Option<LogHook>,
+    /// Whether a failure that no hook gets was written to standard error.
+    has_told_unheard: AtomicBool,
     on_session: Option<SessionHook>,
     on_event: Option<EventHook>,
     /// The name of this replica, with which ids of sessions and tasks begin.

@@ -128,7 +128,7 @@ static void others(void)
 {
     mcplink_error_t *err = NULL;
     mcplink_server_options_t *options = mcplink_server_options_new("others", "2");
-    mcplink_server_t *server = NULL;
+    mcplink_server_t *server = NULL, *refused = NULL;
     mcplink_resource_t *resource = mcplink_resource_new("note:///a", "a");
     mcplink_template_t *template = mcplink_template_new("users://{id}", "user");
     mcplink_prompt_t *review = mcplink_prompt_new("review", "Reviews code");
@@ -156,6 +156,12 @@ static void others(void)
     CHECK_STATUS(mcplink_server_new_with(options, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(options);
     CHECK(destroyed == 100);
+    options = mcplink_server_options_new("others", "1");
+    CHECK(mcplink_server_options_add_capability(options, "events", "[]", MCPLINK_NUL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_server_options_add_capability(options, "tools", NULL, 0) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_server_new_with(options, &refused, &err), MCPLINK_E_INVALID, err);
+    CHECK(refused == NULL);
+    mcplink_server_options_free(options);
 
     CHECK(mcplink_resource_set_title(resource, "A note") == MCPLINK_OK && mcplink_resource_set_mime_type(resource, "text/plain") == MCPLINK_OK);
     CHECK(mcplink_resource_set_size(resource, 9) == MCPLINK_OK && mcplink_resource_set_description(resource, "d") == MCPLINK_OK);

@@ -171,6 +171,8 @@ static void extensions(const char *revision)
     mcplink_error_t *err = NULL;
     struct connection it;
     CHECK(mcplink_server_options_add_extension(so, "com.example/maps", "{}", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_server_options_add_capability(so, "events", "{\"listChanged\":true}", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_server_options_add_capability(so, "drafts", NULL, 0) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(so, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(so);
     add(server, "report", report);
@@ -182,6 +184,8 @@ static void extensions(const char *revision)
     CHECK(strstr(mcplink_error_message(err), "com.example/none") != NULL);
     mcplink_error_free(err);
     CHECK_STATUS(mcplink_client_need_extension(it.client, " ", &err), MCPLINK_E_INVALID, err);
+    CHECK(mcplink_client_has(it.client, "events.listChanged") && mcplink_client_has(it.client, "drafts"));
+    CHECK(!mcplink_client_has(it.client, "others"));
     disconnect(&it);
 
     co = mcplink_client_options_new();

@@ -114,6 +114,44 @@ fn an_extension_without_a_valid_id_is_not_declared() {
     }
 }
 
+#[test]
+fn a_capability_of_a_draft_is_declared_to_every_revision() {
+    for &revision in ProtocolVersion::ALL {
+        let server = Server::builder("s", "1")
+            .capability("events", object(&json!({ "topics": ["a"] })))
+            .capability("experimental", object(&json!({ "x": {} })))
+            .tool_with(Tool::new("plain"), |_: Value, _: &Context| "plain")
+            .build()
+            .unwrap();
+        let client = connect(&server, false, revision);
+        let declared = client.capabilities();
+        assert_eq!(declared.extra["events"], json!({ "topics": ["a"] }));
+        assert_eq!(declared.extra.len(), 1, "{revision}");
+        let experimental = declared.experimental.as_ref().unwrap();
+        assert_eq!(experimental["x"], json!({}), "{revision}");
+        assert!(declared.tools.is_some() && declared.prompts.is_none());
+    }
+}
+
+#[test]
+fn a_capability_that_the_server_declares_itself_is_refused() {
+    for name in [
+        "completions",
+        "extensions",
+        "logging",
+        "prompts",
+        "resources",
+        "tasks",
+        "tools",
+        "",
+    ] {
+        let server = Server::builder("s", "1").capability(name, JsonObject::new());
+        let error = server.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{name}");
+        assert!(error.to_string().contains(name), "{name}: {error}");
+    }
+}
+
 /// The extension of tools that have a page to show (MCP Apps).
 const APPS: &str = APPS_EXTENSION;
 const PAGE: &str = APP_MIME_TYPE;

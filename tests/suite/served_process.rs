@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
-use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
+use mcplink::schema::{JsonSchema, ProtocolVersion, Resource, Tool};
+use mcplink::server::{Context, HandlerError, ResourceRead, Server, ServerBuilder, ToolCall};
 use mcplink::transport::{Child, StderrTail};
 use serde_json::{Value, json};
 
@@ -116,6 +116,19 @@ fn serving_with_a_short_drain() {
 
 #[test]
 #[ignore = "takes the standard streams: run by the tests below"]
+fn serving_what_fails() {
+    let broken = |_: &ResourceRead, _: &Context| {
+        let error = std::io::Error::other("the disk is full");
+        Err::<String, HandlerError>(error.into())
+    };
+    server()
+        .resource(Resource::new("r:1", "r"), broken)
+        .serve_stdio()
+        .unwrap();
+}
+
+#[test]
+#[ignore = "takes the standard streams: run by the tests below"]
 fn serving_slowly() {
     let (keep, kept) = mpsc::channel::<ToolCall>();
     std::thread::spawn(move || {
@@ -204,6 +217,20 @@ fn a_handler_that_prints_disturbs_nobody_in_any_era() {
             assert_eq!(printed.matches(stray).count(), 3, "{printed}");
         }
     }
+}
+
+#[test]
+fn a_failure_that_no_hook_gets_is_told_once_on_standard_error() {
+    let (client, stderr) = open("served_process::serving_what_fails");
+    for _ in 0..3 {
+        let error = client.read_resource("r:1").unwrap_err();
+        assert!(error.to_string().contains("internal error"), "{error}");
+    }
+    close(client);
+    let printed = stderr.text();
+    let told = "mcplink: resource 'r:1' failed: the disk is full (";
+    assert_eq!(printed.matches(told).count(), 1, "{printed}");
+    assert_eq!(printed.matches("the disk is full").count(), 1, "{printed}");
 }
 
 // Seen in other SDKs: a stdio server lives on after the end of its input.

@@ -547,6 +547,42 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
     }
 }
 
+/// Declares a capability that this library does not know, for example of a draft of the protocol.
+/// Its methods are handled with mcplink_server_options_on_method. What is not meant to become a part
+/// of the protocol should be an extension.
+///
+/// options: the options.
+/// name: the name of the capability, such as "events"; or "experimental". The other names of the
+/// specification are refused, because the server declares these capabilities by what it offers.
+/// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// settings.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_add_capability(
+    options: *mut mcplink_server_options_t,
+    name: *const c_char,
+    settings: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library, text that ends in NUL, and text with
+    // its length.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_add_capability",
+            |options| {
+                let settings = typed::<JsonObject>(settings, len, "settings")?.unwrap_or_default();
+                let name = text::name(name, "name")?.to_owned();
+                options.add("capability", move |builder| {
+                    builder.capability(&*name, settings.clone())
+                });
+                Ok(())
+            },
+        )
+    }
+}
+
 /// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
 /// 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
 /// that were written to.
