@@ -5014,8 +5014,8 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
 
 /**
  * Declares a capability that this library does not know, for example of a draft of the protocol.
- * Its methods are handled with mcplink_server_options_on_method. What is not meant to become a part
- * of the protocol should be an extension.
+ * Its methods are handled with mcplink_server_options_on_method. What is not meant to become a
+ * part of the protocol should be an extension.
  *
  * @param options the options.
  * @param name the name of the capability, such as "events"; or "experimental". The other names of the

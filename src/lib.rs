@@ -134,10 +134,10 @@
 //!
 //! The library passes log records to the hook that you set with
 //! [`ServerBuilder::on_log`](server::ServerBuilder::on_log) or
-//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook there is no log, or with
-//! the feature `log` the logger of the program. The library prints one thing: without any of them,
-//! a server writes the first failure of a handler of which its client does not learn the reason to
-//! standard error.
+//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook there is no log, or,
+//! with the feature `log`, the logger of the program. The library prints one thing: if no hook gets
+//! it, the first failure of a server's handler whose reason is not told to the client, to standard
+//! error.
 //!
 //! ```
 //! use mcplink::protocol::LogLevel;

@@ -109,7 +109,7 @@ pub(crate) fn tell(
 }
 
 /// Whether anybody gets the error records of a client or server with this hook.
-pub(crate) fn is_heard(hook: Option<&LogHook>) -> bool {
+pub(super) fn is_heard(hook: Option<&LogHook>) -> bool {
     #[cfg(feature = "log")]
     let has_logger = log::max_level() >= log::Level::Error;
     #[cfg(not(feature = "log"))]

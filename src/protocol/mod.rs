@@ -58,8 +58,8 @@ use self::core::{Core, Ending, Posting, Reading, Settings};
 pub use self::handlers::Handlers;
 use self::incident::IncidentHook;
 pub use self::keepalive::KeepAlive;
+pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
-pub(crate) use self::log::{is_heard, tell};
 
 pub use self::peer::Peer;
 pub(crate) use self::request_options::OwnedRequestOptions;

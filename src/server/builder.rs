@@ -91,7 +91,6 @@ impl ServerBuilder {
             slow_handler: Duration::from_secs(30),
             keep_alive: None,
             log: None,
-            has_told_unheard: AtomicBool::new(false),
             on_session: None,
             on_event: None,
             replica: None,

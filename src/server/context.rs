@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Inner;
 use super::asking::InputRequester;
 use super::dispatch::Conversation;
-use super::error_map::{Failure, HandlerError, for_revision};
+use super::error_map::{Failure, HandlerError, for_revision, missing_scopes, reveal};
 use super::guard::GuardedResult;
 use super::in_progress::InProgress;
 use super::input_requests::PendingInputs;
@@ -17,7 +17,6 @@ use super::memory_budget::{EACH_CALL, Reservation, is_large, weight_of};
 use super::mrtr::MrtrState;
 use super::progress::{Budget, Pace};
 use super::raw_result;
-use super::scopes;
 use super::session_state::ClientContext;
 use super::tasks::Task;
 use crate::buffer_cache;
@@ -347,7 +346,7 @@ impl Context {
             return Ok(());
         }
         self.0.responder.demand(&needed);
-        Err(scopes::missing(&needed))
+        Err(missing_scopes(&needed))
     }
 
     /// Returns the peer of the connection: the client.
@@ -496,9 +495,8 @@ impl Context {
         if let Failure::Scopes(scopes) = &error.0 {
             self.0.responder.demand(scopes);
         }
-        self.0
-            .link
-            .reveal(&self.peer(), self.method(), error.0, noun, name)
+        let (peer, method) = (self.peer(), self.method());
+        reveal(&peer, method, error.0, (noun, name))
     }
 
     /// Returns the `_meta` that the server adds to each result.

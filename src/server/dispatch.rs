@@ -1,7 +1,6 @@
 //! Dispatch of requests by method.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 #[cfg(feature = "http-server")]
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -16,12 +15,10 @@ use super::asking::{InputRequester, Rerun, TextSpan};
 use super::call::ToolCall;
 use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::Context;
-use super::error_map::Failure;
-use super::events::{Attendance, ServerEventKind, Session, SessionTransport};
+use super::events::{Attendance, Session, SessionTransport};
 use super::guard::{GuardedRequest, Primitive};
 use super::input_requests::PendingInputs;
 use super::paging::{Cursor, List, UNCACHED};
-use super::scopes;
 use super::session_state::{ClientContext, SessionState, is_modern, unsupported_version};
 use super::subscriptions::{ConnectionSubscribers, SessionStream};
 use super::tasks::Start;
@@ -30,7 +27,7 @@ use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::raw_object::read_beside;
 use crate::jsonrpc::{Request, is_empty_array};
 use crate::protocol::principal::Principal;
-use crate::protocol::{Handlers, LogLevel, Peer, Responder, is_heard};
+use crate::protocol::{Handlers, Peer, Responder};
 use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, InputResponses,
@@ -649,35 +646,6 @@ impl Conversation {
         }
     }
 
-    /// Maps a handler's failure to the error that is sent to the client. The details are logged for
-    /// the host.
-    pub(super) fn reveal(
-        &self,
-        peer: &Peer,
-        method: &str,
-        failure: Failure,
-        noun: &str,
-        name: &str,
-    ) -> RpcError {
-        match failure {
-            Failure::Protocol(error) => error,
-            Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
-            Failure::Scopes(scopes) => scopes::missing(&scopes),
-            Failure::Message(text) => RpcError::internal(text),
-            Failure::Unwritable(error) => {
-                self.reveal(peer, method, Failure::Inner(error.to_string()), noun, name)
-            }
-            Failure::Foreign(text) | Failure::Inner(text) => {
-                let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
-                let core = peer.core();
-                core.log_as("server", LogLevel::Error, text);
-                core.trouble(ServerEventKind::HandlerFailed, Some(method), text);
-                self.server.tell_unheard(text);
-                RpcError::internal("internal error")
-            }
-        }
-    }
-
     /// Returns the client info of a request. If this is the first valid request of the session,
     /// begins the session.
     pub(super) fn terms(
@@ -720,22 +688,6 @@ impl Rerun for Entry {
 }
 
 impl Inner {
-    /// Writes the first failure of a handler to standard error, if the host has no hook that gets
-    /// it. Otherwise nobody would learn the reason: the client gets "internal error".
-    fn tell_unheard(&self, text: impl FnOnce() -> String) {
-        if is_heard(self.log.as_ref()) || self.on_event.is_some() {
-            return;
-        }
-        if !self.has_told_unheard.swap(true, Ordering::Relaxed) {
-            let text = text();
-            // There may be no standard error.
-            _ = writeln!(
-                io::stderr(),
-                "mcplink: {text} (only the first failure is shown: a log hook gets all)"
-            );
-        }
-    }
-
     /// Returns the capabilities that the server declares to a client. `known` tells whether the
     /// client has a principal, which is needed to list tasks. `tells` tells whether the client can
     /// get change notifications.

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::fmt;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
 use super::ask_error::AskError;
-use crate::error::{Error, ErrorCode, RpcError};
+use super::events::ServerEventKind;
+use crate::error::{Error, ErrorCode, Excerpt, RpcError};
 use crate::protocol::principal::scope_set;
+use crate::protocol::{LogLevel, Peer};
 use crate::schema::ProtocolVersion;
 
 /// The error of a handler: of a tool, a resource, a prompt or a completer. A
@@ -120,10 +124,54 @@ impl fmt::Display for HandlerError {
             Failure::Message(text) | Failure::Foreign(text) => f.write_str(text),
             Failure::Protocol(error) => write!(f, "{error}"),
             Failure::NotFound => f.write_str("not found"),
-            Failure::Scopes(scopes) => write!(f, "{}", super::scopes::missing(scopes)),
+            Failure::Scopes(scopes) => write!(f, "{}", missing_scopes(scopes)),
             Failure::Inner(_) | Failure::Unwritable(_) => f.write_str("internal error"),
         }
     }
+}
+
+/// Maps a handler's failure to the error that is sent to the client. The details are logged for the
+/// host.
+pub(super) fn reveal(
+    peer: &Peer,
+    method: &str,
+    failure: Failure,
+    (noun, name): (&str, &str),
+) -> RpcError {
+    let text = match failure {
+        Failure::Protocol(error) => return error,
+        Failure::NotFound => return RpcError::invalid_params(format!("{noun} not found")),
+        Failure::Scopes(scopes) => return missing_scopes(&scopes),
+        Failure::Message(text) => return RpcError::internal(text),
+        Failure::Unwritable(error) => error.to_string(),
+        Failure::Foreign(text) | Failure::Inner(text) => text,
+    };
+    let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
+    let core = peer.core();
+    core.log_as("server", LogLevel::Error, text);
+    core.trouble(ServerEventKind::HandlerFailed, Some(method), text);
+    if !core.is_heard() {
+        tell_first(&text());
+    }
+    RpcError::internal("internal error")
+}
+
+/// Writes the first failure of a handler in this process to standard error. Without that nobody
+/// would learn the reason, if no hook of the host gets it.
+fn tell_first(text: &str) {
+    static HAS_TOLD: AtomicBool = AtomicBool::new(false);
+    if !HAS_TOLD.swap(true, Ordering::Relaxed) {
+        let note = "only the first failure is shown: a log hook gets all";
+        // There may be no standard error.
+        _ = writeln!(io::stderr(), "mcplink: {text} ({note})");
+    }
+}
+
+/// Returns the error for a client that lacks at least one of these scopes.
+pub(super) fn missing_scopes(scopes: &BTreeSet<String>) -> RpcError {
+    let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let text = format!("these scopes have to be granted first: {}", names.join(" "));
+    RpcError::invalid_request(text)
 }
 
 /// Returns the error of a missing resource, with the code of the legacy revisions. `for_revision`

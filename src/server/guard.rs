@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::dispatch::Conversation;
-use super::error_map::{Failure, HandlerError, resource_not_found};
+use super::error_map::{Failure, HandlerError, resource_not_found, reveal};
 use super::session_state::ClientContext;
 use crate::error::{Excerpt, RpcError};
 use crate::protocol::principal::{Principal, scope_set};
@@ -308,7 +308,7 @@ impl Conversation {
                 (Failure::NotFound, None) => RpcError::method_not_found(access.method),
                 (other, _) => {
                     let peer = access.responder.peer();
-                    self.reveal(&peer, access.method, other, "guard of", access.method)
+                    reveal(&peer, access.method, other, ("guard of", access.method))
                 }
             })
     }

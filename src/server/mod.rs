@@ -170,8 +170,6 @@ struct Inner {
     slow_handler: Duration,
     keep_alive: Option<KeepAlive>,
     log: Option<LogHook>,
-    /// Whether a failure that no hook gets was written to standard error.
-    has_told_unheard: AtomicBool,
     on_session: Option<SessionHook>,
     on_event: Option<EventHook>,
     /// The name of this replica, with which ids of sessions and tasks begin.

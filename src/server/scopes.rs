@@ -9,7 +9,7 @@ use super::dispatch::Conversation;
 use super::error_map::{Failure, HandlerError};
 use super::guard::{GuardedRequest, Primitive};
 use super::{Inner, Server};
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::Responder;
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::normalized;
@@ -172,11 +172,4 @@ impl Conversation {
             None => needed.is_empty() || !self.is_over_http,
         }
     }
-}
-
-/// Returns the error for a client that lacks at least one of these scopes.
-pub(super) fn missing(scopes: &BTreeSet<String>) -> RpcError {
-    let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let text = format!("these scopes have to be granted first: {}", names.join(" "));
-    RpcError::invalid_request(text)
 }

@@ -50,7 +50,7 @@ use self::subscriber::{Subscriber, Way};
 use self::topics::Topic;
 use super::Inner;
 use super::dispatch::{Conversation, link_for, read, send};
-use super::error_map::{Failure, HandlerError};
+use super::error_map::{Failure, HandlerError, reveal};
 use super::guard::Primitive;
 use super::memory_budget::LEAST;
 use super::paging::List;
@@ -632,7 +632,7 @@ impl Conversation {
             Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
             Err(error) => {
                 let (peer, method) = (responder.peer(), request.method());
-                return Err(self.reveal(&peer, method, error.0, "guard of", method));
+                return Err(reveal(&peer, method, error.0, ("guard of", method)));
             }
         }
         let uri = &*params.uri;

@@ -16,6 +16,7 @@ use super::resource_server::ResourceServer;
 use crate::error::ErrorCode;
 use crate::protocol::principal::scope_set;
 use crate::protocol::{Answer, LogLevel};
+use crate::server::error_map::missing_scopes;
 use crate::sync::Mutex;
 use crate::transport::http::ResponseHead;
 
@@ -156,7 +157,7 @@ impl Challenger {
                 )
             }
             Why::Scopes(scopes) => {
-                let error = crate::server::scopes::missing(&scopes);
+                let error = missing_scopes(&scopes);
                 Refusal::new(403, &error)
                     .header("WWW-Authenticate", self.insufficient_scope(&scopes))
             }

@@ -22,7 +22,7 @@ use crate::schema::{
     Resource, Skill, method,
 };
 use crate::server::dispatch::{Conversation, Row, read, send};
-use crate::server::error_map::Failure;
+use crate::server::error_map::{Failure, reveal};
 use crate::server::guard::{GuardedRequest, Primitive};
 use crate::server::paging::{Cursor, List, Paged, UNCACHED};
 use crate::skills::Digest;
@@ -178,7 +178,7 @@ impl Conversation {
             Failure::NotFound => unknown(),
             other => {
                 let peer = access.responder.peer();
-                self.reveal(&peer, access.method, other, "guard of", access.method)
+                reveal(&peer, access.method, other, ("guard of", access.method))
             }
         })
     }
