@@ -279,6 +279,12 @@ impl Responder {
         self.core.send_during(&self.request, text)
     }
 
+    /// Whether the peer takes messages before the response.
+    pub(crate) fn takes_messages(&self) -> bool {
+        let sink = self.request.origin.sink.as_ref();
+        sink.is_none_or(|sink| sink.takes_messages())
+    }
+
     /// Records that a worker will answer the request later, and not the reading thread. The worker
     /// may wait for room in the outgoing queue.
     pub(crate) fn answer_from_worker(&mut self) {

@@ -56,6 +56,12 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
         Ok(texts.len())
     }
 
+    /// Whether the client takes messages before the response. If not, notifications are dropped,
+    /// and the client can't be asked.
+    fn takes_messages(&self) -> bool {
+        true
+    }
+
     /// Sends a request to the client. The request belongs to the client's message. Blocks as
     /// [`send`](Self::send) does.
     fn ask(&self, text: &[u8], deadline: Option<Instant>) -> Result<()> {

@@ -361,6 +361,10 @@ fn ask_client(context: Context) -> Result<()> {
         return refuse_for_lack_of(context, &missing);
     }
     if context.terms().revision.is_legacy() {
+        if !context.takes_messages() {
+            let text = "the call needs input, for which the client has to accept text/event-stream";
+            return fail(context, text);
+        }
         return input_requests::send(context, asked);
     }
     if let Some(task) = context.task().cloned() {

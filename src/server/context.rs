@@ -463,6 +463,12 @@ impl Context {
             .notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
+    /// Whether the client takes messages before the response: see
+    /// [`ResponseSink::takes_messages`](crate::protocol::ResponseSink::takes_messages).
+    pub(super) fn takes_messages(&self) -> bool {
+        self.0.responder.takes_messages()
+    }
+
     pub(super) fn server(&self) -> &Arc<Inner> {
         &self.0.link.server
     }

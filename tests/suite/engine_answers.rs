@@ -230,6 +230,7 @@ fn an_answer_after_the_end_says_so() {
     assert!(responder.is_cancelled());
     let error = responder.respond(&json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);
+    assert_eq!(script.receive()["error"]["code"], -32603);
     assert_eq!(script.next(), None);
 }
 

@@ -125,6 +125,7 @@ fn closing_is_bounded_although_a_handler_never_returns() {
     let again = connection.clone();
     within(Duration::from_secs(4), move || connection.close());
     at_once(move || again.close());
+    assert_eq!(script.receive()["error"]["code"], -32603);
     assert_eq!(script.next(), None);
     gate.open();
 }

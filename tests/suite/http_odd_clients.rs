@@ -518,6 +518,44 @@ fn a_client_that_reads_late_delays_nobody_and_gets_all() {
     }
 }
 
+#[test]
+fn who_takes_json_only_gets_no_stream_and_is_not_asked() {
+    let server = listen(&server(&Gate::default()));
+    let session = session(&server);
+    let meta = json!({ "progressToken": "t" });
+    let call = |tool: &str| json!({ "name": tool, "arguments": {}, "_meta": meta });
+    for accept in [
+        "Accept: application/json\r\n",
+        "Accept: application/json, text/event-stream;q=0\r\n",
+    ] {
+        let legacy = |tool: &str| {
+            let message = json!({
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call(tool),
+            });
+            let body = message.to_string();
+            head("POST", &format!("{accept}{session}"), body.len()) + &body
+        };
+        let mut socket = Socket::open(&server);
+        let modern = modern_request("1", "tools/call", call("talk"), accept);
+        for request in [legacy("talk"), modern] {
+            let (status, text) = ask(&mut socket, &request);
+            assert_eq!(status, 200, "{accept}{text}");
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(answer["result"]["content"][0]["text"], "talked", "{text}");
+        }
+        let (status, text) = ask(&mut socket, &legacy("ask"));
+        assert_eq!(status, 200, "{text}");
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(answer["result"]["isError"], true, "{text}");
+        assert!(text.contains("accept text/event-stream"), "{text}");
+        let listen = json!({ "filter": { "toolsListChanged": true } });
+        let request = modern_request("1", "subscriptions/listen", listen, accept);
+        let (status, text) = ask(&mut socket, &request);
+        assert_eq!(status, 406, "{text}");
+        assert!(text.contains("text/event-stream"), "{text}");
+    }
+}
+
 // Seen in the field: a hosted client gives each of its requests the id 1.
 #[test]
 fn requests_of_a_session_with_one_id_are_all_answered() {

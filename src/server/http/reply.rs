@@ -37,6 +37,8 @@ pub(super) struct Reply {
     last: OnceLock<Box<Vec<u8>>>,
     demand: Demand,
     keep_alive: Duration,
+    /// Whether the client accepts event streams.
+    takes_events: bool,
 }
 
 struct State {
@@ -47,28 +49,36 @@ struct State {
 }
 
 impl Reply {
+    /// Creates a response to a client. If the client accepts event streams, the response begins as
+    /// one after a long silence.
     pub(super) fn new(
         writer: Box<dyn ResponseWriter>,
         demand: Demand,
         keep_alive: Duration,
-    ) -> Self {
+        takes_events: bool,
+    ) -> Arc<Self> {
         let state = State {
             writer: Some(writer),
             begun: false,
         };
-        Self {
+        let reply = Arc::new(Self {
             state: Mutex::new(state),
             closed: AtomicBool::new(false),
             silent: AtomicBool::new(false),
             last: OnceLock::new(),
             demand,
             keep_alive,
+            takes_events,
+        });
+        if takes_events {
+            reply.begin_when_silent();
         }
+        reply
     }
 
     /// Registers a callback that begins the response as an event stream if nothing was sent for the
     /// keep-alive interval.
-    pub(super) fn begin_when_silent(self: &Arc<Self>) {
+    fn begin_when_silent(self: &Arc<Self>) {
         let reply = Arc::downgrade(self);
         if let Some(writer) = &mut self.lock().writer {
             let begin = move || {
@@ -181,13 +191,30 @@ impl ResponseSink for Reply {
         self.settle();
     }
 
+    fn takes_messages(&self) -> bool {
+        self.takes_events
+    }
+
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
+        if !self.takes_events {
+            return Ok(true);
+        }
         let mut event = Vec::with_capacity(text.len() + 16);
         write_event(&mut event, None, text);
         self.write(&event, deadline)
     }
 
+    fn ask(&self, text: &[u8], deadline: Option<Instant>) -> Result<()> {
+        if !self.takes_events {
+            return Err(takes_no_events());
+        }
+        self.send(text, deadline).map(drop)
+    }
+
     fn send_all(&self, texts: &[Vec<u8>]) -> Result<usize> {
+        if !self.takes_events {
+            return Ok(texts.len());
+        }
         let size = texts.iter().map(|text| text.len() + 16).sum();
         let mut events = Vec::with_capacity(size);
         for text in texts {
@@ -262,6 +289,12 @@ pub(super) fn stream_head(keep_alive: Option<Duration>) -> ResponseHead {
         .header("X-Accel-Buffering", "no");
     head.while_quiet = keep_alive.map(|interval| (interval, QUIET));
     head
+}
+
+/// Returns the error of a request to a client that could not read it.
+pub(super) fn takes_no_events() -> Error {
+    let text = "the client can't be asked: it does not accept text/event-stream";
+    Error::new(ErrorKind::Unsupported, text)
 }
 
 fn gone() -> Error {

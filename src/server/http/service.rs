@@ -350,6 +350,10 @@ impl Served {
         }
         if let Some(checked) = checked {
             return match checked {
+                Ok(_) if request.method() == method::SUBSCRIPTIONS_LISTEN && !takes_events => {
+                    let text = "Accept has to name text/event-stream";
+                    Err((Refusal::text(406, text), response))
+                }
                 Ok(objection) => {
                     let response = match request.method() {
                         method::SUBSCRIPTIONS_LISTEN => bounded(response, principal.as_ref()),
@@ -606,11 +610,7 @@ impl Served {
         takes_events: bool,
     ) -> Arc<dyn ResponseSink> {
         let demand = Demand::new(&self.challenger, era);
-        let reply = Arc::new(Reply::new(response, demand, self.options.keep_alive));
-        if takes_events {
-            reply.begin_when_silent();
-        }
-        reply
+        Reply::new(response, demand, self.options.keep_alive, takes_events)
     }
 
     /// Creates the stream for the answers to a request or to a batch in a session.

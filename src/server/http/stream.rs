@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use super::super::subscriptions::Offered;
 use super::denied::Demand;
 use super::history::{self, History, Missing};
-use super::reply::{end_with, stream_head};
+use super::reply::{end_with, stream_head, takes_no_events};
 use super::session::Session;
 use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
@@ -620,6 +620,8 @@ impl Stream {
 pub(super) struct RequestStream {
     stream: Arc<Stream>,
     demand: Demand,
+    /// Whether the client accepts event streams.
+    takes_events: bool,
 }
 
 impl RequestStream {
@@ -635,13 +637,31 @@ impl RequestStream {
             stream.begin_when_silent(&mut state);
         }
         stream.unlock(state);
-        Self { stream, demand }
+        Self {
+            stream,
+            demand,
+            takes_events,
+        }
     }
 }
 
 impl ResponseSink for RequestStream {
+    fn takes_messages(&self) -> bool {
+        self.takes_events
+    }
+
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
+        if !self.takes_events {
+            return Ok(true);
+        }
         self.stream.say(text, deadline)
+    }
+
+    fn ask(&self, text: &[u8], deadline: Option<Instant>) -> Result<()> {
+        if !self.takes_events {
+            return Err(takes_no_events());
+        }
+        self.send(text, deadline).map(drop)
     }
 
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()> {
@@ -682,7 +702,10 @@ impl ResponseSink for RequestStream {
     }
 
     fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
-        self.stream.close_stream_and_retry(retry)
+        match self.takes_events {
+            true => self.stream.close_stream_and_retry(retry),
+            false => Ok(()),
+        }
     }
 
     fn close(&self) {
