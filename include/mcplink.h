@@ -3645,9 +3645,9 @@ MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result. NULL if the result comes from
- * mcplink_client_request and contains text or a number without a C representation, such as a lone
- * surrogate. Calls other than mcplink_client_request fail with MCPLINK_E_PROTOCOL when the server
- * sends such a result.
+ * mcplink_client_request and contains text or a number without a C representation, such as half of
+ * a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half, and a call
+ * fails with MCPLINK_E_PROTOCOL when the server sends such a number.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);

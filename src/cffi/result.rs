@@ -15,7 +15,7 @@ use super::log;
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of, view_or_empty};
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::RawResult;
+use crate::jsonrpc::{RawResult, surrogates};
 use crate::schema::{
     CallToolResult, CompleteResult, GetPromptResult, Misfit, ReadResourceResult, base64, method,
     tree,
@@ -170,8 +170,8 @@ impl mcplink_result_t {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Protocol`] when a value has no C representation, such as a lone surrogate in a
-    /// string. Without this check the value would look empty.
+    /// [`ErrorKind::Protocol`] when a value has no C representation, such as the number 1e400.
+    /// Without this check the value would look empty.
     pub(super) fn read(method: &'static str, raw: RawResult) -> Result<SharedResult> {
         Self::read_as(method, Model::Of(method), raw)
     }
@@ -188,7 +188,12 @@ impl mcplink_result_t {
 
     fn read_as(method: &str, model: Model, raw: RawResult) -> Result<SharedResult> {
         let raw = Raw::from(raw);
-        let tree = Document::parse(raw.as_str()).map_err(|error| {
+        let parsed = Document::parse(raw.as_str());
+        let parsed = parsed.or_else(|error| match surrogates::replaced(raw.as_str()) {
+            Some((text, ..)) => Document::parse(&text),
+            None => Err(error),
+        });
+        let tree = parsed.map_err(|error| {
             let text = format!("the result of {method} can't be read: {error}");
             Error::new(ErrorKind::Protocol, text).sent(true)
         })?;
@@ -378,9 +383,9 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
 ///
 /// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result. NULL if the result comes from
-/// mcplink_client_request and contains text or a number without a C representation, such as a lone
-/// surrogate. Calls other than mcplink_client_request fail with MCPLINK_E_PROTOCOL when the server
-/// sends such a result. Threads: any. Since 0.1.
+/// mcplink_client_request and contains text or a number without a C representation, such as half of
+/// a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half, and a call
+/// fails with MCPLINK_E_PROTOCOL when the server sends such a number. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_json(

@@ -14,6 +14,7 @@ mod message_members;
 pub(crate) mod nesting;
 mod partial;
 pub(crate) mod raw_object;
+pub(crate) mod surrogates;
 pub(crate) mod text;
 pub(crate) mod typed;
 mod write;

@@ -75,7 +75,7 @@ enum Level<'a> {
 
 /// Returns the JSON Pointer (RFC 6901) of the value that the byte at `end` belongs to. The text is
 /// valid JSON up to there.
-fn pointer(text: &str, end: usize) -> String {
+pub(crate) fn pointer(text: &str, end: usize) -> String {
     let bytes = text.as_bytes();
     let mut levels: Vec<Level<'_>> = Vec::new();
     let mut at = 0;

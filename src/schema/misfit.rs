@@ -22,6 +22,7 @@ use super::object::{Form, Member};
 use crate::error::{Excerpt, without_position};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::raw_object::RawObject;
+use crate::jsonrpc::typed;
 
 /// The maximum length of an entry's name, in characters. Longer names are cut off.
 const MAX_NAME_CHARS: usize = 200;
@@ -47,6 +48,9 @@ pub struct Misfit {
     pub path: String,
     /// The reason why the part was dropped: the expected value and the received value.
     pub reason: String,
+    /// Whether the part was kept, and only its text was changed. That happens to texts with half of
+    /// a surrogate pair: they are read with U+FFFD in its place.
+    pub is_kept: bool,
 }
 
 impl Misfit {
@@ -61,6 +65,24 @@ impl Misfit {
             name: None,
             path: String::new(),
             reason: Excerpt(&without_position(error)).to_string(),
+            is_kept: false,
+        }
+    }
+
+    /// Makes the description of a result with texts that have half of a surrogate pair. The first
+    /// of them is at this byte of the text.
+    pub(super) fn of_halves(text: &str, count: usize, first: usize) -> Self {
+        let path = typed::pointer(text, first);
+        let mut steps = path.split('/').skip(1);
+        Self {
+            index: steps.find_map(|step| step.parse().ok()),
+            name: None,
+            reason: match count {
+                1 => "half of a surrogate pair is read as U+FFFD".to_owned(),
+                _ => format!("{count} halves of surrogate pairs are read as U+FFFD"),
+            },
+            path,
+            is_kept: true,
         }
     }
 }
@@ -71,7 +93,12 @@ impl fmt::Display for Misfit {
         if let Some(name) = &self.name {
             write!(f, " of '{}'", Excerpt(name))?;
         }
-        write!(f, " was left out: {}", self.reason)
+        let what = if self.is_kept {
+            "was changed"
+        } else {
+            "was left out"
+        };
+        write!(f, " {what}: {}", self.reason)
     }
 }
 
@@ -146,6 +173,7 @@ impl Read {
             name: name.flatten(),
             path: self.path.iter().map(ToString::to_string).collect(),
             reason,
+            is_kept: false,
         }
     }
 }
@@ -197,12 +225,16 @@ pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> ser
     reading(ReadingMode::RawObject, read)
 }
 
-/// Reads an invalid text again, and drops the parts that are invalid.
+/// Reads an invalid text again, and drops the parts that are invalid. `found` was found in the text
+/// before.
 pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
+    found: Option<Misfit>,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
     check_thread_locals()?;
-    let outer = READ.replace(Read::new());
+    let mut read = Read::new();
+    read.misfits.extend(found);
+    let outer = READ.replace(read);
     let read = reading(ReadingMode::Entries, || read_part(text));
     let found = READ.replace(outer);
     Ok((read?, found.misfits))

@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value};
 
 use super::json::JsonObject;
 use super::misfit::{self, Misfit};
-use crate::jsonrpc::typed;
+use crate::jsonrpc::{surrogates, typed};
 
 /// The memory that the values parsed from one JSON text may use, in bytes, whatever the length of
 /// the text. Each byte of the text allows `FOR_EACH` bytes more.
@@ -41,11 +41,13 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Deserializes a text from a peer. Accepts an empty array where an empty object is expected, and a
-/// whole number where an integer is expected, such as `5.0`.
+/// Deserializes a text from a peer. Accepts an empty array where an empty object is expected, a
+/// whole number where an integer is expected, such as `5.0`, and half of a surrogate pair.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     match within_bounds(text, || serde_json::from_str(text)) {
         Err(Unread::Misfit(error)) => {
+            let halves = surrogates::replaced(text);
+            let text = halves.as_ref().map_or(text, |(text, ..)| text);
             let text = typed::with_whole_numbers(text);
             within_bounds(&text, || misfit::read_members(&text)).map_err(|_| error)
         }
@@ -72,16 +74,20 @@ where
     misfit::read_optional(deserializer)
 }
 
-/// Deserializes a text from a peer. Drops invalid members and list entries if the rest is valid
-/// without them. Returns descriptions of the dropped members and entries.
+/// Deserializes a text from a peer, as [`read`] does. Drops invalid members and list entries if the
+/// rest is valid without them. Returns descriptions of the dropped members and entries.
 pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
     match within_bounds(text, || serde_json::from_str(text)) {
         Ok(read) => Ok((read, Vec::new())),
         Err(Unread::Misfit(error)) => {
+            let halves = surrogates::replaced(text);
+            let found = halves.as_ref();
+            let found = found.map(|(_, count, first)| Misfit::of_halves(text, *count, *first));
+            let text = halves.as_ref().map_or(text, |(text, ..)| text);
             let text = typed::with_whole_numbers(text);
-            match within_bounds(&text, || misfit::read_entries(&text)) {
+            match within_bounds(&text, || misfit::read_entries(&text, found)) {
                 Err(Unread::TooLarge(error)) => Err(error),
                 read => read.map_err(|_| error),
             }

@@ -1,13 +1,13 @@
 //! Answers that deviate from the specification, but can have only one meaning.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 
 use mcplink::ErrorKind;
 use mcplink::client::{CallOptions, Client};
-use mcplink::schema::{CallToolResult, ProtocolVersion};
+use mcplink::schema::{CallToolResult, ElicitResult, ProtocolVersion};
 use serde_json::{Value, json};
 
-use crate::rawserver::{connect, connect_with};
+use crate::rawserver::{RawServer, connect, connect_with};
 use crate::stub::{Stub, asker, call, initialized, text};
 
 const BOTH: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28];
@@ -194,5 +194,114 @@ fn answers_over_http_are_known_by_what_they_are() {
         let nothing = over_http(move |out, _| out.respond("200 OK", &fields, ""));
         let nothing = nothing.unwrap_err().to_string();
         assert!(nothing.contains("200 and nothing else"), "{nothing}");
+    }
+}
+
+/// Sends a message in which `HALF` stands for half of a surrogate pair.
+fn send_with_half(server: &mut RawServer, message: &Value) {
+    server.send_text(&message.to_string().replace("HALF", "\\ud83d"));
+}
+
+/// Answers the next request with a result, in which `HALF` stands for half of a surrogate pair.
+fn answer_with_half(server: &mut RawServer, method: &str, mut result: Value) {
+    let request = server.asked(method);
+    result["resultType"] = json!("complete");
+    (result["ttlMs"], result["cacheScope"]) = (json!(0), json!("private"));
+    let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+    send_with_half(server, &answer);
+}
+
+// Seen in other SDKs: a text that is cut inside of an emoji loses the whole block.
+#[test]
+fn half_of_a_surrogate_pair_costs_one_character() {
+    let content = json!([{ "type": "text", "text": "before HALF after" }]);
+    let result = json!({ "content": content, "structuredContent": { "a": "HALF" } });
+    let both = json!({ "tools": {}, "resources": {} });
+    for revision in BOTH {
+        let (client, mut server) = connect(revision, &both);
+        let called = server.serve(
+            || called(&client),
+            |server| answer_with_half(server, "tools/call", result.clone()),
+        );
+        let called = called.unwrap();
+        assert_eq!(texts(&called), ["before \u{fffd} after"]);
+        let structured = called.structured_content.as_ref().unwrap().get();
+        let structured: Value = serde_json::from_str(structured).unwrap();
+        assert_eq!(structured["a"], "\u{fffd}");
+        let [misfit] = called.misfits() else {
+            panic!("{:?}", called.misfits())
+        };
+        assert_eq!((&*misfit.path, misfit.index), ("/content/0/text", Some(0)));
+        assert!(misfit.is_kept, "{misfit}");
+        assert!(misfit.reason.starts_with("2 halves"), "{misfit}");
+
+        let raw = server.serve(
+            || client.request("tools/call", &json!({ "name": "t" }), CallOptions::new()),
+            |server| answer_with_half(server, "tools/call", result.clone()),
+        );
+        assert!(raw.unwrap().as_str().contains(r"before \ud83d after"));
+
+        let tool =
+            json!({ "name": "t", "description": "HALF", "inputSchema": { "type": "object" } });
+        let listed = server.serve(
+            || client.list_tools(),
+            |server| answer_with_half(server, "tools/list", json!({ "tools": [tool] })),
+        );
+        let listed = listed.unwrap();
+        assert_eq!(listed[0].description.as_deref(), Some("\u{fffd}"));
+
+        let contents = json!([{ "uri": "r:1", "text": "HALFHALF" }]);
+        let read = server.serve(
+            || client.read_resource("r:1"),
+            |server| answer_with_half(server, "resources/read", json!({ "contents": contents })),
+        );
+        let read = serde_json::to_value(read.unwrap()).unwrap();
+        assert_eq!(read["contents"][0]["text"], "\u{fffd}\u{fffd}");
+
+        let (client, mut server) = connect_with(asker().strict(true), revision, &both);
+        let refused = server.serve(
+            || self::called(&client),
+            |server| answer_with_half(server, "tools/call", result.clone()),
+        );
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Protocol);
+    }
+}
+
+#[test]
+fn questions_with_half_of_a_surrogate_pair_are_asked() {
+    let form = json!({
+        "message": "Whose HALF?",
+        "requestedSchema": { "type": "object", "properties": {} },
+    });
+    for revision in BOTH {
+        let (tell, told) = mpsc::channel();
+        let client = asker().on_elicit(move |form, _| {
+            tell.send(form.message.clone()).unwrap();
+            ElicitResult::decline()
+        });
+        let (client, mut server) = connect_with(client, revision, &json!({ "tools": {} }));
+        server.serve(
+            || called(&client).unwrap(),
+            |server| {
+                let mut request = server.asked("tools/call");
+                if revision.is_legacy() {
+                    let question = json!({
+                        "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": form,
+                    });
+                    send_with_half(server, &question);
+                    server.receive();
+                } else {
+                    let asked = json!({ "k": { "method": "elicitation/create", "params": form } });
+                    let result = json!({
+                        "resultType": "input_required", "inputRequests": asked, "requestState": "s",
+                    });
+                    let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+                    send_with_half(server, &answer);
+                    request = server.asked("tools/call");
+                }
+                server.answer(&request, json!({ "resultType": "complete", "content": [] }));
+            },
+        );
+        assert_eq!(told.try_recv().unwrap(), "Whose \u{fffd}?", "{revision}");
     }
 }
