@@ -591,6 +591,9 @@ impl Conversation {
             // There was no room for the acknowledgement, so the stream ends at once.
             return self.end_stream(number);
         }
+        if !self.server.tells_changes() {
+            return self.end_stream(number);
+        }
         for task in &tasks {
             if let Some(topic) = hub.fanout.topics.task(task.id()) {
                 // The stream is not open yet, so `mark` never makes this thread write.
@@ -748,6 +751,15 @@ impl Conversation {
 }
 
 impl Inner {
+    /// Whether there are changes that a client can subscribe to. A stream of a server without them
+    /// would stay open for nothing.
+    fn tells_changes(&self) -> bool {
+        let lists = [List::Tools, List::Prompts, List::Resources];
+        let has_lists = self.list_changes && lists.into_iter().any(|list| self.has(list));
+        let has_resources = self.resource_updates && self.has(List::Resources);
+        has_lists || has_resources || self.tasks.is_some()
+    }
+
     /// Returns the part of a filter that the server supports.
     fn grant(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
         let mut granted = SubscriptionFilter::default();

@@ -1,10 +1,10 @@
 //! Servers whose lists never change.
 
 use mcplink::schema::{Prompt, ProtocolVersion, Resource, Tool};
-use mcplink::server::{Context, ResourceRead, Server};
+use mcplink::server::{Context, ResourceRead, Server, ServerBuilder, TaskOptions};
 use serde_json::{Value, json};
 
-use crate::web::Web;
+use crate::web::{Answer, Web};
 
 // L-TOOL-S-04, M-SUB-S-02
 #[test]
@@ -48,5 +48,38 @@ fn a_server_whose_lists_never_change_says_so() {
     for told in [&stream, &listen] {
         let message = told.event().expect("an event").message();
         assert_eq!(message["method"], "notifications/resources/updated");
+    }
+}
+
+#[test]
+fn a_server_that_never_tells_a_change_ends_subscriptions_at_once() {
+    let builder = || {
+        Server::builder("s", "1")
+            .tool_with(Tool::new("t"), |_: Value, _: &Context| "")
+            .list_changes(false)
+    };
+    let resource = |builder: ServerBuilder| {
+        let read = |_: &ResourceRead, _: &Context| "";
+        builder.resource(Resource::new("r:x", "x"), read)
+    };
+    let listen = |builder: ServerBuilder| {
+        let web = Web::new(&builder.build().unwrap());
+        let wanted = json!({ "notifications": { "toolsListChanged": true } });
+        web.modern("subscriptions/listen", wanted)
+    };
+    let acknowledged = |stream: &Answer| {
+        let first = stream.event().expect("an event").message();
+        assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+        assert_eq!(first["params"]["notifications"], json!({}));
+    };
+    for silent in [builder(), resource(builder()).resource_updates(false)] {
+        let stream = listen(silent);
+        acknowledged(&stream);
+        let last = stream.event().expect("the result").message();
+        assert_eq!(last["result"]["resultType"], "complete", "{last}");
+        assert!(stream.event().is_none());
+    }
+    for telling in [resource(builder()), builder().tasks(TaskOptions::default())] {
+        acknowledged(&listen(telling));
     }
 }
