@@ -546,9 +546,9 @@ struct ChildInput(Arc<Shared>);
 
 impl Output for ChildInput {
     fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
-        let written = self.0.stdin.write(bytes, deadline)?;
+        // Before the write: a child that reads the message may have died when the write returns.
         self.0.sent_since_answer.store(true, Ordering::Relaxed);
-        Ok(written)
+        self.0.stdin.write(bytes, deadline)
     }
 
     fn refusal(&self, error: io::Error) -> Error {

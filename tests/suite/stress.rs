@@ -145,7 +145,7 @@ fn subscribe(
         Ok(subscription) if random.below(2) == 0 => kept.lock().unwrap().push(subscription),
         Ok(subscription) => drop(subscription),
         Err(error) => {
-            let is_late = error.to_string().contains("the connection is closing");
+            let is_late = error.to_string().contains("the connection is clos");
             let is_end = matches!(error.kind(), ErrorKind::Closed | ErrorKind::Protocol);
             assert!(is_end || is_late, "{error}");
         }
