@@ -62,8 +62,7 @@ fn a_server_that_never_tells_a_change_ends_subscriptions_at_once() {
         let read = |_: &ResourceRead, _: &Context| "";
         builder.resource(Resource::new("r:x", "x"), read)
     };
-    let listen = |builder: ServerBuilder| {
-        let web = Web::new(&builder.build().unwrap());
+    let listen = |web: &Web| {
         let wanted = json!({ "notifications": { "toolsListChanged": true } });
         web.modern("subscriptions/listen", wanted)
     };
@@ -73,13 +72,15 @@ fn a_server_that_never_tells_a_change_ends_subscriptions_at_once() {
         assert_eq!(first["params"]["notifications"], json!({}));
     };
     for silent in [builder(), resource(builder()).resource_updates(false)] {
-        let stream = listen(silent);
+        let web = Web::new(&silent.build().unwrap());
+        let stream = listen(&web);
         acknowledged(&stream);
         let last = stream.event().expect("the result").message();
         assert_eq!(last["result"]["resultType"], "complete", "{last}");
         assert!(stream.event().is_none());
     }
     for telling in [resource(builder()), builder().tasks(TaskOptions::default())] {
-        acknowledged(&listen(telling));
+        let web = Web::new(&telling.build().unwrap());
+        acknowledged(&listen(&web));
     }
 }
