@@ -600,8 +600,8 @@ impl ServerBuilder {
     /// [`ServerCapabilities::experimental`](crate::schema::ServerCapabilities::experimental).
     /// Handle its methods with [`method`](Self::method).
     ///
-    /// Use this function for a part of a later revision, or of a draft. What is not meant to become
-    /// a part of the protocol should be an [`extension`](Self::extension).
+    /// Use this function for a part of a later revision, or of a draft. A feature that will not
+    /// become a part of the protocol should be an [`extension`](Self::extension).
     ///
     /// The names of the other capabilities of the specification are refused: the server declares
     /// them by what it offers. So is an empty name. [`build`](Self::build) then fails with

@@ -548,7 +548,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
 }
 
 /// Declares a capability that this library does not know, for example of a draft of the protocol.
-/// Its methods are handled with mcplink_server_options_on_method. What is not meant to become a
+/// Its methods are handled with mcplink_server_options_on_method. A feature that will not become a
 /// part of the protocol should be an extension.
 ///
 /// options: the options.
