@@ -13,26 +13,33 @@ use crate::fallible;
 /// Spec: RFC 8259, section 8.2.
 pub(crate) fn replaced(text: &str) -> Option<(String, usize, usize)> {
     let bytes = text.as_bytes();
-    let (mut halves, mut at) = (Vec::new(), 0);
+    let (mut copy, mut count, mut first, mut at) = (Vec::new(), 0, 0, 0);
     // Outside of strings, JSON has no backslash.
-    while let Some(found) = bytes.get(at..)?.iter().position(|byte| *byte == b'\\') {
+    while let Some(found) = bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(is_backslash))
+    {
         at += found;
         let next = unit(bytes, at + 6);
         match unit(bytes, at) {
             Some(0xd800..=0xdbff) if matches!(next, Some(0xdc00..=0xdfff)) => at += 12,
             Some(0xd800..=0xdfff) => {
-                halves.push(at);
+                if count == 0 {
+                    (copy, first) = (fallible::copy(bytes).ok()?, at);
+                }
+                count += 1;
+                copy[at + 2..at + 6].copy_from_slice(b"fffd");
                 at += 6;
             }
             _ => at += 2,
         }
     }
-    let first = *halves.first()?;
-    let mut copy = fallible::copy(bytes).ok()?;
-    for half in &halves {
-        copy[half + 2..half + 6].copy_from_slice(b"fffd");
-    }
-    Some((String::from_utf8(copy).ok()?, halves.len(), first))
+    let copy = String::from_utf8(copy).ok()?;
+    (count > 0).then_some((copy, count, first))
+}
+
+fn is_backslash(byte: &u8) -> bool {
+    *byte == b'\\'
 }
 
 /// Returns the code unit of the escape that begins at an index, if one begins there.
