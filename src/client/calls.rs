@@ -19,7 +19,7 @@ use crate::schema::tree;
 use crate::schema::{
     CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, FitTo,
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, Prompt, ProtocolVersion,
+    ListResourcesResult, ListToolsResult, LoggingLevel, Misfit, Prompt, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
     SetLevelRequestParams, Tool, method,
 };
@@ -679,12 +679,18 @@ impl Client {
             let error = Error::new(ErrorKind::Protocol, what).sent(true);
             error.with_result(text)
         })?;
+        self.tell_misfits(method, &misfits);
+        Ok(read)
+    }
+
+    /// Logs the parts of a result that were dropped as invalid, each kind once.
+    pub(super) fn tell_misfits(&self, method: &str, misfits: &[Misfit]) {
         if !misfits.is_empty() {
+            let link = &self.0.link;
             let peer = &link.generation().peer;
             let server = self.server_name();
-            link.reported_misfits.tell(peer, &server, method, &misfits);
+            link.reported_misfits.tell(peer, &server, method, misfits);
         }
-        Ok(read)
     }
 
     /// Parses a raw result in strict mode, so that deviations from the specification are refused.

@@ -1,17 +1,19 @@
 //! Paginated lists.
 //!
 //! A page may have any number of items, including zero. A cursor is opaque and sent back unchanged,
-//! even if it is empty. A page without a cursor is the last page. A repeated cursor is an error,
-//! because the list would have no end. If the server refuses a cursor that it had sent, the list
-//! has changed, and the pages read so far are discarded. A list that is read as a whole is then
-//! read once more from the start.
+//! even if it is empty. A page without a cursor is the last page. A repeated cursor or page ends the
+//! list, which would have no end otherwise. If the server refuses a cursor that it had sent, the
+//! list has changed, and the pages read so far are discarded. A list that is read as a whole is
+//! then read once more from the start.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
 use std::collections::HashSet;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::io;
 use std::iter::FusedIterator;
+use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -57,7 +59,7 @@ pub trait ListPage: sealed::Sealed + DeserializeOwned + Clone {
 }
 
 mod sealed {
-    use super::{Misfit, Result, Tool};
+    use super::{Misfit, RandomState, Result, Tool};
 
     pub trait Sealed {
         /// Returns an error if the server did not declare the capability that the list method
@@ -66,11 +68,20 @@ mod sealed {
 
         fn next_cursor(&self) -> Option<&str>;
 
+        /// The path of the items in the page: a JSON Pointer.
+        const ITEMS: &'static str;
+
         /// Returns the entries that were left out of the page because they are invalid.
         fn misfits(&self) -> &[Misfit];
 
-        /// Whether this page and another page have equal items.
-        fn lists_as(&self, other: &Self) -> bool;
+        /// Returns a hash of the items, to find repeated pages. `None` for a page without items,
+        /// which may be repeated.
+        fn hash_items(&self, hasher: &RandomState) -> Option<u64>;
+
+        /// Removes the items of a page that came before.
+        fn drop_items(&mut self);
+
+        fn add_misfit(&mut self, misfit: Misfit);
 
         /// Returns the tools on the page; empty for the pages of other lists.
         fn tools(&self) -> &[Tool] {
@@ -111,12 +122,24 @@ macro_rules! list_page {
                 self.next_cursor.as_deref()
             }
 
+            const ITEMS: &'static str = concat!("/", stringify!($field));
+
             fn misfits(&self) -> &[Misfit] {
                 self.misfits()
             }
 
-            fn lists_as(&self, other: &Self) -> bool {
-                self.$field == other.$field
+            fn hash_items(&self, hasher: &RandomState) -> Option<u64> {
+                let mut text = HashedText(hasher.build_hasher());
+                let is_written = serde_json::to_writer(&mut text, &self.$field).is_ok();
+                (is_written && !self.$field.is_empty()).then(|| text.0.finish())
+            }
+
+            fn drop_items(&mut self) {
+                self.$field.clear();
+            }
+
+            fn add_misfit(&mut self, misfit: Misfit) {
+                self.add_misfit(misfit);
             }
             $($more)*
         }
@@ -167,9 +190,14 @@ struct PageParams<'a> {
 /// unless a fresh response is cached. The iterator ends after the last page or the first error.
 ///
 /// Each step blocks as a call does. An empty cursor is sent like any other cursor. If the server
-/// repeats or refuses an empty cursor, the list has ended. If the server refuses another cursor
-/// that it had sent ([`ErrorCode::INVALID_PARAMS`]), the list has changed. The pages of the list
-/// are then removed from the cache. A new `Pages` has to read the list from the start.
+/// refuses an empty cursor, the list has ended. If the server refuses another cursor that it had
+/// sent ([`ErrorCode::INVALID_PARAMS`]), the list has changed. The pages of the list are then
+/// removed from the cache. A new `Pages` has to read the list from the start.
+///
+/// If the server repeats a cursor, or a page that has items, the list has ended. The last page then
+/// has a [`Misfit`] that tells that, unless the cursor is empty. A page that came before has no
+/// items. With [`ClientBuilder::strict`](super::ClientBuilder::strict) both are errors of the kind
+/// [`ErrorKind::Protocol`].
 #[must_use = "nothing is asked for before the first page is taken"]
 pub struct Pages<'a, P> {
     client: Client,
@@ -179,10 +207,9 @@ pub struct Pages<'a, P> {
     course: Course,
     /// Whether the server has refused a cursor that it had sent itself.
     is_lost: bool,
-    /// The previous page, if that page contained an empty cursor.
-    before: Option<P>,
     /// The request for the first page, if the request was started before.
     started: Option<(StartedPage, FirstRequest)>,
+    page: PhantomData<fn() -> P>,
 }
 
 /// The state of the client when the request for a first page was started.
@@ -227,8 +254,8 @@ impl<'a, P: ListPage> Pages<'a, P> {
             directory: None,
             course,
             is_lost: false,
-            before: None,
             started: None,
+            page: PhantomData,
         }
     }
 
@@ -328,24 +355,40 @@ impl<'a, P: ListPage> Pages<'a, P> {
         };
         page.review(client);
         link.note_tools(page.tools(), age);
-        let before = self.before.take();
-        if is_empty && page.next_cursor() == Some("") {
-            // A server that ignores an empty cursor returns the first page forever.
-            let is_same = before.is_some_and(|before| page.lists_as(&before));
-            return Ok((!is_same).then_some(page));
+        let hash = page.hash_items(&self.course.hasher);
+        let Err(stray) = self.course.answered(page.next_cursor(), hash) else {
+            return Ok(Some(page));
+        };
+        let cursor = page.next_cursor();
+        let reason = match stray {
+            Stray::RepeatedPage => "the page came before".to_owned(),
+            Stray::RepeatedCursor => {
+                format!(
+                    "cursor \"{}\" came before",
+                    Excerpt(cursor.unwrap_or_default())
+                )
+            }
+            Stray::TooManyPages => format!("max_list_pages ({})", self.course.max_pages),
+        };
+        if stray == Stray::TooManyPages || link.settings().strict {
+            let (kind, what) = match stray {
+                Stray::TooManyPages => (ErrorKind::Limit, "exceed"),
+                _ => (ErrorKind::Protocol, "don't end:"),
+            };
+            let server = client.server_name();
+            let text = format!("the pages of {} of '{server}' {what} {reason}", P::METHOD);
+            return Err(Error::new(kind, text).sent(true));
         }
-        self.course.answered(page.next_cursor()).map_err(|stray| {
-            let (kind, text) = stray;
-            let text = format!(
-                "the pages of {} of '{}' {text}",
-                P::METHOD,
-                client.server_name()
-            );
-            Error::new(kind, text).sent(true)
-        })?;
-        if page.next_cursor() == Some("") {
-            self.before = Some(page.clone());
+        if cursor == Some("") {
+            // Servers write an empty cursor for "no more pages".
+            return Ok((stray == Stray::RepeatedCursor).then_some(page));
         }
+        if stray == Stray::RepeatedPage {
+            page.drop_items();
+        }
+        let misfit = Misfit::of_repetition(format!("{reason}: the list ends here"));
+        client.tell_misfits(P::METHOD, std::slice::from_ref(&misfit));
+        page.add_misfit(misfit);
         Ok(Some(page))
     }
 }
@@ -413,14 +456,36 @@ impl<P: ListPage> fmt::Debug for Items<'_, P> {
     }
 }
 
-/// The progress of reading a list: the next cursor and the received cursors.
+/// The reason why a list is not read further although the server gave a cursor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stray {
+    RepeatedPage,
+    RepeatedCursor,
+    TooManyPages,
+}
+
+/// A writer that hashes the text that is written to it.
+struct HashedText(DefaultHasher);
+
+impl io::Write for HashedText {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The progress of reading a list: the next cursor, and the received cursors and pages.
 #[derive(Debug)]
 struct Course {
     next: NextPage,
     pages: usize,
     max_pages: usize,
-    /// Hashes of the received cursors. The hashes save memory, because a cursor may have any
-    /// length.
+    /// Hashes of the received cursors and of the items of the received pages. The hashes save
+    /// memory, because both may have any length.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -453,18 +518,19 @@ impl Course {
         }
     }
 
-    /// Records a received page, with the cursor of the next page. Returns an error if the cursor is
-    /// repeated, or if there are too many pages.
-    fn answered(&mut self, cursor: Option<&str>) -> Result<(), (ErrorKind, String)> {
+    /// Records a received page, with the cursor of the next page and the hash of the items, if
+    /// there are any. After an error the list has ended.
+    fn answered(&mut self, cursor: Option<&str>, items: Option<u64>) -> Result<(), Stray> {
         self.pages += 1;
+        if items.is_some_and(|items| !self.seen.insert(items)) {
+            return Err(Stray::RepeatedPage);
+        }
         let Some(cursor) = cursor else { return Ok(()) };
         if !self.seen.insert(self.hasher.hash_one(cursor)) {
-            let text = format!("don't end: cursor \"{}\" came before", Excerpt(cursor));
-            return Err((ErrorKind::Protocol, text));
+            return Err(Stray::RepeatedCursor);
         }
         if self.pages >= self.max_pages {
-            let text = format!("exceed max_list_pages ({})", self.max_pages);
-            return Err((ErrorKind::Limit, text));
+            return Err(Stray::TooManyPages);
         }
         self.next = NextPage::At(cursor.to_owned());
         Ok(())
@@ -479,17 +545,17 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Reads pages with these cursors. Returns the requested cursors, and the kind of the error
-    /// that ended the reading.
-    fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<ErrorKind>) {
+    /// Reads pages with these cursors. Returns the requested cursors, and the reason why the list
+    /// was not read further.
+    fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<Stray>) {
         let mut course = Course::new(max);
         let mut asked = Vec::new();
         let mut pages = cursors.iter();
         while let Some(cursor) = course.ask() {
             asked.push(cursor);
             let page = pages.next().expect("a page");
-            if let Err((kind, _)) = course.answered(*page) {
-                return (asked, Some(kind));
+            if let Err(stray) = course.answered(*page, None) {
+                return (asked, Some(stray));
             }
         }
         (asked, None)
@@ -499,12 +565,12 @@ mod tests {
     #[test]
     fn cursors_go_back_as_they_came_until_there_is_none() {
         fn check(cursors: &[Option<&str>]) {
-            let (asked, fault) = walk(cursors, 100);
+            let (asked, stray) = walk(cursors, 100);
             let mut expected = vec![None];
             let given = cursors.iter().flatten();
             expected.extend(given.map(|cursor| Some((*cursor).to_owned())));
             assert_eq!(asked, expected, "{cursors:?}");
-            assert_eq!(fault, None, "{cursors:?}");
+            assert_eq!(stray, None, "{cursors:?}");
         }
         check(&[None]);
         check(&[Some(""), None]);
@@ -514,18 +580,14 @@ mod tests {
     // M-PAGE-C-08
     #[test]
     fn a_list_without_end_is_given_up() {
-        fn check(cursors: &[Option<&str>], max: usize, asked: usize, kind: ErrorKind) {
-            let (seen, fault) = walk(cursors, max);
-            assert_eq!((seen.len(), fault), (asked, Some(kind)), "{cursors:?}");
+        fn check(cursors: &[Option<&str>], max: usize, asked: usize, expected: Stray) {
+            let (seen, stray) = walk(cursors, max);
+            assert_eq!((seen.len(), stray), (asked, Some(expected)), "{cursors:?}");
         }
-        check(&[Some("a"), Some("a")], 9, 2, ErrorKind::Protocol);
-        check(
-            &[Some("a"), Some("b"), Some("a")],
-            9,
-            3,
-            ErrorKind::Protocol,
-        );
-        check(&[Some(""), Some("")], 9, 2, ErrorKind::Protocol);
-        check(&[Some("a"), Some("b"), Some("c")], 2, 2, ErrorKind::Limit);
+        let (a, b) = (Some("a"), Some("b"));
+        check(&[a, a], 9, 2, Stray::RepeatedCursor);
+        check(&[a, b, a], 9, 3, Stray::RepeatedCursor);
+        check(&[Some(""), Some("")], 9, 2, Stray::RepeatedCursor);
+        check(&[a, b, Some("c")], 2, 2, Stray::TooManyPages);
     }
 }

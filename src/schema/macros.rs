@@ -182,6 +182,10 @@ macro_rules! list_result {
             cache_hint!();
 
             misfits!();
+
+            pub(crate) fn add_misfit(&mut self, misfit: $crate::schema::Misfit) {
+                self.misfits.add(misfit);
+            }
         }
 
         impl $crate::schema::FitTo for $name {

@@ -69,6 +69,18 @@ impl Misfit {
         }
     }
 
+    /// Makes the description of a page whose cursor is not followed, because the list would have no
+    /// end.
+    pub(crate) fn of_repetition(reason: String) -> Self {
+        Self {
+            index: None,
+            name: None,
+            path: "/nextCursor".to_owned(),
+            reason,
+            is_kept: false,
+        }
+    }
+
     /// Makes the description of a result with texts that have half of a surrogate pair. The first
     /// of them is at this byte of the text.
     pub(super) fn of_halves(text: &str, count: usize, first: usize) -> Self {
@@ -110,6 +122,13 @@ pub(super) struct Misfits(Option<Box<[Misfit]>>);
 impl Misfits {
     pub(super) fn as_slice(&self) -> &[Misfit] {
         self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Adds a part that was dropped after the object had been read.
+    pub(super) fn add(&mut self, misfit: Misfit) {
+        let mut misfits = self.0.take().unwrap_or_default().into_vec();
+        misfits.push(misfit);
+        self.0 = Some(misfits.into());
     }
 
     /// Returns the parts that were dropped as invalid from the object that this thread has read

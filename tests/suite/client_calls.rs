@@ -92,28 +92,6 @@ fn pages_are_followed_whatever_their_size_and_cursor() {
     }
 }
 
-// M-PAGE-C-08
-#[test]
-fn pages_that_never_end_are_given_up() {
-    let (client, script) = modern(|server| {
-        let mut count = 0;
-        while let Some(request) = server.next() {
-            server.answer(&request, page(&["a"], Some(json!("again"))));
-            count += 1;
-        }
-        count
-    });
-    let error = client.list_tools().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Protocol);
-    let text = error.to_string();
-    assert!(
-        text.contains("tools/list") && text.contains("again"),
-        "{text}"
-    );
-    drop(client);
-    assert_eq!(script.end(), 2);
-}
-
 // M-BASE-C-09, M-BASE-C-10, M-BASE-C-11, M-MRTR-S-05
 #[test]
 fn a_result_is_taken_only_when_its_type_is_understood() {

@@ -1,5 +1,7 @@
 //! Lists that come in pages.
 
+use std::sync::mpsc;
+
 use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
@@ -61,7 +63,7 @@ fn every_list_is_paged() {
     fn check<T>(
         method: &str,
         key: &str,
-        item: Value,
+        mut item: Value,
         list: impl Fn(&Client) -> mcplink::Result<Vec<T>>,
     ) {
         let (client, mut server) = connect(LEGACY, &everything());
@@ -70,6 +72,7 @@ fn every_list_is_paged() {
             |server| {
                 for next in [json!("2"), json!("3"), Value::Null] {
                     let request = server.asked(method);
+                    item["description"] = next.clone();
                     let mut result = json!({ key: [item.clone()] });
                     if !next.is_null() {
                         result["nextCursor"] = next;
@@ -101,23 +104,136 @@ fn every_list_is_paged() {
     );
 }
 
-// M-PAGE-C-08
-#[test]
-fn a_cursor_that_comes_again_ends_the_list_with_an_error() {
-    let (client, mut server) = connect(MODERN, &everything());
-    let error = server.serve(
-        || client.list_tools().unwrap_err(),
+/// Lists the tools that come in these pages, each with its next cursor. Returns the names with the
+/// misfits of the pages, or the error.
+fn listed(
+    strict: bool,
+    pages: &[(&[&str], Value)],
+) -> mcplink::Result<(Vec<String>, Vec<(String, String)>)> {
+    let builder = Client::builder("test", "1").strict(strict);
+    let (client, mut server) = connect_with(builder, MODERN, &everything());
+    let listed = server.serve(
+        || {
+            let mut listed = (Vec::new(), Vec::new());
+            for page in client.tool_pages(CallOptions::new()) {
+                let page = page?;
+                let misfits = page.misfits().iter();
+                listed
+                    .1
+                    .extend(misfits.map(|misfit| (misfit.path.clone(), misfit.reason.clone())));
+                listed
+                    .0
+                    .extend(page.tools.into_iter().map(|tool| tool.name));
+            }
+            Ok(listed)
+        },
         |server| {
-            give(server, None, page(&["a"], json!("x")));
-            give(server, Some("x"), page(&["b"], json!("y")));
-            give(server, Some("y"), page(&["c"], json!("x")));
+            let mut cursor: Option<&str> = None;
+            for (tools, next) in pages {
+                give(server, cursor, page(tools, next.clone()));
+                cursor = next.as_str();
+            }
         },
     );
-    assert_eq!(error.kind(), ErrorKind::Protocol);
-    assert_eq!(
-        error.to_string(),
-        r#"the pages of tools/list of 'raw' don't end: cursor "x" came before"#
+    server.has_heard_nothing(&client);
+    listed
+}
+
+// M-PAGE-C-08, E-SKILL-C-24
+#[test]
+fn a_list_without_end_ends_where_a_cursor_or_a_page_comes_again() {
+    fn check(pages: &[(&[&str], Value)], names: &[&str], reason: Option<&str>) {
+        let (read, misfits) = listed(false, pages).unwrap();
+        assert_eq!(read, names, "{pages:?}");
+        let expected = reason.map(|reason| {
+            let reason = format!("{reason} came before: the list ends here");
+            ("/nextCursor".to_owned(), reason)
+        });
+        assert_eq!(misfits, Vec::from_iter(expected), "{pages:?}");
+        let Some(reason) = reason else { return };
+        let error = listed(true, pages).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{pages:?}");
+        assert_eq!(
+            error.to_string(),
+            format!("the pages of tools/list of 'raw' don't end: {reason} came before")
+        );
+    }
+    let (x, y, z) = (json!("x"), json!("y"), json!("z"));
+    let page = "the page";
+    let cursor = r#"cursor "x""#;
+    // The server takes no notice of the cursor.
+    check(
+        &[(&["a"], x.clone()), (&["a"], x.clone())],
+        &["a"],
+        Some(page),
     );
+    check(
+        &[(&["a"], x.clone()), (&["a"], y.clone())],
+        &["a"],
+        Some(page),
+    );
+    check(
+        &[(&["a"], x.clone()), (&["a"], Value::Null)],
+        &["a"],
+        Some(page),
+    );
+    // It gives a cursor after the last page.
+    check(
+        &[(&["a"], x.clone()), (&["b"], x.clone())],
+        &["a", "b"],
+        Some(cursor),
+    );
+    // It begins again.
+    check(
+        &[
+            (&["a"], x.clone()),
+            (&["b"], y.clone()),
+            (&["c"], x.clone()),
+        ],
+        &["a", "b", "c"],
+        Some(cursor),
+    );
+    check(
+        &[
+            (&["a"], x.clone()),
+            (&["b"], y.clone()),
+            (&["a"], z.clone()),
+        ],
+        &["a", "b"],
+        Some(page),
+    );
+    check(&[(&[], x.clone()), (&[], x.clone())], &[], Some(cursor));
+    // Pages without an item may follow each other.
+    check(
+        &[(&[], x), (&[], y), (&["a"], z), (&[], Value::Null)],
+        &["a"],
+        None,
+    );
+}
+
+#[test]
+fn the_repetition_of_a_page_is_logged_once() {
+    let (told, lines) = mpsc::channel();
+    let builder = Client::builder("test", "1").on_log(move |record| {
+        _ = told.send(record.text.to_owned());
+    });
+    let (client, mut server) = connect_with(builder, MODERN, &everything());
+    for _ in 0..2 {
+        let tools = server.serve(
+            || client.list_tools().unwrap(),
+            |server| {
+                give(server, None, page(&["a"], json!("x")));
+                give(server, Some("x"), page(&["a"], json!("x")));
+            },
+        );
+        assert_eq!(names(&tools), ["a"]);
+    }
+    drop((client, server));
+    let told: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("/nextCursor"))
+        .collect();
+    assert_eq!(told.len(), 1, "{told:?}");
 }
 
 // M-PAGE-C-08
