@@ -323,7 +323,8 @@ impl Error {
         self.0.result.as_ref().map(|result| result.as_str())
     }
 
-    /// Returns the HTTP status of the server's response, if it was not a success.
+    /// Returns the HTTP status of the response that caused the error. The status is 200 if the
+    /// response was a success that had no answer to the request.
     pub fn http_status(&self) -> Option<u16> {
         self.0.http.as_ref().map(|answer| answer.status)
     }

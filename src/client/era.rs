@@ -205,8 +205,9 @@ fn judge_result(result: &str, ours: &[ProtocolVersion], strict: bool) -> Verdict
 }
 
 fn judge_refusal(rpc: &RpcError, error: Error, ours: &[ProtocolVersion]) -> Verdict {
+    // Without the list it is not the error of the modern era, which requires the list.
     let Some(supported) = supported_by(rpc) else {
-        return Verdict::Hopeless(error);
+        return Verdict::Legacy(error);
     };
     let theirs = known(&supported);
     match (
@@ -371,7 +372,8 @@ mod tests {
             "hopeless",
         );
         check(refusal(code, Some(r#"{"supported":[]}"#)), ALL, "hopeless");
-        check(refusal(code, None), ALL, "hopeless");
+        check(refusal(code, None), ALL, "legacy");
+        check(refusal(code, Some("{}")), ALL, "legacy");
         check(discovered(r#"["2099-01-01"]"#), ALL, "hopeless");
         check(discovered(r#"["2025-11-25"]"#), ALL, "legacy");
         check(

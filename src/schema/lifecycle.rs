@@ -232,7 +232,7 @@ pub struct DiscoverResult {
 members!(DiscoverResult {
     result_type = "resultType",
     supported_versions = "supportedVersions",
-    capabilities,
+    capabilities as OrUnsaid,
     instructions,
     ttl_ms = "ttlMs" as Count,
     cache_scope = "cacheScope",

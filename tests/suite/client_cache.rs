@@ -212,9 +212,9 @@ fn a_call_can_insist_on_asking() {
             client.list_tools_with(fresh).unwrap()
         },
         |server| {
-            for next in [json!("3"), Value::Null] {
+            for (names, next) in [(["a", "b"], json!("3")), (["c", "d"], Value::Null)] {
                 let request = server.asked("tools/list");
-                let mut page = tools(&["a", "b"]);
+                let mut page = tools(&names);
                 page["nextCursor"] = next;
                 server.answer(&request, hinted(page, HOUR, "private"));
             }

@@ -82,7 +82,7 @@ fn answers_that_are_no_discovery_mean_legacy() {
         json!({}),
         json!({ "tools": [] }),
         json!({ "supportedVersions": "2026-07-28", "capabilities": {} }),
-        json!({ "supportedVersions": ["2026-07-28"] }),
+        json!({ "supportedVersions": null, "capabilities": {} }),
         json!([]),
         json!(null),
         json!("ok"),
@@ -110,12 +110,49 @@ fn answers_that_are_no_discovery_mean_legacy() {
 // M-VER-C-13, M-ERR-B-05
 #[test]
 fn errors_that_only_the_modern_era_has_do_not_lead_to_initialize() {
-    for code in [-32020, -32021, -32022] {
+    for code in [-32020, -32021] {
         let error = given_up(move |server, probe| {
             server.refuse(probe, json!({ "code": code, "message": "modern" }));
         });
         assert_eq!(error.kind(), ErrorKind::Peer);
         assert_eq!(error.rpc().unwrap().code.value(), code);
+    }
+}
+
+// M-VER-C-14: the error of the modern era has a list.
+#[test]
+fn an_unsupported_version_without_the_supported_ones_means_legacy() {
+    for data in [
+        json!(null),
+        json!({}),
+        json!({ "supported": null }),
+        json!({ "supported": "2026-07-28" }),
+        json!([1]),
+    ] {
+        check_legacy(legacy_after(move |server, probe| {
+            server.refuse(probe, unsupported(data))
+        }));
+    }
+}
+
+#[test]
+fn a_discovery_without_capabilities_has_none() {
+    for capabilities in [None, Some(json!(null)), Some(json!([])), Some(json!({}))] {
+        let (transport, script) = script(move |server| {
+            let probe = server.expect("server/discover");
+            let mut result = discovered(&["2026-07-28"]);
+            match capabilities {
+                Some(capabilities) => result["capabilities"] = capabilities,
+                None => drop(result.as_object_mut().unwrap().remove("capabilities")),
+            }
+            server.answer(&probe, result);
+            server.expect_end();
+        });
+        let client = connect(asker(), transport).unwrap();
+        assert_eq!(client.era(), Era::Modern);
+        assert!(client.capabilities().tools.is_none());
+        drop(client);
+        script.end();
     }
 }
 
@@ -137,15 +174,6 @@ fn a_server_that_shares_no_revision_is_left_with_a_clear_error() {
             assert!(text.contains("no common protocol version"), "{text}");
             assert!(text.contains("2026-07-28"), "{text}");
         }
-    }
-    for data in [
-        json!(null),
-        json!({}),
-        json!({ "supported": "2026-07-28" }),
-        json!([1]),
-    ] {
-        let error = given_up(move |server, probe| server.refuse(probe, unsupported(data)));
-        assert_eq!(error.kind(), ErrorKind::Peer);
     }
 }
 

@@ -634,7 +634,12 @@ fn an_empty_cursor_that_comes_again_ends_the_list() {
     // It does not know its own cursor.
     check(false, vec![first.clone(), Value::Null], Some(&["a"]));
     let last = page_of(&["c"], "x");
-    check(false, vec![page_of(&["a"], "x"), last], None);
+    check(
+        false,
+        vec![page_of(&["a"], "x"), last.clone()],
+        Some(&["a", "c"]),
+    );
+    check(true, vec![page_of(&["a"], "x"), last], None);
     check(true, vec![first.clone(), second], None);
     check(
         true,

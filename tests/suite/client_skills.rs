@@ -295,8 +295,7 @@ fn pages_are_followed_with_their_cursors() {
     assert_eq!(server.asked().len(), 5);
 
     server.set(|tables| tables.pages = vec![page("a", Some("x")), page("b", Some("x"))]);
-    let error = client.list_skills().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    assert_eq!(client.list_skills().unwrap().len(), 2);
     assert_eq!(server.asked(), ["skills/list", "skills/list x"]);
     server.set(|tables| tables.pages = vec![page("a", Some("x")), page("b", None)]);
     let mut pages = client.skill_pages(CallOptions::new());

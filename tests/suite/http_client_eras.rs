@@ -35,6 +35,7 @@ fn legacy_after(probe: impl Fn(&Seen, &mut Out) + Send + Sync + 'static) {
     let client = stub.connect();
     assert_eq!(client.revision(), ProtocolVersion::V2025_06_18);
     client.close();
+    assert_eq!(stub.seen_asking("initialize").len(), 1);
     assert!(stub.seen_by("DELETE").is_empty());
 }
 
@@ -69,6 +70,22 @@ fn any_other_answer_to_the_probe_means_legacy() {
     });
     legacy_after(|_, out| out.accept());
     legacy_after(|seen, out| out.result(seen, json!({ "tools": [] })));
+    legacy_after(|_, out| {
+        let stream = [("content-type", "text/event-stream")];
+        out.respond("200 OK", &stream, "");
+    });
+    legacy_after(|seen, out| {
+        let stream = [("content-type", "text/event-stream")];
+        let notification = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+        let other = json!({ "jsonrpc": "2.0", "id": format!("not {}", seen.id()), "result": {} });
+        let body = format!("data: {notification}\n\ndata: {other}\n\n");
+        out.respond("200 OK", &stream, &body);
+    });
+    for data in [Value::Null, json!({})] {
+        legacy_after(move |seen, out| {
+            refuse(out, "400 Bad Request", seen.id(), -32022, data.clone());
+        });
+    }
     for status in [
         "402 Payment Required",
         "403 Forbidden",

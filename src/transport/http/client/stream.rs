@@ -174,6 +174,7 @@ impl ClientTransport {
                 }
                 End::Over(why) => why,
             };
+            let status = answer.status.as_u16();
             drop(answer);
             cancel_handle.release();
             pauses.ended(begun.elapsed(), came, reader.retry());
@@ -182,7 +183,9 @@ impl ClientTransport {
                     "'{}' ended the stream without the response; outcome unknown",
                     self.peer()
                 );
-                Error::new(ErrorKind::Closed, text).sent(true)
+                Error::new(ErrorKind::Closed, text)
+                    .sent(true)
+                    .with_http(status, None)
             });
             let mut last: Option<Error> = None;
             loop {
