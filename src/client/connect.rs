@@ -491,10 +491,14 @@ impl<'a> Opening<'a> {
             instructions: discovered.instructions,
         };
         self.know(&server);
+        let envelope = self.envelope(revision)?;
+        if let Some(meta) = envelope.notification_meta() {
+            peer.core().set_notification_meta(meta);
+        }
         Ok(Opened {
             connection,
             number: self.number,
-            envelope: self.envelope(revision)?,
+            envelope,
             inputs: self.inputs.clone(),
             server,
             reopening: None,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Client;
 use super::call_options::CallOptions;
+use super::request_meta::params_text;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{NotificationParams, method};
 
@@ -46,13 +47,21 @@ impl Client {
             let text = format!("'{}' takes no notifications over HTTP", self.server_name());
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
+        let params = params_text(method, params)?;
+        let params = generation.envelope.write_notification(&params);
+        let params = params.map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the params of {method}: {error}"),
+            )
+        })?;
         let session = generation.session();
-        let Err(refusal) = generation.peer.notify(method, params) else {
+        let Err(refusal) = generation.peer.notify(method, &params) else {
             return Ok(());
         };
         let (options, link) = (CallOptions::new(), &self.0.link);
         if generation.has_recovered(session, &refusal, &options, link)? {
-            return generation.peer.notify(method, params);
+            return generation.peer.notify(method, &params);
         }
         Err(refusal)
     }

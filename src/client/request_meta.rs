@@ -89,24 +89,47 @@ impl RequestMeta {
         text.extend_from_slice(b"{\"_meta\":{\"progressToken\":");
         id.serialize(&mut serde_json::Serializer::new(&mut *text))?;
         text.extend_from_slice(self.members.as_bytes());
-        for (key, value) in own.iter().filter(|(key, _)| !is_ours(key)) {
-            write_member(key, value, text)?;
-        }
-        if has_meta(params) {
-            return merge(params, own, text);
-        }
-        text.push(b'}');
-        let rest = params
-            .trim_ascii_start()
-            .strip_prefix('{')
-            .unwrap_or("}")
-            .trim_ascii_start();
-        if !rest.starts_with('}') {
-            text.push(b',');
-        }
-        text.extend_from_slice(rest.as_bytes());
-        Ok(())
+        write_rest(params, own, text)
     }
+
+    /// Returns the `_meta` of notifications; `None` in the legacy era, which has none. Some servers
+    /// detect the era of each message by its `_meta`.
+    pub(super) fn notification_meta(&self) -> Option<Box<RawValue>> {
+        let members = self.members.strip_prefix(',')?;
+        RawValue::from_string(format!("{{{members}}}")).ok()
+    }
+
+    /// Writes the params of a notification with the `_meta` of the modern era. In the legacy era
+    /// the params are not changed.
+    pub(super) fn write_notification(&self, params: &str) -> serde_json::Result<Box<RawValue>> {
+        let Some(members) = self.members.strip_prefix(',') else {
+            return RawValue::from_string(params.to_owned());
+        };
+        let mut text = format!("{{\"_meta\":{{{members}").into_bytes();
+        write_rest(params, &JsonObject::new(), &mut text)?;
+        serde_json::from_slice(&text)
+    }
+}
+
+/// Completes params whose `_meta` has been begun: writes further members of `_meta` and the params.
+fn write_rest(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
+    for (key, value) in own.iter().filter(|(key, _)| !is_ours(key)) {
+        write_member(key, value, text)?;
+    }
+    if has_meta(params) {
+        return merge(params, own, text);
+    }
+    text.push(b'}');
+    let rest = params
+        .trim_ascii_start()
+        .strip_prefix('{')
+        .unwrap_or("}")
+        .trim_ascii_start();
+    if !rest.starts_with('}') {
+        text.push(b',');
+    }
+    text.extend_from_slice(rest.as_bytes());
+    Ok(())
 }
 
 /// Appends the params and the members of their own `_meta` to `text`. Members that are also in

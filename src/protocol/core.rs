@@ -17,6 +17,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
+
 pub(super) use self::exchanges::Posting;
 use super::active_requests::ActiveRequests;
 use super::handlers::{Handlers, Work};
@@ -78,6 +80,9 @@ pub(crate) struct Core {
     /// Whether this side answers requests of the peer. A client of the modern era answers no
     /// requests.
     answers: AtomicBool,
+    /// The JSON text of the `_meta` of the notifications that the engine sends; not set if they
+    /// have none.
+    notification_meta: OnceLock<Box<RawValue>>,
     /// The first line from the peer that was not a message. Error texts quote this line.
     noise: OnceLock<Box<str>>,
     /// Whether a thread may be waiting for the last active request to end.
@@ -288,6 +293,7 @@ impl Core {
             exchange_transport,
             batches: AtomicBool::new(false),
             answers: AtomicBool::new(true),
+            notification_meta: OnceLock::new(),
             noise: OnceLock::new(),
             ending: AtomicBool::new(false),
             has_more_input: AtomicBool::new(false),
@@ -408,6 +414,12 @@ impl Core {
 
     pub(crate) fn allow_batches(&self, allowed: bool) {
         self.batches.store(allowed, Ordering::Release);
+    }
+
+    /// Sets the `_meta` of the notifications that the engine sends. Only the first call has an
+    /// effect.
+    pub(crate) fn set_notification_meta(&self, meta: Box<RawValue>) {
+        _ = self.notification_meta.set(meta);
     }
 
     pub(crate) fn answer_requests(&self, answers: bool) {

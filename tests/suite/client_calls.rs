@@ -230,6 +230,7 @@ fn a_call_that_times_out_tells_the_server_and_its_late_answer_is_dropped() {
             let cancelled = server.expect("notifications/cancelled");
             assert_eq!(cancelled["params"]["requestId"], slow["id"]);
             assert!(cancelled["params"]["reason"].is_string());
+            assert_eq!(cancelled["params"].get("_meta"), era_meta(&slow).as_ref());
             server.answer(
                 &slow,
                 json!({ "content": [{ "type": "text", "text": "late" }] }),
@@ -255,6 +256,41 @@ fn a_call_that_times_out_tells_the_server_and_its_late_answer_is_dropped() {
         let result = client.call_tool("next", &json!({})).unwrap();
         assert_eq!(result.content[0].as_text(), Some("next"));
         assert_eq!(client.stats().late_responses, 1);
+        drop(client);
+        script.end();
+    }
+}
+
+/// The `_meta` of notifications of the client that sent this request.
+fn era_meta(request: &Value) -> Option<Value> {
+    let mut meta = request["params"]["_meta"].clone();
+    meta.as_object_mut()?.remove("progressToken");
+    meta.as_object()
+        .is_some_and(|meta| !meta.is_empty())
+        .then_some(meta)
+}
+
+// A server of both eras may tell them apart by the `_meta` of each message.
+#[test]
+fn notifications_of_the_modern_era_have_its_meta() {
+    for revision in [ProtocolVersion::LATEST, ProtocolVersion::V2024_11_05] {
+        let (client, script) = speaking(revision, |server| {
+            let call = server.expect("tools/call");
+            server.answer(&call, json!({ "content": [] }));
+            let era = era_meta(&call);
+            let plain = server.expect("notifications/x");
+            assert_eq!(plain["params"].get("_meta"), era.as_ref());
+            let own = server.expect("notifications/x");
+            let mut expected = era.unwrap_or_else(|| json!({}));
+            expected["own"] = json!(1);
+            assert_eq!(own["params"], json!({ "_meta": expected, "a": [1] }));
+        });
+        client.call_tool("t", &json!({})).unwrap();
+        client.notify("notifications/x", &()).unwrap();
+        let params = json!({ "_meta": { "own": 1 }, "a": [1] });
+        client.notify("notifications/x", &params).unwrap();
+        let error = client.notify("notifications/x", &[1]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
         drop(client);
         script.end();
     }

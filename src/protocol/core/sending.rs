@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use serde::Serialize;
+use serde_json::value::RawValue;
+
 use super::super::active_requests::ActiveRequest;
 use super::super::cancel::CancelToken;
 use super::super::log::LogLevel;
@@ -15,6 +18,16 @@ use crate::jsonrpc::{self, RequestId};
 use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::CancelHandle;
+
+/// The params of `notifications/cancelled`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelledParams<'a> {
+    request_id: i64,
+    reason: &'a str,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a RawValue>,
+}
 
 impl Core {
     /// Queues a message for the connection's stream. The message is written at the time `when`.
@@ -292,8 +305,12 @@ impl Core {
         if self.exchange_transport().is_some() && !self.answers.load(Ordering::Acquire) {
             return;
         }
-        let params = serde_json::json!({ "requestId": id, "reason": reason });
-        let text = jsonrpc::write_notification(CANCELLED, &params).expect("a number and a string");
+        let params = CancelledParams {
+            request_id: id,
+            reason,
+            meta: self.notification_meta.get().map(|meta| &**meta),
+        };
+        let text = jsonrpc::write_notification(CANCELLED, &params).expect("valid JSON");
         let message = SessionMessage::new(text).related_to(RequestId::from(id));
         let sent = self.send(message, When::Elsewhere, SendDeadline::WriteTimeout);
         if let Err(error) = sent {
