@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
 
-use super::challenge::Demand;
 use super::flow_context::FlowContext;
 use super::http_url::HttpUrl;
 use super::metadata::{
@@ -24,6 +23,7 @@ use super::metadata::{
 };
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::http::challenge::Demand;
 
 /// The protocol revision in which an MCP server is its own authorization server.
 const OLD: &str = "2025-03-26";

@@ -1,9 +1,9 @@
 //! Access of the fuzz targets to what clients read from servers that they log in to.
 #![cfg(fuzzing)]
 
-use super::challenge::Demand;
 use super::form;
 use super::http_url::HttpUrl;
+use crate::transport::http::challenge::Demand;
 
 /// The demand of a server: the URL of its metadata, the scopes, the error, and whether it names an
 /// OAuth scheme.

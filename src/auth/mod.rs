@@ -32,7 +32,6 @@ mod address_policy;
 mod browser;
 mod builder;
 mod callback_agent;
-mod challenge;
 mod client;
 mod client_credentials;
 mod discovery;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::challenge::Demand;
 use super::dpop::Dpop;
 use super::flow_context::Settings;
 use super::http_url::HttpUrl;
@@ -17,6 +16,7 @@ use super::server_state::ServerState;
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
+use crate::transport::http::challenge::Demand;
 use crate::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
 };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::DpopUse;
-use super::challenge::Demand;
 use super::discovery::Discovered;
 use super::dpop::Dpop;
 use super::flow_context::{FlowContext, Settings, TokenRequest};
@@ -17,6 +16,7 @@ use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::CredentialWait;
+use crate::transport::http::challenge::Demand;
 
 /// The reason why a flow needs tokens.
 pub(super) enum Need {

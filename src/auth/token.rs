@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::challenge::Demand;
 use super::client::Identity;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, now_seconds};
@@ -18,6 +17,7 @@ use super::http_url::HttpUrl;
 use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::transport::http::challenge::Demand;
 
 /// How long before its expiry a token is renewed, in seconds. Clocks differ, and requests take
 /// time. A token is never renewed before half of its lifetime has passed.

@@ -13,23 +13,6 @@ use super::Client;
 use crate::schema::{Tool, method};
 use crate::sync::Mutex;
 
-/// The methods whose requests are idempotent, because they only read or set a value.
-const READING: [&str; 13] = [
-    method::PING,
-    method::SERVER_DISCOVER,
-    method::TOOLS_LIST,
-    method::RESOURCES_LIST,
-    method::RESOURCES_TEMPLATES_LIST,
-    method::RESOURCES_READ,
-    method::RESOURCES_DIRECTORY_READ,
-    method::SKILLS_LIST,
-    method::SKILLS_GET,
-    method::PROMPTS_LIST,
-    method::PROMPTS_GET,
-    method::COMPLETION_COMPLETE,
-    method::LOGGING_SET_LEVEL,
-];
-
 /// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
 /// idempotent or read-only on the connection `number`.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
@@ -37,7 +20,7 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
     struct Call {
         name: String,
     }
-    READING.contains(&method)
+    method::IDEMPOTENT.contains(&method)
         || (method == method::TOOLS_CALL
             && serde_json::from_str::<Call>(params)
                 .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))

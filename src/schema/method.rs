@@ -85,3 +85,20 @@ pub const NOTIFICATIONS_TASKS: &str = "notifications/tasks";
 pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";
 /// Notifies that the list of tools changed.
 pub const NOTIFICATIONS_TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+/// The methods whose requests are idempotent, because they only read or set a value.
+pub(crate) const IDEMPOTENT: [&str; 13] = [
+    PING,
+    SERVER_DISCOVER,
+    TOOLS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_TEMPLATES_LIST,
+    RESOURCES_READ,
+    RESOURCES_DIRECTORY_READ,
+    SKILLS_LIST,
+    SKILLS_GET,
+    PROMPTS_LIST,
+    PROMPTS_GET,
+    COMPLETION_COMPLETE,
+    LOGGING_SET_LEVEL,
+];

@@ -1,5 +1,6 @@
 //! A client and a modern server over HTTP: what is sent, and how answers are read.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,9 @@ use mcplink::transport::{Direction, Faults, Limits, Tap};
 use serde_json::{Value, json};
 
 use crate::common::{LONG, Witness};
-use crate::stub::{Out, Seen, Stub, asker, call, call_with, progress, text};
+use crate::stub::{
+    Out, Seen, Stub, asker, call, call_with, discovered, initialized, progress, text,
+};
 
 // M-HTTP-C-06, M-HTTP-C-07, M-HTTP-C-08, M-HTTP-C-09, M-HTTP-C-35, M-HDR-C-01, M-HDR-C-02, M-HDR-C-05, M-HDR-C-06
 #[test]
@@ -613,4 +616,92 @@ fn a_tap_sees_what_goes_over_http_and_faults_need_a_stream() {
     assert_eq!(*seen.lock().unwrap(), expected);
     let error = asker().connect(Faults::new(stub.http())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+/// A server that answers one request by each connection, and closes it at the next, without having
+/// said so.
+fn one_by_connection(opening: fn(&Seen, &mut Out)) -> Stub {
+    let served = Mutex::new(HashSet::new());
+    Stub::start(move |seen, out| {
+        if !served.lock().unwrap().insert(seen.connection) {
+            return out.cut();
+        }
+        match &*seen.asks() {
+            "tools/list" => out.result(seen, json!({ "resultType": "complete", "tools": [] })),
+            "tools/call" => out.result(seen, text("done")),
+            _ => opening(seen, out),
+        }
+    })
+}
+
+fn open_legacy(seen: &Seen, out: &mut Out) {
+    match &*seen.asks() {
+        "initialize" => out.result(seen, initialized("2025-11-25")),
+        "notifications/initialized" => out.accept(),
+        "server/discover" => out.respond("400 Bad Request", &[], "no"),
+        _ => out.respond("405 Method Not Allowed", &[], ""),
+    }
+}
+
+// Must not happen: a call is sent twice.
+#[test]
+fn requests_without_effect_outlive_the_close_of_a_reused_connection() {
+    let modern = one_by_connection(|seen, out| out.result(seen, discovered()));
+    let legacy = one_by_connection(open_legacy);
+    for (stub, opening) in [(modern, 0), (legacy, 2)] {
+        let client = stub.connect();
+        assert_eq!(stub.seen_asking("initialize").len(), opening);
+        let notifications = stub.seen_asking("notifications/initialized");
+        assert_eq!(notifications.len(), opening);
+        for count in [2, 4] {
+            assert!(client.list_tools().unwrap().is_empty());
+            assert_eq!(stub.seen_asking("tools/list").len(), count);
+        }
+        let error = call(&client, "x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        assert!(error.was_sent());
+        assert_eq!(stub.seen_asking("tools/call").len(), 1);
+    }
+}
+
+#[test]
+fn a_request_is_repeated_once() {
+    let stub = Stub::modern(|_, out| out.cut());
+    let client = stub.connect();
+    let error = client.list_tools().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    assert!(error.was_sent());
+    let seen = stub.seen_asking("tools/list");
+    assert_eq!(seen.len(), 2);
+    assert_ne!(seen[0].connection, seen[1].connection);
+}
+
+#[test]
+fn a_missing_scope_is_told_in_words() {
+    for (challenge, words) in [
+        (
+            r#"Bearer error="insufficient_scope", scope="items:delete""#,
+            ": tools/call needs the scope items:delete",
+        ),
+        (
+            r#"Bearer error="insufficient_scope", scope="b a", resource_metadata="https://a.example/""#,
+            ": tools/call needs the scopes a b",
+        ),
+        (
+            r#"DPoP error="insufficient_scope""#,
+            ": tools/call needs scopes that the token lacks",
+        ),
+        (
+            r#"Bearer error="invalid_token", scope="a""#,
+            r#"; WWW-Authenticate: Bearer error="invalid_token", scope="a""#,
+        ),
+    ] {
+        let stub = Stub::modern(move |_, out| {
+            out.respond("403 Forbidden", &[("www-authenticate", challenge)], "");
+        });
+        let error = call(&stub.connect(), "x").unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.http_challenge(), Some(challenge));
+        assert!(text.ends_with(&format!("403 Forbidden{words}")), "{text}");
+    }
 }

@@ -209,7 +209,7 @@ fn await_head(
 }
 
 /// Whether a read error means that the server has closed the connection.
-fn is_end(error: &io::Error) -> bool {
+pub(super) fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(
         error.kind(),

@@ -24,6 +24,11 @@
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
+#[cfg_attr(
+    not(feature = "auth"),
+    allow(dead_code, reason = "logins read more of it")
+)]
+pub(crate) mod challenge;
 mod cookies;
 mod credentials;
 mod dial;

@@ -19,7 +19,7 @@ use ureq::unversioned::transport::ShutdownHandle;
 use ureq::{Agent, Error, Proxy};
 
 use super::dial::Dialing;
-use super::exchange::{BUFFER, HttpConnection};
+use super::exchange::{BUFFER, HttpConnection, is_end};
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::sync::Mutex;
@@ -52,6 +52,16 @@ pub(super) struct Failed {
     pub(super) error: Error,
     /// Whether the server may have received the request, so that it might have had an effect.
     pub(super) sent: bool,
+}
+
+impl Failed {
+    /// Whether the server had closed the connection, or closed it during the request.
+    pub(super) fn is_loss(&self) -> bool {
+        match &self.error {
+            Error::Io(error) => is_end(error) || error.kind() == io::ErrorKind::BrokenPipe,
+            _ => false,
+        }
+    }
 }
 
 /// The connection pool for one server.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ureq::http::{HeaderMap, Response};
 
+use super::challenge::Demand;
 use super::pool::{Failed, PoolSlot};
 #[cfg(feature = "tls")]
 use super::tls;
@@ -67,8 +68,14 @@ impl ClientTransport {
         let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
         let kind = match (status, &rpc) {
             (401 | 403, _) => {
-                if let Some(challenge) = &challenge {
-                    message = format!("{message}; WWW-Authenticate: {challenge}");
+                let demand = Demand::read(challenges.iter().map(String::as_str));
+                let method = ask.method_name().unwrap_or("the request");
+                match (demand.needed_scopes(method), &challenge) {
+                    (Some(needed), _) => message = format!("{message}: {}", Excerpt(&needed)),
+                    (None, Some(challenge)) => {
+                        message = format!("{message}; WWW-Authenticate: {challenge}");
+                    }
+                    (None, None) => {}
                 }
                 ErrorKind::Auth
             }

@@ -16,10 +16,12 @@ use ureq::http::{
 use super::Http;
 use super::cookies::Cookies;
 use super::location::{self, is_same_origin, shown};
-use super::pool::{Pool, PoolSlot, Route, USER_AGENT};
+use super::pool::{Failed, Pool, PoolSlot, Route, USER_AGENT};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::fallible;
+use crate::jsonrpc::raw_object::RawObject;
 use crate::jsonrpc::{Message, RequestId, TooLong};
+use crate::schema::method;
 use crate::sync::Mutex;
 use crate::transport::clock::after;
 use crate::transport::deadlines::{Deadlines, Watched};
@@ -142,6 +144,26 @@ pub(super) struct Ask<'a> {
     pub(super) id: Option<&'a RequestId>,
 }
 
+impl Ask<'_> {
+    /// Returns the JSON-RPC method of the message in the body. `None` for a response, a batch, and
+    /// a request without a body.
+    pub(super) fn method_name(&self) -> Option<&str> {
+        let text = std::str::from_utf8(self.body).ok()?;
+        let (_, value) = RawObject::of(text).find(|(name, _)| name == "method")?;
+        serde_json::from_str(value).ok()
+    }
+
+    /// Whether the request may be sent once more after a failure: the server can't have received
+    /// it, or a repetition has no further effect.
+    fn may_repeat(&self, failed: &Failed) -> bool {
+        let is_harmless = |name: &str| {
+            method::IDEMPOTENT.contains(&name)
+                || [method::INITIALIZE, method::NOTIFICATIONS_INITIALIZED].contains(&name)
+        };
+        !failed.sent || self.method != Method::POST || self.method_name().is_some_and(is_harmless)
+    }
+}
+
 /// A successful response of the server, and the connection with its unread body.
 pub(super) struct Answer {
     pub(super) lane: Box<PoolSlot>,
@@ -201,6 +223,8 @@ impl ClientTransport {
     ) -> Result<Answer> {
         let mut uri = ask.uri.clone();
         let (mut redirects, mut attempt) = (0, 0);
+        // The failure of the first attempt, if the server had closed the reused connection.
+        let mut lost: Option<Failed> = None;
         loop {
             let credentials = self.credentials(ask, &uri, attempt, cancel_handle)?;
             let request = self.request(ask, &uri, &credentials)?;
@@ -210,12 +234,25 @@ impl ClientTransport {
                 NextCheck::Over => return Err(self.nobody_waits()),
             };
             let mut lane = self.lanes.take();
+            if lost.is_some() {
+                lane.line.close();
+            }
             if !cancel_handle.engage(lane.brake()) {
                 return Err(self.nobody_waits());
             }
-            let response = self.lanes.run(&mut lane, request, ask.body, deadline);
-            let response =
-                response.map_err(|failed| self.failure(failed, cancel_handle, watched))?;
+            let is_reused = lane.line.is_open();
+            let response = match self.lanes.run(&mut lane, request, ask.body, deadline) {
+                Ok(response) => response,
+                Err(failed) if is_reused && failed.is_loss() && ask.may_repeat(&failed) => {
+                    cancel_handle.release();
+                    lost = Some(failed);
+                    continue;
+                }
+                Err(mut failed) => {
+                    failed.sent |= lost.is_some_and(|lost| lost.sent);
+                    return Err(self.failure(failed, cancel_handle, watched));
+                }
+            };
             let status = response.status();
             self.cookies.take(&uri, response.headers());
             if status.is_success() {

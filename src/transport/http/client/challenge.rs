@@ -24,27 +24,40 @@ impl Challenge {
 /// The OAuth demands of an MCP server in one response, combined from all challenges of the
 /// response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Demand {
+pub(crate) struct Demand {
     /// The URL of the server's metadata.
-    pub(super) resource_metadata: Option<String>,
+    pub(crate) resource_metadata: Option<String>,
     /// The scopes that the operation needs. `None` if the server does not name the scopes.
-    pub(super) scopes: Option<BTreeSet<String>>,
+    pub(crate) scopes: Option<BTreeSet<String>>,
     /// The reason why the token was refused, for example `insufficient_scope`.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Whether the server requires tokens that are bound to a key (DPoP).
-    pub(super) wants_dpop: bool,
+    pub(crate) wants_dpop: bool,
     /// Whether the server names an OAuth scheme.
-    pub(super) is_oauth: bool,
+    pub(crate) is_oauth: bool,
 }
 
 impl Demand {
+    /// Returns the scopes that the operation needs, as a sentence, if the token lacks scopes.
+    pub(super) fn needed_scopes(&self, operation: &str) -> Option<String> {
+        if !self.is_for_more() {
+            return None;
+        }
+        let scopes: Vec<&str> = self.scopes.iter().flatten().map(String::as_str).collect();
+        Some(match &*scopes {
+            [] => format!("{operation} needs scopes that the token lacks"),
+            [one] => format!("{operation} needs the scope {one}"),
+            all => format!("{operation} needs the scopes {}", all.join(" ")),
+        })
+    }
+
     /// Whether the server refused the token because the token lacks scopes.
-    pub(super) fn is_for_more(&self) -> bool {
+    pub(crate) fn is_for_more(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
     /// Reads the values of all `WWW-Authenticate` fields.
-    pub(super) fn read<'a>(values: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn read<'a>(values: impl Iterator<Item = &'a str>) -> Self {
         let mut demand = Self::default();
         let challenges = values.flat_map(challenges);
         let mut schemes = BTreeSet::new();
@@ -71,7 +84,7 @@ impl Demand {
 }
 
 /// Splits a list of scopes at spaces.
-pub(super) fn scopes(text: &str) -> BTreeSet<String> {
+pub(crate) fn scopes(text: &str) -> BTreeSet<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
