@@ -2288,11 +2288,12 @@ mcplink_status_t mcplink_config_read(const char *path,
  *
  * @param config the configuration.
  * @param out receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
- * "inputs":["ID"]},{"name":"...","disabled":false,"url":"...","inputs":[]}],
+ * "inputs":["ID"],"extra":{}},{"name":"...","disabled":false,"url":"...","inputs":[],"extra":{}}],
  * "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
- * "warnings":["..."]}; NULL on failure. The servers are sorted by name. The arguments of commands
- * and URLs are as written in the file, and may contain secrets. The caller owns the document and
- * frees it with mcplink_json_free.
+ * "warnings":["..."]}; NULL on failure. The servers are sorted by name. "extra" has the members
+ * that the library does not apply, such as "timeout". The arguments of commands, URLs and "extra"
+ * are as written in the file, and may contain secrets. The caller owns the document and frees it
+ * with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time. Blocks: no.

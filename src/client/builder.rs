@@ -50,6 +50,8 @@ pub struct ClientBuilder {
     pub(super) timeouts: DefaultTimeouts,
     pub(super) restart: Option<Restart>,
     pub(super) on_connection_event: Option<EventHook>,
+    /// Whether connection events are logged. They are not if a hook of the host gets them.
+    pub(super) logs_connection_events: bool,
     pub(super) keep_alive: Option<KeepAlive>,
     pub(super) slow_handler: Duration,
     pub(super) trace_context: Option<TraceHook>,
@@ -83,6 +85,7 @@ impl ClientBuilder {
             timeouts: DefaultTimeouts::default(),
             restart: None,
             on_connection_event: None,
+            logs_connection_events: true,
             keep_alive: None,
             slow_handler: Duration::from_secs(30),
             trace_context: None,
@@ -500,7 +503,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a hook for connection events. Defaults to no hook; the events are also logged.
+    /// Sets a hook for connection events. Defaults to no hook; the events are then logged.
     ///
     /// With [`restart`](Self::restart) the hook runs on the restarting thread, which waits until
     /// the hook returns. Events are reported one at a time and in order. Without restarts, the
@@ -513,6 +516,15 @@ impl ClientBuilder {
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
     ) -> Self {
         self.on_connection_event = Some(Arc::new(hook));
+        self.logs_connection_events = false;
+        self
+    }
+
+    /// Sets that connection events are logged although there is a hook, because the hook does not
+    /// pass them to the host.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn log_connection_events(mut self) -> Self {
+        self.logs_connection_events = true;
         self
     }
 

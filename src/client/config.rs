@@ -17,6 +17,7 @@ pub use self::members::{ConfigInput, ConfigWarning};
 use self::variables::Scope;
 use super::{Client, ClientBuilder};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::JsonObject;
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
 use crate::transport::{Child, Transport};
@@ -78,6 +79,7 @@ pub struct ServerConfig {
     file: PathBuf,
     is_disabled: bool,
     endpoint: Endpoint,
+    extra: JsonObject,
     scope: Scope,
 }
 
@@ -140,6 +142,7 @@ impl Config {
             file: path.to_owned(),
             is_disabled: server.is_disabled,
             endpoint: server.endpoint,
+            extra: server.extra,
             scope: scope.clone(),
         });
         Ok(Self {
@@ -223,6 +226,15 @@ impl ServerConfig {
             Endpoint::Url { url, .. } => Some(url),
             _ => None,
         }
+    }
+
+    /// Returns the members of the server that this library does not apply, as written in the file.
+    /// Their values may be secrets.
+    ///
+    /// An example is `timeout`: Claude Code counts it in milliseconds, other hosts count it in
+    /// seconds. A host that knows whose file it is can pass the time to [`ClientBuilder`].
+    pub fn extra(&self) -> &JsonObject {
+        &self.extra
     }
 
     /// Returns the ids of the inputs that the server uses, in the order of their first use.

@@ -90,9 +90,12 @@ pub struct GroupFailure {
     pub error: Error,
 }
 
+/// Writes the name of the server and the error. `{:#}` also writes the lines that `{:#}` of an
+/// [`Error`] writes.
 impl fmt::Display for GroupFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", Excerpt(&self.server), self.error)
+        write!(f, "{}: ", Excerpt(&self.server))?;
+        self.error.fmt(f)
     }
 }
 

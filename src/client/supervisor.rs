@@ -574,7 +574,11 @@ impl Supervisor {
         self.outputs.forget();
         let Some(again) = &self.again else {
             self.changed.notify_all();
-            if self.settings.on_connection_event.is_some() && !state.is_end_reported {
+            let settings = &self.settings;
+            let is_heard = settings.on_connection_event.is_some()
+                || settings.log.is_some()
+                || cfg!(feature = "log");
+            if is_heard && !state.is_end_reported {
                 state.is_end_reported = true;
                 let error = gone(state.last());
                 let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
@@ -657,12 +661,14 @@ impl Supervisor {
     /// restarts, by the connection's notification thread.
     fn tell(&self, event: ConnectionEvent) {
         let settings = &self.settings;
-        let level = match &event {
-            ConnectionEvent::Restored { .. } => LogLevel::Info,
-            ConnectionEvent::GivenUp { .. } => LogLevel::Error,
-            _ => LogLevel::Warning,
-        };
-        tell(settings.log.as_ref(), level, "client", || event.to_string());
+        if settings.logs_connection_events {
+            let level = match &event {
+                ConnectionEvent::Restored { .. } => LogLevel::Info,
+                ConnectionEvent::GivenUp { .. } => LogLevel::Error,
+                _ => LogLevel::Warning,
+            };
+            tell(settings.log.as_ref(), level, "client", || event.to_string());
+        }
         if let Some(hook) = &settings.on_connection_event {
             // A panic of the host's hook must not end the restarting thread.
             _ = catch_unwind(AssertUnwindSafe(|| hook(event)));

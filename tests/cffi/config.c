@@ -79,6 +79,8 @@ int main(void)
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/0/name")), "every");
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/0/command/1")), "${input:mode}");
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/0/inputs/0")), "mode");
+    CHECK(mcplink_json_f64(mcplink_json_pointer(servers, "/0/extra/unknown")) == 1);
+    CHECK(mcplink_json_len(mcplink_json_pointer(servers, "/2/extra")) == 0);
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/2/name")), "off");
     CHECK(mcplink_json_boolean(mcplink_json_pointer(servers, "/2/disabled")));
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(servers, "/3/url")), "http://127.0.0.1:1/mcp");

@@ -173,6 +173,11 @@ fn what_is_not_applied_is_named() {
         assert_eq!(found.count(), 1, "{part}: {warnings:#?}");
     }
     assert!(!warnings.concat().contains(SECRET));
+    let extra = |name: &str| json!(config.server(name).unwrap().extra());
+    assert_eq!(extra("a"), json!({ "timeout": SECRET }));
+    assert_eq!(extra("e"), json!({ "excludeTools": [] }));
+    assert_eq!(extra("b"), json!({}));
+    assert!(!format!("{config:?}").contains(SECRET));
     for name in ["b", "c", "f"] {
         let error = config.server(name).unwrap().transport().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

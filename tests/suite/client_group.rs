@@ -359,12 +359,16 @@ fn the_servers_of_a_configuration_are_connected_at_once() {
     };
     let mut off = serve("off");
     off["disabled"] = json!(true);
+    // Without its name it panics.
+    let mut loud = serve("loud");
+    loud.as_object_mut().unwrap().remove("env");
     let servers = json!({ "mcpServers": {
         "red": serve("red"),
         "red ": serve("same prefix, in the end"),
         "red__1": serve("a prefix of another one"),
         "nowhere": { "command": "/nowhere/at/all" },
         "unset": { "command": "${MCPLINK_NEVER_SET}" },
+        "loud": loud,
         "off": off,
         "blue": serve("blue"),
     }});
@@ -380,10 +384,19 @@ fn the_servers_of_a_configuration_are_connected_at_once() {
         asked.push(server.name().to_owned());
         Client::builder("test", "1").connect_timeout(LONG)
     });
+    let loud = failures.iter().find(|failure| &*failure.server == "loud");
+    let text = format!("{:#}", loud.unwrap());
+    assert!(text.starts_with("loud: "), "{text}");
+    assert!(
+        text.contains("its last words on standard error:\n"),
+        "{text}"
+    );
+    assert!(text.contains("NotPresent"), "{text}");
     let mut failures = failed(&failures);
     failures.sort_by_key(|(name, _)| *name);
     let (invalid, spawn) = (ErrorKind::Invalid, ErrorKind::Spawn);
     let wanted = [
+        ("loud", ErrorKind::Closed),
         ("nowhere", spawn),
         ("red ", invalid),
         ("red__1", invalid),

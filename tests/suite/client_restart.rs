@@ -906,3 +906,27 @@ fn a_client_that_closes_its_connection_is_not_told_of_a_loss() {
     drop(client);
     assert!(events.recv_timeout(LONG).is_err(), "nothing was lost");
 }
+
+#[test]
+fn a_loss_is_told_once() {
+    for has_hook in [true, false] {
+        let (logged, records) = mpsc::channel();
+        let (tell, events) = mpsc::channel();
+        let mut builder = Client::builder("test", "1").on_log(move |record| {
+            _ = logged.send(record.text.to_owned());
+        });
+        if has_hook {
+            builder = builder.on_connection_event(move |event| _ = tell.send(event.to_string()));
+        } else {
+            drop(tell);
+        }
+        let (client, server) = crate::rawserver::connect_with(builder, MODERN, &everything());
+        drop(server);
+        let told = if has_hook { &events } else { &records };
+        let text = told.recv_timeout(LONG).unwrap();
+        assert!(text.contains("connection"), "{text}");
+        drop(client);
+        assert_eq!(records.iter().count(), 0);
+        assert_eq!(events.iter().count(), 0);
+    }
+}

@@ -70,11 +70,12 @@ pub unsafe extern "C" fn mcplink_config_read(
 ///
 /// config: the configuration.
 /// out: receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
-/// "inputs":["ID"]},{"name":"...","disabled":false,"url":"...","inputs":[]}],
+/// "inputs":["ID"],"extra":{}},{"name":"...","disabled":false,"url":"...","inputs":[],"extra":{}}],
 /// "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
-/// "warnings":["..."]}; NULL on failure. The servers are sorted by name. The arguments of commands
-/// and URLs are as written in the file, and may contain secrets. The caller owns the document and
-/// frees it with mcplink_json_free.
+/// "warnings":["..."]}; NULL on failure. The servers are sorted by name. "extra" has the members
+/// that the library does not apply, such as "timeout". The arguments of commands, URLs and "extra"
+/// are as written in the file, and may contain secrets. The caller owns the document and frees it
+/// with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -103,6 +104,7 @@ fn described(config: &Config) -> Value {
             "name": server.name(),
             "disabled": server.is_disabled(),
             "inputs": server.inputs(),
+            "extra": server.extra(),
         });
         if let Some((program, args)) = server.command() {
             let mut command = vec![program.to_owned()];

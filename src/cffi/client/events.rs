@@ -222,6 +222,9 @@ pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> Client
     builder = builder.on_connection_event(move |event| {
         with(&me, |shared| shared.connection_event(event));
     });
+    if shared.hooks.event.is_none() {
+        builder = builder.log_connection_events();
+    }
     if shared.hooks.event.is_some() {
         let me = weak();
         builder = builder.on_notification(method::NOTIFICATIONS_MESSAGE, move |_, message| {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::error::Excerpt;
+use crate::schema::JsonObject;
 
 /// Members of a server's entry in a configuration file that only matter to the user interface of a
 /// host, and restrict nothing.
@@ -95,6 +96,8 @@ pub(super) struct Server {
     pub(super) name: String,
     pub(super) is_disabled: bool,
     pub(super) endpoint: Endpoint,
+    /// The members that the library does not apply.
+    pub(super) extra: JsonObject,
 }
 
 impl<'a> Members<'a> {
@@ -165,6 +168,7 @@ impl<'a> Members<'a> {
         let is_disabled = reader.flag("disabled", false) || !reader.flag("enabled", true);
         let endpoint = reader.endpoint();
         reader.refuse_rest();
+        let extra = reader.members.into_iter().collect();
         for (member, reason) in reader.warnings {
             self.warn(Some(name), &member, &reason);
         }
@@ -172,6 +176,7 @@ impl<'a> Members<'a> {
             name: name.to_owned(),
             is_disabled,
             endpoint,
+            extra,
         });
     }
 
