@@ -1,5 +1,6 @@
 //! A server whose lists change, for tests of `mcplink proxy`: `cli_list_server NAME` serves
-//! standard input and output. It lists the resource `x:shared`, whose text is the name.
+//! standard input and output. It lists the resource `x:shared`, whose text is the name. The tool
+//! `may` returns the capabilities of the client.
 #![allow(
     clippy::unwrap_used,
     reason = "a program that can't go on fails its test"
@@ -38,6 +39,10 @@ fn main() {
         .tool_with(Tool::new("touch"), |_: Value, _: &Context| {
             SERVER.get().unwrap().resource_updated("x:shared");
             Ok::<_, HandlerError>("touched")
+        })
+        .tool_with(Tool::new("may"), |_: Value, context: &Context| {
+            let client = serde_json::to_string(&context.terms().capabilities);
+            Ok::<_, HandlerError>(client?)
         })
         .tool_with(Tool::new("grow"), |_: Value, _: &Context| {
             let grown = Tool::new("grown");

@@ -21,6 +21,7 @@ mod odd_servers;
 #[allow(dead_code, reason = "only some of it is used")]
 mod proxied;
 mod proxy;
+mod proxy_clients;
 mod recorded;
 mod runs;
 mod skills;
