@@ -15,7 +15,9 @@ mod exchange;
 mod gate;
 mod host;
 mod inputs;
+mod names;
 mod patterns;
+mod readings;
 mod routes;
 mod shown;
 mod targets;
@@ -26,7 +28,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::Error;
-use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Group, Restart};
+use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
 use mcplink::schema::{ElicitRequestParams, method};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
@@ -37,6 +39,7 @@ use self::exchange::Exchanges;
 use self::host::Host;
 use self::inputs::Inputs;
 use self::patterns::Filter;
+use self::readings::Readings;
 use self::shown::Shown;
 use self::targets::Target;
 use self::upstream::{Change, Connection, Followed, Link, Upstream};
@@ -61,7 +64,6 @@ struct Proxy {
     exchanges: Exchanges,
     /// The inputs of the first client: all if it is not known.
     expected: Inputs,
-    group: Group,
     /// The connected servers, and what is shown of them. The lock is held while `server` is set and
     /// while items are shown, so that what is shown is always what was listed last.
     shown: Mutex<Shown>,
@@ -115,8 +117,6 @@ impl Proxy {
         let name = &*upstream.name;
         let new = connect(self, name, &upstream.changed, common, transport)?;
         let new = Arc::new(new);
-        self.group.remove(name);
-        self.group.add(name, new.client.clone())?;
         upstream.replace(Arc::clone(&new));
         upstream.note(Change::Opened);
         Ok(new)
@@ -133,9 +133,10 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
         Ok::<_, Failure>(Recorder::new(file))
     });
     let recorder = recorder.transpose()?;
-    let (count, is_alone) = (targets.len(), targets.len() == 1);
+    let count = targets.len();
+    let is_single = count == 1 && !request.prefix;
     let (sender, first) = mpsc::channel();
-    let reached = reach_all(targets, options, recorder.as_ref(), &sender)?;
+    let reached = reach_all(targets, is_single, options, recorder.as_ref(), &sender)?;
     let host = match request.listen {
         Some(_) => None,
         None => Some(Host::open()?),
@@ -146,12 +147,11 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
     let proxy = Arc::new(Proxy {
         exchanges: Exchanges::new(request.listen.is_some()),
         expected: host.as_ref().map_or(Inputs::ALL, Host::inputs),
-        group: Group::new(),
         shown: Mutex::default(),
         server: OnceLock::new(),
         filter,
         count,
-        is_single: is_alone && !request.prefix,
+        is_single,
         options: options.clone(),
     });
     start(&proxy, reached, sender)?;
@@ -161,7 +161,11 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
         (Some(host), _) => serve_stdio(&proxy, &server, host, recorder.as_ref()),
         (None, address) => serve_http(&server, address.as_deref().unwrap_or_default()),
     };
-    proxy.group.close();
+    thread::scope(|all| {
+        for upstream in proxy.upstreams() {
+            all.spawn(move || upstream.client().close());
+        }
+    });
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish());
     served?;
     recorded.map_err(|error| Failure::new(LOST, format!("the record is incomplete: {error}")))
@@ -170,22 +174,31 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
 /// The outcome of the first attempt to connect to a server.
 type First = Result<(), Failure>;
 
-/// A server that can be connected: its position on the command line, its name, and its transport.
+/// A server that can be connected.
 struct Reached {
+    /// The position on the command line.
     index: usize,
     name: String,
+    /// The prefix of the names of its tools and prompts. Empty if it is the only server.
+    prefix: String,
     transport: Box<dyn Transport>,
 }
 
 /// Finds out how each server is reached. A server that can't be reached is noted and has failed.
 fn reach_all(
     targets: Vec<Target>,
+    is_single: bool,
     options: &Options,
     recorder: Option<&Recorder>,
     failed: &mpsc::Sender<First>,
 ) -> Result<Vec<Reached>, Failure> {
     let mut all = Vec::new();
-    for (index, Target { name, place }) in targets.into_iter().enumerate() {
+    let servers: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+    let prefixes = match is_single {
+        true => vec![String::new()],
+        false => names::prefixes(&servers),
+    };
+    for (index, (Target { name, place }, prefix)) in targets.into_iter().zip(prefixes).enumerate() {
         let mut transport = match reach::transport(&place) {
             Ok(transport) => transport,
             Err(failure) if interrupt::has_come() => return Err(failure),
@@ -208,6 +221,7 @@ fn reach_all(
         all.push(Reached {
             index,
             name,
+            prefix,
             transport,
         });
     }
@@ -261,6 +275,7 @@ fn keep(proxy: &Arc<Proxy>, reached: Reached, first: mpsc::Sender<First>) {
     let Reached {
         index,
         name,
+        prefix,
         mut transport,
     } = reached;
     let (changed, changes) = mpsc::channel();
@@ -289,27 +304,19 @@ fn keep(proxy: &Arc<Proxy>, reached: Reached, first: mpsc::Sender<First>) {
         }
         (transport, pause) = (next, (pause * 2).min(PAUSES.1));
     };
-    match join(proxy, &name, &connection.client) {
-        Ok(prefix) => {
-            let upstream = Upstream::new(
-                (&*name).into(),
-                prefix,
-                connection,
-                again,
-                proxy.expected,
-                changed,
-            );
-            let upstream = Arc::new(upstream);
-            proxy.shown().add(index, Arc::clone(&upstream));
-            let are_read = refresh(proxy, &upstream);
-            report(Ok(()));
-            watch(proxy, &upstream, &changes, are_read);
-        }
-        Err(error) => {
-            note(&format!("mcplink: {name}: {error}"));
-            report(Err(error));
-        }
-    }
+    let upstream = Upstream::new(
+        (&*name).into(),
+        prefix,
+        connection,
+        again,
+        proxy.expected,
+        changed,
+    );
+    let upstream = Arc::new(upstream);
+    proxy.shown().add(index, Arc::clone(&upstream));
+    let are_read = refresh(proxy, &upstream);
+    report(Ok(()));
+    watch(proxy, &upstream, &changes, are_read);
 }
 
 /// Connects to a server, which sees these inputs of its clients.
@@ -346,20 +353,20 @@ fn watch(
     let mut pause = PAUSES.0;
     // When to try again what has failed.
     let mut again = (lists.is_err() || !are_read).then(|| Instant::now() + pause);
+    let mut readings = Readings::new(Instant::now());
     loop {
-        let mut noted = match again {
-            Some(at) => match changes.recv_timeout(at.saturating_duration_since(Instant::now())) {
-                Ok(change) => vec![change],
-                Err(mpsc::RecvTimeoutError::Timeout) => Vec::new(),
-                // The server has a sender.
-                Err(mpsc::RecvTimeoutError::Disconnected) => return,
-            },
-            None => match changes.recv() {
-                Ok(change) => vec![change],
-                Err(mpsc::RecvError) => return,
-            },
+        let wake = [again, readings.due()].into_iter().flatten().min();
+        let change = match wake {
+            Some(at) => changes.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => changes.recv().map_err(mpsc::RecvTimeoutError::from),
         };
-        let is_retry = noted.is_empty();
+        let mut noted = match change {
+            Ok(change) => vec![change],
+            Err(mpsc::RecvTimeoutError::Timeout) => Vec::new(),
+            // The server has a sender.
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        };
+        let is_retry = again.is_some_and(|at| at <= Instant::now());
         // Several changes are handled at once.
         noted.extend(changes.try_iter());
         let has = |change| noted.contains(&change);
@@ -394,8 +401,8 @@ fn watch(
         if has(Change::Ended) {
             again.get_or_insert_with(|| Instant::now() + pause);
         }
-        let are_new = |change: &Change| !matches!(change, Change::Ended | Change::Roots);
-        if !is_retry && !noted.iter().any(are_new) {
+        let is_new = is_retry || has(Change::Lists) || has(Change::Opened);
+        if !readings.are_due(Instant::now(), is_new) {
             continue;
         }
         let are_read = refresh(proxy, upstream);
@@ -407,13 +414,6 @@ fn watch(
             again.get_or_insert_with(|| Instant::now() + pause);
         }
     }
-}
-
-/// Adds a connected server to the group, and returns the prefix of its names.
-fn join(proxy: &Proxy, name: &str, client: &Client) -> Result<String, Error> {
-    proxy.group.add(name, client.clone())?;
-    let prefix = proxy.group.prefix(name).filter(|_| !proxy.is_single);
-    Ok(prefix.unwrap_or_default())
 }
 
 /// Reads the lists of a server again, and shows them once there is a server for the clients.

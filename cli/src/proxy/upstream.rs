@@ -12,6 +12,7 @@ use mcplink::{Error, ErrorKind};
 
 use super::gate::Gate;
 use super::inputs::{Common, Inputs, with_tasks};
+use super::names;
 use crate::print::note;
 
 /// The largest number of resources of one server whose changes the proxy follows.
@@ -172,7 +173,7 @@ impl Upstream {
         let (has_tools, has_prompts) =
             (capabilities.tools.is_some(), capabilities.prompts.is_some());
         let has_resources = capabilities.resources.is_some();
-        let prefixed = |own: &str| format!("{}{own}", self.prefix);
+        let prefixed = |own: &str| names::prefixed(&self.prefix, own);
         let options = || {
             let options = CallOptions::new().bypass_cache();
             options.client_capabilities(with_tasks(inputs.capabilities()))

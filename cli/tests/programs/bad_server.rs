@@ -51,6 +51,10 @@ fn serve_stdio(fault: &str) {
                 json!({ "jsonrpc": "2.0", "method": "notifications/hello" })
             );
         }
+        if fault == "changes" && message["method"] == "tools/list" {
+            let method = "notifications/tools/list_changed";
+            println!("{}", json!({ "jsonrpc": "2.0", "method": method }));
+        }
         if fault == "asks" && message["method"] == "tools/list" {
             println!(
                 "{}",
@@ -113,7 +117,8 @@ fn initialize(fault: &str, params: &Value) -> Value {
         "no name" => json!({ "version": "1" }),
         _ => json!({ "name": "bad", "version": "1" }),
     };
-    json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": info })
+    let tools = json!({ "listChanged": fault == "changes" });
+    json!({ "protocolVersion": version, "capabilities": { "tools": tools }, "serverInfo": info })
 }
 
 fn tools(fault: &str) -> Value {

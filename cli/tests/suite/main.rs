@@ -22,6 +22,7 @@ mod odd_servers;
 mod proxied;
 mod proxy;
 mod proxy_clients;
+mod proxy_lists;
 mod recorded;
 mod runs;
 mod skills;
