@@ -51,7 +51,10 @@ fn serve_stdio(fault: &str) {
                 json!({ "jsonrpc": "2.0", "method": "notifications/hello" })
             );
         }
-        if fault == "changes" && message["method"] == "tools/list" {
+        let is_of_tools = message["method"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("tools/"));
+        if fault == "changes" && is_of_tools {
             let method = "notifications/tools/list_changed";
             println!("{}", json!({ "jsonrpc": "2.0", "method": method }));
         }

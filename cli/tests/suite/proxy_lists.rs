@@ -105,11 +105,16 @@ fn the_pauses_between_readings_of_a_list_grow() {
             });
             lines.collect()
         };
-        wait_until("the list was read often", || times().len() >= 6);
+        wait_until("the list was read often", || {
+            // A call reports a change too: the proxy may have missed that of the first reading.
+            client.call_tool("good", &json!({})).unwrap_err();
+            times().len() > 6
+        });
         client.close();
         let times = times();
-        // The pauses are 100, 200, 400, 800 and 1600 ms.
-        assert!(times[5] - times[0] >= 3000.0, "{ours}: {times:?}");
+        // The pauses are 100, 200, 400, 800 and 1600 ms. One that is at least twice as long as
+        // wanted, on a busy machine, is followed by one of 100 ms.
+        assert!(times[6] - times[1] >= 1000.0, "{ours}: {times:?}");
         std::fs::remove_file(record).unwrap();
     }
 }
