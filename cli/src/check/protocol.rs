@@ -100,7 +100,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "protocol/unknown-cursor",
-        level: Level::Should,
+        // A recommendation, but no host suffers from a server that does not follow it.
+        level: Level::Hosts,
         requirements: &["M-PAGE-S-03", "L-PAGE-S-05"],
         remedy: "refuse an unknown cursor with error -32602",
         run: unknown_cursor,

@@ -8,6 +8,7 @@ mod actions;
 #[path = "../../../tests/suite/authworld/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod authworld;
+mod check_results;
 mod checks;
 mod common;
 mod failures;
