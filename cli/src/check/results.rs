@@ -1,5 +1,6 @@
 //! Checks of whole results against the schemas of the specification.
 
+use mcplink::schema::ProtocolVersion;
 use serde_json::{Value, json};
 
 use super::spec::Types;
@@ -58,13 +59,13 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Fails if a result has not the form of its type.
-fn validate(conn: &Conn, method: &str, name: &str, result: &Value) -> Seen {
+fn validate(revision: ProtocolVersion, method: &str, name: &str, result: &Value) -> Seen {
     // A server of 2026-07-28 may need input instead of a result.
     let name = match result["resultType"].as_str() {
-        Some("input_required") if conn.revision.is_modern() => "InputRequiredResult",
+        Some("input_required") if revision.is_modern() => "InputRequiredResult",
         _ => name,
     };
-    let faults = Types::of(conn.revision).faults(name, result);
+    let faults = Types::of(revision).faults(name, result);
     if faults.is_empty() {
         return passed();
     }
@@ -84,26 +85,37 @@ fn ask(conn: &mut Conn, method: &str, name: &str, params: Value) -> Result<Value
         let error = super::excerpt_of(&response["error"]);
         return skip(&format!("{method} is refused: {error}"));
     };
-    validate(conn, method, name, result)?;
+    validate(conn.revision, method, name, result)?;
     Ok(result.clone())
+}
+
+/// Returns the first request of a revision, and the type of its result.
+fn opening_of(revision: ProtocolVersion) -> (&'static str, &'static str) {
+    match revision.is_modern() {
+        true => ("server/discover", "DiscoverResult"),
+        false => ("initialize", "InitializeResult"),
+    }
 }
 
 fn opening(server: &Server) -> Seen {
     for revision in &server.revisions {
+        // A server that is open has sent a result that can be read.
+        if let Ok(result) = server.with(*revision, |conn| Ok(conn.opening.clone())) {
+            let (method, name) = opening_of(*revision);
+            validate(*revision, method, name, &result)?;
+            continue;
+        }
         let mut conn = server.connect(*revision)?;
-        let (method, name, params) = match revision.is_modern() {
-            true => ("server/discover", "DiscoverResult", json!({})),
-            false => (
-                "initialize",
-                "InitializeResult",
-                initialize_params(revision.as_str()),
-            ),
+        let (method, name) = opening_of(*revision);
+        let params = match revision.is_modern() {
+            true => json!({}),
+            false => initialize_params(revision.as_str()),
         };
         let seen = ask(&mut conn, method, name, params);
         conn.close();
         let result = seen?;
         let spoken = result["protocolVersion"].as_str().unwrap_or_default();
-        if !revision.is_modern() && spoken.parse::<mcplink::schema::ProtocolVersion>().is_err() {
+        if !revision.is_modern() && spoken.parse::<ProtocolVersion>().is_err() {
             let spoken = super::excerpt(spoken);
             return Err(
                 format!("the result of initialize: no revision is named '{spoken}'").into(),

@@ -309,6 +309,13 @@ impl Conn {
         }
     }
 
+    /// Begins another check on this connection.
+    pub(super) fn begin(&mut self, patience: Duration) {
+        self.patience = patience;
+        self.others.clear();
+        self.noise.clear();
+    }
+
     pub(super) fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }

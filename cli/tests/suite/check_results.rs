@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::checks::{check, names};
-use crate::runs::example;
+use crate::runs::{example, shown_at_a_terminal};
 
 /// A server of 2026-07-28 and of earlier revisions, with these results.
 fn server_with(revision: &str, results: &[(&str, Value)]) -> String {
@@ -67,6 +67,26 @@ fn results_of(revision: &str, results: &[(&str, Value)]) -> Value {
     let words = ["--only", "results/", "--call", "t", "--revision", revision];
     let place = ["--timeout", "10", "--", program.to_str().unwrap(), &server];
     check(&[&words[..], &place[..]].concat()).1
+}
+
+/// A slow server is started a few times only, and a terminal shows which check runs.
+#[test]
+fn checks_share_connections_and_show_progress() {
+    let starts = std::env::temp_dir().join(format!("mcplink-{}-starts", std::process::id()));
+    std::fs::write(&starts, "").unwrap();
+    let (path, server) = (starts.display(), example("everything_server"));
+    let script = format!("echo x >> '{path}'; exec '{}' stdio", server.display());
+    let (code, report) = check(&["--", "sh", "-c", &script]);
+    assert_eq!((code, names(&report, "failed")), (0, vec![]), "{report:#}");
+    let count = std::fs::read_to_string(&starts).unwrap().lines().count();
+    assert!(count <= 16, "it was started {count} times");
+    std::fs::remove_file(starts).unwrap();
+
+    let place = ["--", server.to_str().unwrap(), "stdio"];
+    let words = ["check", "--only", "protocol/ping"];
+    let shown = shown_at_a_terminal(&[&words[..], &place[..]].concat());
+    assert!(shown.contains("[1/1] protocol/ping"), "{shown:?}");
+    assert!(shown.contains("ok     protocol/ping"), "{shown:?}");
 }
 
 /// Runs each case, four at once.
