@@ -59,6 +59,7 @@ pub struct ClientBuilder {
     pub(super) cache: Option<ResponseCache>,
     pub(super) strict: bool,
     pub(super) assumes_capabilities: bool,
+    pub(super) declares_handlers: bool,
     cancel: Option<CancelToken>,
 }
 
@@ -93,6 +94,7 @@ impl ClientBuilder {
             cache: None,
             strict: false,
             assumes_capabilities: false,
+            declares_handlers: true,
             cancel: None,
         }
     }
@@ -249,9 +251,19 @@ impl ClientBuilder {
 
     /// Sets capabilities that the client declares in addition to those of its handlers. Defaults to
     /// no additional capabilities. Each capability that is declared here needs its handler: see
-    /// [`on_request`](Self::on_request).
+    /// [`on_request`](Self::on_request). With `roots.listChanged` set to false, the client does not
+    /// promise to report changes of its roots.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
+        self
+    }
+
+    /// Sets whether the client declares the capabilities of its handlers of input requests.
+    /// Defaults to yes. With `false`, it declares only [`capabilities`](Self::capabilities), and
+    /// may declare more for single calls: see
+    /// [`CallOptions::client_capabilities`](super::CallOptions::client_capabilities).
+    pub fn declare_handlers(mut self, declare: bool) -> Self {
+        self.declares_handlers = declare;
         self
     }
 

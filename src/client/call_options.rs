@@ -4,7 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::protocol::{CancelToken, OwnedRequestOptions, Progress, RequestOptions};
-use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
+use crate::schema::{
+    ClientCapabilities, FitTo as _, JsonObject, LoggingLevel, ProtocolVersion, TraceContext,
+    meta_key,
+};
 
 /// The options of one call. By default a call waits 60 s for an answer or progress, and at most 10
 /// min. A client can have other defaults: see
@@ -105,9 +108,27 @@ impl<'a> CallOptions<'a> {
     /// Adds a member to `_meta`, for example a trace context.
     ///
     /// The library's own members cannot be replaced. These are the progress token and, since
-    /// 2026-07-28, the protocol version, the client capabilities and the client info.
+    /// 2026-07-28, the protocol version, the client capabilities and the client info. For the
+    /// capabilities see [`client_capabilities`](Self::client_capabilities).
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
+        let key = key.into();
+        if key != meta_key::CLIENT_CAPABILITIES {
+            self.meta.insert(key, value.into());
+        }
+        self
+    }
+
+    /// Sets the capabilities that the server sees for this call, for example those of another
+    /// client on whose behalf the call is made. Defaults to the capabilities of the client.
+    ///
+    /// Servers of revisions before 2026-07-28 see the capabilities of the connection.
+    pub fn client_capabilities(mut self, mut capabilities: ClientCapabilities) -> Self {
+        capabilities.fit_to(ProtocolVersion::LATEST);
+        // Capabilities are JSON, so this never fails.
+        if let Ok(value) = serde_json::to_value(capabilities) {
+            let key = meta_key::CLIENT_CAPABILITIES;
+            self.meta.insert(key.to_owned(), value);
+        }
         self
     }
 

@@ -3,6 +3,7 @@
 //! The `_meta` is the same for all requests of a connection except for the progress token. So the
 //! `_meta` is serialized once and copied into each request.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -72,12 +73,25 @@ impl RequestMeta {
         &self.capabilities
     }
 
+    /// Returns the members of `_meta` with the capabilities of one request, if it has its own.
+    fn members_for(&self, own: &JsonObject) -> Cow<'_, str> {
+        let key = meta_key::CLIENT_CAPABILITIES;
+        match own.get(key) {
+            None => Cow::Borrowed(&self.members),
+            Some(own) => {
+                let member = |value: &dyn std::fmt::Display| format!("\"{key}\":{value}");
+                let (ours, theirs) = (member(&self.capabilities), member(own));
+                self.members.replacen(&ours, &theirs, 1).into()
+            }
+        }
+    }
+
     /// Writes params with the `_meta` of a request. `own` contains additional `_meta` members for
     /// this request.
     ///
     /// The written `_meta` also contains the members of a `_meta` in the params. If names are
     /// equal, the library's members take precedence over `own`, and `own` takes precedence over the
-    /// params.
+    /// params. Only the capabilities in `own` replace those of the client.
     pub(super) fn write(
         &self,
         id: i64,
@@ -88,7 +102,7 @@ impl RequestMeta {
         text.reserve(AROUND_MEMBERS + self.members.len() + params.len());
         text.extend_from_slice(b"{\"_meta\":{\"progressToken\":");
         id.serialize(&mut serde_json::Serializer::new(&mut *text))?;
-        text.extend_from_slice(self.members.as_bytes());
+        text.extend_from_slice(self.members_for(own).as_bytes());
         write_rest(params, own, text)
     }
 
@@ -314,6 +328,26 @@ mod tests {
             written(&RequestMeta::legacy(), r#"{"a":"\"_meta\""}"#),
             r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#
         );
+    }
+
+    // M-META-C-07
+    #[test]
+    fn the_capabilities_of_a_call_replace_those_of_the_client() {
+        let key = meta_key::CLIENT_CAPABILITIES;
+        let theirs = json!({"elicitation": {"form": {}}});
+        let own = json!({key: theirs});
+        let own = own.as_object().expect("object");
+        let info = Implementation::new(format!("\"{key}\":{{}}"), "1");
+        let none = ClientCapabilities::default();
+        let modern = RequestMeta::modern(ProtocolVersion::LATEST, &none, Some(&info));
+        let text = written_with(&modern.expect("JSON"), "{}", own);
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(value["_meta"][key], theirs);
+        assert_eq!(value["_meta"][meta_key::CLIENT_INFO]["name"], info.name);
+        assert_eq!(text.matches(&format!("\"{key}\"")).count(), 1, "{text}");
+        // Legacy requests have no capabilities.
+        let text = written_with(&RequestMeta::legacy(), "{}", own);
+        assert_eq!(text, r#"{"_meta":{"progressToken":7}}"#);
     }
 
     // M-META-C-07

@@ -154,7 +154,9 @@ impl Supervisor {
         cancel: Option<CancelToken>,
     ) -> Result<Arc<Self>> {
         settings.inputs.pages = settings.inputs.pages.for_one_client();
-        settings.inputs.declare(&mut settings.capabilities);
+        if settings.declares_handlers {
+            settings.inputs.declare(&mut settings.capabilities);
+        }
         settings.limits.allowance = Allowance::default();
         let again = match settings.restart.clone() {
             None => None,

@@ -92,7 +92,7 @@ fn start(server: &Server) -> Seen {
 
 fn stdout(server: &Server) -> Seen {
     server.needs_child()?;
-    server.each(|conn| {
+    server.each_anew(|conn| {
         let capabilities = conn.capabilities();
         for name in ["tools", "prompts", "resources"] {
             if capabilities.contains_key(name) {
@@ -139,7 +139,7 @@ fn exit(server: &Server) -> Seen {
 
 fn silence(server: &Server) -> Seen {
     server.needs_child()?;
-    server.each(|conn| {
+    server.each_anew(|conn| {
         let heard = conn.receive(Instant::now() + SILENCE)?;
         if let Some(message) = heard.filter(|message| message["method"] != "ping") {
             let is_log = message["method"] == "notifications/message" && conn.revision.is_legacy();
@@ -291,7 +291,7 @@ fn cancel_call(server: &Server) -> Seen {
         return skip("no tool may be called: --call TOOL, with one that takes a few seconds");
     };
     let _: &Child = server.needs_child()?;
-    server.each(|conn| {
+    server.each_anew(|conn| {
         let id = json!("to-be-cancelled");
         let params = json!({ "name": name, "arguments": arguments });
         conn.send_request(&id, "tools/call", params)?;

@@ -7,10 +7,14 @@ mod http;
 mod manners;
 mod protocol;
 mod report;
+mod results;
 mod schemas;
+mod spec;
 mod wire;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use mcplink::schema::ProtocolVersion;
@@ -79,6 +83,8 @@ struct Server {
     /// The tool that may be called, and its arguments.
     call: Option<(String, Value)>,
     tools: OnceCell<Vec<Value>>,
+    /// Open connections to a server that is started, so that it is started a few times only.
+    shared: RefCell<BTreeMap<ProtocolVersion, Conn>>,
 }
 
 enum Place {
@@ -102,17 +108,60 @@ impl Server {
         }
     }
 
-    /// Runs a check in each revision, on a connection of its own.
+    /// Runs a check on the shared connection of a revision. A connection on which a check has failed
+    /// is not used again. Over HTTP each check has its own.
+    fn with<T>(
+        &self,
+        revision: ProtocolVersion,
+        check: impl FnOnce(&mut Conn) -> Result<T, Verdict>,
+    ) -> Result<T, Verdict> {
+        let shared = self.shared.borrow_mut().remove(&revision);
+        let mut conn = shared.map_or_else(|| self.open(revision), Ok)?;
+        conn.begin(self.patience);
+        let seen = check(&mut conn);
+        match seen {
+            Err(Verdict::Failed(_)) => conn.close(),
+            _ => self.share(revision, conn),
+        }
+        seen
+    }
+
+    /// Keeps a connection for the next check.
+    fn share(&self, revision: ProtocolVersion, conn: Conn) {
+        match conn.is_web() {
+            true => conn.close(),
+            false => _ = self.shared.borrow_mut().insert(revision, conn),
+        }
+    }
+
+    /// Closes the shared connections.
+    fn close(&self) {
+        for conn in self.shared.take().into_values() {
+            conn.close();
+        }
+    }
+
+    /// Runs a check in each revision, on its shared connection.
     fn each(&self, check: impl Fn(&mut Conn) -> Seen) -> Seen {
+        self.in_each(|revision| self.with(revision, &check))
+    }
+
+    /// Runs a check in each revision, on a connection of its own: the check looks at its beginning
+    /// or its end.
+    fn each_anew(&self, check: impl Fn(&mut Conn) -> Seen) -> Seen {
+        self.in_each(|revision| {
+            let mut conn = self.open(revision)?;
+            let seen = check(&mut conn);
+            conn.close();
+            seen
+        })
+    }
+
+    fn in_each(&self, check: impl Fn(ProtocolVersion) -> Seen) -> Seen {
         let mut remarks = Vec::new();
         let mut skipped = None;
         for revision in &self.revisions {
-            let seen = self.open(*revision).and_then(|mut conn| {
-                let seen = check(&mut conn);
-                conn.close();
-                seen
-            });
-            match seen {
+            match check(*revision) {
                 Ok(remark) => remarks.push(remark),
                 Err(Verdict::Skipped(why)) => skipped = Some(why),
                 Err(Verdict::Failed(why)) => {
@@ -156,16 +205,16 @@ impl Server {
     /// empty here: a check of its own reports it.
     fn tools(&self) -> &[Value] {
         self.tools.get_or_init(|| {
-            let newest = self.revisions.first();
-            let Some(mut conn) = newest.and_then(|newest| self.open(*newest).ok()) else {
+            let Some(newest) = self.revisions.first() else {
                 return Vec::new();
             };
-            let tools = match conn.capabilities().contains_key("tools") {
-                true => conn.list("tools").unwrap_or_default(),
-                false => Vec::new(),
-            };
-            conn.close();
-            tools
+            let tools = self.with(*newest, |conn| {
+                match conn.capabilities().contains_key("tools") {
+                    true => conn.list("tools"),
+                    false => Ok(Vec::new()),
+                }
+            });
+            tools.unwrap_or_default()
         })
     }
 }
@@ -173,6 +222,7 @@ impl Server {
 fn all_checks() -> Vec<&'static Check> {
     let checks = [
         protocol::CHECKS,
+        results::CHECKS,
         manners::CHECKS,
         schemas::CHECKS,
         http::CHECKS,
@@ -208,9 +258,12 @@ pub(crate) fn run(options: &args::Check, program: &Options) -> Result<(), Failur
     }
     let server = find_out(options, program)?;
     let mut report = Report::new(options.format, options.level, &server)?;
-    for check in checks {
+    let progress = Progress::new(checks.len());
+    for (number, check) in checks.into_iter().enumerate() {
+        progress.show(number, check.name);
         let start = Instant::now();
         let seen = (check.run)(&server);
+        progress.clear();
         // An interrupted check has no result.
         if interrupt::has_come() {
             return Err(Failure::interrupted());
@@ -221,9 +274,37 @@ pub(crate) fn run(options: &args::Check, program: &Options) -> Result<(), Failur
             elapsed: start.elapsed(),
         })?;
     }
+    server.close();
     match report.end()? {
         0 => Ok(()),
         _ => Err(Failure::new(TOOL_FAILED, "")),
+    }
+}
+
+/// The line that shows at a terminal which check runs.
+struct Progress {
+    count: usize,
+    is_shown: bool,
+}
+
+impl Progress {
+    fn new(count: usize) -> Self {
+        let is_shown = io::stderr().is_terminal();
+        Self { count, is_shown }
+    }
+
+    fn show(&self, number: usize, name: &str) {
+        self.write(&format!("[{}/{}] {name}", number + 1, self.count));
+    }
+
+    fn clear(&self) {
+        self.write("\r\u{1b}[K");
+    }
+
+    fn write(&self, text: &str) {
+        if self.is_shown {
+            print::beside(text);
+        }
     }
 }
 
@@ -259,6 +340,7 @@ fn find_out(options: &args::Check, program: &Options) -> Result<Server, Failure>
         start: Duration::ZERO,
         call: options.call.clone().map(|name| (name, arguments)),
         tools: OnceCell::new(),
+        shared: RefCell::default(),
     };
     let allowed = program.revisions();
     let mut reasons = Vec::new();
@@ -268,12 +350,23 @@ fn find_out(options: &args::Check, program: &Options) -> Result<Server, Failure>
         };
         let start = Instant::now();
         let spoken = server.connect(revision).and_then(|mut conn| {
-            let spoken = match era {
-                Era::Modern => conn.discover().map(|_| revision),
-                _ => conn.initialize().map(|()| conn.revision),
-            };
-            conn.close();
-            spoken
+            let spoken = conn.initialize().map(|()| conn.revision);
+            // A server that opens with a faulty result is checked, and the checks say the fault. An
+            // unknown method is no fault of a legacy server, whatever it answers.
+            let is_faulty = era == Era::Legacy && conn.is_opened;
+            match spoken {
+                Ok(spoken) => {
+                    server.share(spoken, conn);
+                    Ok(spoken)
+                }
+                Err(why) => {
+                    conn.close();
+                    match why {
+                        Verdict::Failed(_) if is_faulty => Ok(revision),
+                        why => Err(why),
+                    }
+                }
+            }
         });
         let elapsed = start.elapsed();
         match spoken {

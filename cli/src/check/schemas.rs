@@ -159,12 +159,12 @@ fn input(server: &Server) -> Seen {
 }
 
 fn output(server: &Server) -> Seen {
-    let mut conn = server.open(server.legacy()?)?;
-    if !conn.capabilities().contains_key("tools") {
-        return skip("the server has no tools");
-    }
-    let tools = conn.list("tools")?;
-    conn.close();
+    let tools = server.with(server.legacy()?, |conn| {
+        match conn.capabilities().contains_key("tools") {
+            true => conn.list("tools"),
+            false => skip("the server has no tools"),
+        }
+    })?;
     let wrong = tools.iter().filter(|tool| {
         let schema = &tool["outputSchema"];
         !schema.is_null() && schema["type"] != "object"

@@ -31,6 +31,8 @@ pub(super) struct Conn {
     last_id: u64,
     /// The result of `initialize` or `server/discover`.
     pub(super) opening: Value,
+    /// Whether the server has answered initialize with a result.
+    pub(super) is_opened: bool,
     /// Notifications and requests of the server.
     pub(super) others: Vec<Value>,
     /// Lines on standard output that are no messages.
@@ -301,9 +303,17 @@ impl Conn {
             way,
             last_id: 0,
             opening: Value::Null,
+            is_opened: false,
             others: Vec::new(),
             noise: Vec::new(),
         }
+    }
+
+    /// Begins another check on this connection.
+    pub(super) fn begin(&mut self, patience: Duration) {
+        self.patience = patience;
+        self.others.clear();
+        self.noise.clear();
     }
 
     pub(super) fn set_patience(&mut self, patience: Duration) {
@@ -342,6 +352,7 @@ impl Conn {
             return Ok(());
         }
         let response = self.request("initialize", initialize_params(self.revision.as_str()))?;
+        self.is_opened = response.get("result").is_some();
         let result = result_of("initialize", &response)?;
         let spoken = result["protocolVersion"].as_str().unwrap_or_default();
         let revision = spoken.parse();

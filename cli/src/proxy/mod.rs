@@ -6,10 +6,18 @@
 //! **Threads.** `upstream`, one for each server, started by [`run`]: it connects, and reads the
 //! lists again when they change. It runs until the process ends; no thread joins it. Calls wait for
 //! their servers on the threads of [`gate`].
+//!
+//! **Capabilities.** A server sees the inputs of the clients ([`inputs`]): a modern server with each
+//! call, a legacy server when it is opened. A legacy server that saw more than a new client has is
+//! opened anew before its next call ([`Proxy::connection`]).
 
 mod exchange;
 mod gate;
+mod host;
+mod inputs;
+mod names;
 mod patterns;
+mod readings;
 mod routes;
 mod shown;
 mod targets;
@@ -20,18 +28,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::Error;
-use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Group, Restart};
-use mcplink::schema::{ElicitRequestParams, LoggingLevel, Root};
+use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
+use mcplink::schema::{ElicitRequestParams, method};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
 use mcplink::transport::trace::Recorder;
-use mcplink::transport::{Direction, Stdio, Tap, Transport};
+use mcplink::transport::{Direction, Tap, Tapped, Transport};
 
 use self::exchange::Exchanges;
+use self::host::Host;
+use self::inputs::Inputs;
 use self::patterns::Filter;
+use self::readings::Readings;
 use self::shown::Shown;
 use self::targets::Target;
-use self::upstream::{Change, Followed, Link, Upstream};
+use self::upstream::{Change, Connection, Followed, Link, Upstream};
 use crate::args::{Options, ProxyRequest};
 use crate::failure::{Failure, LOST};
 use crate::print::note;
@@ -51,7 +62,8 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 
 struct Proxy {
     exchanges: Exchanges,
-    group: Group,
+    /// The inputs of the first client: all if it is not known.
+    expected: Inputs,
     /// The connected servers, and what is shown of them. The lock is held while `server` is set and
     /// while items are shown, so that what is shown is always what was listed last.
     shown: Mutex<Shown>,
@@ -62,9 +74,7 @@ struct Proxy {
     is_single: bool,
     /// The number of servers on the command line.
     count: usize,
-    log: Option<LoggingLevel>,
-    timeout: Option<Duration>,
-    roots: Vec<Root>,
+    options: Options,
 }
 
 impl Proxy {
@@ -74,6 +84,42 @@ impl Proxy {
 
     fn upstreams(&self) -> Vec<Arc<Upstream>> {
         self.shown().upstreams()
+    }
+
+    /// Returns the inputs that servers may ask of clients with these inputs.
+    fn answered(&self, clients: Inputs) -> Inputs {
+        // The roots of the command line never change. Over HTTP, the proxy does not see that those
+        // of a client have changed.
+        let has_roots = !self.options.roots.is_empty();
+        match (has_roots, self.exchanges.is_http()) {
+            (true, _) => clients.with(Inputs::ROOTS).without(Inputs::ROOT_CHANGES),
+            (false, true) => clients.without(Inputs::ROOT_CHANGES),
+            (false, false) => clients,
+        }
+    }
+
+    /// Returns the connection of a server for a call of a client with these inputs. A legacy server
+    /// that saw more inputs is opened anew first. Calls that run go on at the earlier connection.
+    fn connection(
+        self: &Arc<Self>,
+        upstream: &Upstream,
+        client: Inputs,
+    ) -> mcplink::Result<Arc<Connection>> {
+        let again = upstream.again.lock();
+        let again = again.unwrap_or_else(PoisonError::into_inner);
+        let (current, common) = (upstream.connection(), upstream.common.meet(client));
+        let is_right =
+            current.client.revision().is_modern() || self.answered(common).has(current.inputs);
+        let transport = again.as_ref().filter(|_| !is_right);
+        let Some(transport) = transport.and_then(|transport| transport.again()) else {
+            return Ok(current);
+        };
+        let name = &*upstream.name;
+        let new = connect(self, name, &upstream.changed, common, transport)?;
+        let new = Arc::new(new);
+        upstream.replace(Arc::clone(&new));
+        upstream.note(Change::Opened);
+        Ok(new)
     }
 }
 
@@ -87,27 +133,39 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
         Ok::<_, Failure>(Recorder::new(file))
     });
     let recorder = recorder.transpose()?;
+    let count = targets.len();
+    let is_single = count == 1 && !request.prefix;
+    let (sender, first) = mpsc::channel();
+    let reached = reach_all(targets, is_single, options, recorder.as_ref(), &sender)?;
+    let host = match request.listen {
+        Some(_) => None,
+        None => Some(Host::open()?),
+    };
+    if interrupt::has_come() {
+        return Err(Failure::interrupted());
+    }
     let proxy = Arc::new(Proxy {
         exchanges: Exchanges::new(request.listen.is_some()),
-        group: Group::new(),
+        expected: host.as_ref().map_or(Inputs::ALL, Host::inputs),
         shown: Mutex::default(),
         server: OnceLock::new(),
         filter,
-        count: targets.len(),
-        is_single: targets.len() == 1 && !request.prefix,
-        log: options.log.clone(),
-        timeout: options.timeout,
-        roots: options.roots.clone(),
+        count,
+        is_single,
+        options: options.clone(),
     });
-    let count = proxy.count;
-    let first = start(&proxy, targets, options, recorder.as_ref())?;
+    start(&proxy, reached, sender)?;
     await_first(count, &first, options)?;
     let server = serve_all(&proxy, count)?;
-    let served = match &request.listen {
-        Some(address) => serve_http(&server, address),
-        None => serve_stdio(&server, recorder.as_ref()),
+    let served = match (host, &request.listen) {
+        (Some(host), _) => serve_stdio(&proxy, &server, host, recorder.as_ref()),
+        (None, address) => serve_http(&server, address.as_deref().unwrap_or_default()),
     };
-    proxy.group.close();
+    thread::scope(|all| {
+        for upstream in proxy.upstreams() {
+            all.spawn(move || upstream.client().close());
+        }
+    });
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish());
     served?;
     recorded.map_err(|error| Failure::new(LOST, format!("the record is incomplete: {error}")))
@@ -116,40 +174,72 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
 /// The outcome of the first attempt to connect to a server.
 type First = Result<(), Failure>;
 
-/// Starts a thread for each server, which connects to it.
-fn start(
-    proxy: &Arc<Proxy>,
+/// A server that can be connected.
+struct Reached {
+    /// The position on the command line.
+    index: usize,
+    name: String,
+    /// The prefix of the names of its tools and prompts. Empty if it is the only server.
+    prefix: String,
+    transport: Box<dyn Transport>,
+}
+
+/// Finds out how each server is reached. A server that can't be reached is noted and has failed.
+fn reach_all(
     targets: Vec<Target>,
+    is_single: bool,
     options: &Options,
     recorder: Option<&Recorder>,
-) -> Result<mpsc::Receiver<First>, Failure> {
-    let (sender, first) = mpsc::channel();
-    for (index, target) in targets.into_iter().enumerate() {
-        let mut transport = match reach::transport(&target.place) {
+    failed: &mpsc::Sender<First>,
+) -> Result<Vec<Reached>, Failure> {
+    let mut all = Vec::new();
+    let servers: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+    let prefixes = match is_single {
+        true => vec![String::new()],
+        false => names::prefixes(&servers),
+    };
+    for (index, (Target { name, place }, prefix)) in targets.into_iter().zip(prefixes).enumerate() {
+        let mut transport = match reach::transport(&place) {
             Ok(transport) => transport,
             Err(failure) if interrupt::has_come() => return Err(failure),
             Err(failure) => {
-                note(&format!("mcplink: {}: {failure}", target.name));
-                // The receiver is in this function.
-                _ = sender.send(Err(failure));
+                note(&format!("mcplink: {name}: {failure}"));
+                // The caller has the receiver.
+                _ = failed.send(Err(failure));
                 continue;
             }
         };
         if let Some(recorder) = recorder {
-            let recorder = recorder.for_peer(&target.name);
-            transport = Box::new(recorder.tap(transport));
+            transport = Box::new(recorder.for_peer(&name).tap(transport));
         }
         if options.trace {
-            let (start, name) = (Instant::now(), target.name.clone());
+            let (start, name) = (Instant::now(), name.clone());
             transport = Box::new(Tap::new(transport, move |message| {
                 reach::show_traced(&format!("{name} "), start, message);
             }));
         }
-        let (proxy, options, sender) = (Arc::clone(proxy), options.clone(), sender.clone());
-        let thread = thread::Builder::new().name("upstream".to_owned());
-        thread.spawn(move || keep(&proxy, index, &target, transport, &options, sender))?;
+        all.push(Reached {
+            index,
+            name,
+            prefix,
+            transport,
+        });
     }
-    Ok(first)
+    Ok(all)
+}
+
+/// Starts a thread for each server, which connects to it.
+fn start(
+    proxy: &Arc<Proxy>,
+    all: Vec<Reached>,
+    sender: mpsc::Sender<First>,
+) -> Result<(), Failure> {
+    for reached in all {
+        let (proxy, sender) = (Arc::clone(proxy), sender.clone());
+        let thread = thread::Builder::new().name("upstream".to_owned());
+        thread.spawn(move || keep(&proxy, reached, sender))?;
+    }
+    Ok(())
 }
 
 /// Waits until each server is connected or has failed, at most [`START`]. Fails if all of them have failed.
@@ -181,34 +271,32 @@ fn await_first(
 }
 
 /// The body of the thread of a server: connects, and follows the changes of its lists.
-fn keep(
-    proxy: &Arc<Proxy>,
-    index: usize,
-    target: &Target,
-    transport: Box<dyn Transport>,
-    options: &Options,
-    first: mpsc::Sender<First>,
-) {
+fn keep(proxy: &Arc<Proxy>, reached: Reached, first: mpsc::Sender<First>) {
+    let Reached {
+        index,
+        name,
+        prefix,
+        mut transport,
+    } = reached;
     let (changed, changes) = mpsc::channel();
-    let link = Arc::new(Link::default());
-    let (mut transport, mut pause) = (transport, PAUSES.0);
+    let mut pause = PAUSES.0;
     // Each server reports its first attempt only, so that the outcomes are as many as the servers.
     let mut first = Some(first);
     let mut report = |outcome: Result<(), Error>| {
         if let Some(first) = first.take() {
-            let failure = |error| Failure::of_connecting(&error, options.timeout, false);
+            let timeout = proxy.options.timeout;
+            let failure = |error| Failure::of_connecting(&error, timeout, false);
             // The receiver is gone when the proxy has not waited for this server.
             _ = first.send(outcome.map_err(failure));
         }
     };
-    let client = loop {
+    let (connection, again) = loop {
         let again = transport.again();
-        let builder = builder(proxy, &target.name, &link, &changed, options);
-        let error = match builder.connect(transport) {
-            Ok(client) => break client,
+        let error = match connect(proxy, &name, &changed, proxy.expected, transport) {
+            Ok(connection) => break (connection, again),
             Err(error) => error,
         };
-        note(&format!("mcplink: {}: {error:#}", target.name));
+        note(&format!("mcplink: {name}: {error:#}"));
         report(Err(error));
         let Some(next) = again else { return };
         if interrupt::token().wait(pause) {
@@ -216,20 +304,42 @@ fn keep(
         }
         (transport, pause) = (next, (pause * 2).min(PAUSES.1));
     };
-    match join(proxy, &target.name, &client, options) {
-        Ok(prefix) => {
-            let upstream = Upstream::new((&*target.name).into(), prefix, client, link, changed);
-            let upstream = Arc::new(upstream);
-            proxy.shown().add(index, Arc::clone(&upstream));
-            let are_read = refresh(proxy, &upstream);
-            report(Ok(()));
-            watch(proxy, &upstream, &changes, are_read);
-        }
-        Err(error) => {
-            note(&format!("mcplink: {}: {error}", target.name));
-            report(Err(error));
-        }
+    let upstream = Upstream::new(
+        (&*name).into(),
+        prefix,
+        connection,
+        again,
+        proxy.expected,
+        changed,
+    );
+    let upstream = Arc::new(upstream);
+    proxy.shown().add(index, Arc::clone(&upstream));
+    let are_read = refresh(proxy, &upstream);
+    report(Ok(()));
+    watch(proxy, &upstream, &changes, are_read);
+}
+
+/// Connects to a server, which sees these inputs of its clients.
+fn connect(
+    proxy: &Arc<Proxy>,
+    name: &str,
+    changed: &mpsc::Sender<Change>,
+    clients: Inputs,
+    transport: Box<dyn Transport>,
+) -> Result<Connection, Error> {
+    let (link, inputs) = (Arc::new(Link::default()), proxy.answered(clients));
+    let client = builder(proxy, name, &link, changed, inputs).connect(transport)?;
+    if let Some(level) = &proxy.options.log
+        && client.revision().is_legacy()
+    {
+        // A server without log messages refuses, and then there are none.
+        _ = client.set_log_level(level.clone());
     }
+    Ok(Connection {
+        client,
+        link,
+        inputs,
+    })
 }
 
 /// Follows the changes of a server's lists, and renews subscriptions that have ended.
@@ -243,39 +353,60 @@ fn watch(
     let mut pause = PAUSES.0;
     // When to try again what has failed.
     let mut again = (lists.is_err() || !are_read).then(|| Instant::now() + pause);
+    let mut readings = Readings::new(Instant::now());
     loop {
-        let change = match again {
+        let wake = [again, readings.due()].into_iter().flatten().min();
+        let change = match wake {
             Some(at) => changes.recv_timeout(at.saturating_duration_since(Instant::now())),
             None => changes.recv().map_err(mpsc::RecvTimeoutError::from),
         };
-        match change {
-            Ok(Change::Lists) => pause = PAUSES.0,
-            Ok(Change::Ended) => {
-                again.get_or_insert_with(|| Instant::now() + pause);
-                continue;
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                (again, pause) = (None, (pause * 2).min(PAUSES.1));
-                let has_ended = |lists: &Option<_>| lists.as_ref().is_some_and(Followed::has_ended);
-                if lists.as_ref().map_or(true, has_ended) {
-                    lists = upstream.subscribe();
-                }
-                for uri in upstream.all_ended() {
-                    upstream.unfollow(&uri);
-                    proxy.follow(&uri);
-                }
-            }
+        let mut noted = match change {
+            Ok(change) => vec![change],
+            Err(mpsc::RecvTimeoutError::Timeout) => Vec::new(),
             // The server has a sender.
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
-        }
-        // Several changes are read at once.
-        while let Ok(change) = changes.try_recv() {
-            if matches!(change, Change::Ended) {
-                again.get_or_insert_with(|| Instant::now() + pause);
+        };
+        let is_retry = again.is_some_and(|at| at <= Instant::now());
+        // Several changes are handled at once.
+        noted.extend(changes.try_iter());
+        let has = |change| noted.contains(&change);
+        if has(Change::Roots) {
+            let connection = upstream.connection();
+            if connection.inputs.has(Inputs::ROOT_CHANGES) {
+                // A server that has gone asks for the roots when it needs them.
+                _ = connection.client.roots_changed();
             }
         }
+        if has(Change::Opened) {
+            lists = upstream.subscribe();
+            for uri in upstream.all_followed() {
+                upstream.unfollow(&uri);
+                proxy.follow(&uri);
+            }
+        }
+        if has(Change::Lists) {
+            pause = PAUSES.0;
+        }
+        if is_retry {
+            (again, pause) = (None, (pause * 2).min(PAUSES.1));
+            let has_ended = |lists: &Option<_>| lists.as_ref().is_some_and(Followed::has_ended);
+            if lists.as_ref().map_or(true, has_ended) {
+                lists = upstream.subscribe();
+            }
+            for uri in upstream.all_ended() {
+                upstream.unfollow(&uri);
+                proxy.follow(&uri);
+            }
+        }
+        if has(Change::Ended) {
+            again.get_or_insert_with(|| Instant::now() + pause);
+        }
+        let is_new = is_retry || has(Change::Lists) || has(Change::Opened);
+        if !readings.are_due(Instant::now(), is_new) {
+            continue;
+        }
         let are_read = refresh(proxy, upstream);
-        if upstream.client.is_closed() {
+        if upstream.client().is_closed() {
             return;
         }
         // A list that can never be read is given up.
@@ -285,25 +416,11 @@ fn watch(
     }
 }
 
-/// Adds a connected server to the group, and returns the prefix of its names.
-fn join(proxy: &Proxy, name: &str, client: &Client, options: &Options) -> Result<String, Error> {
-    if let Some(level) = options
-        .log
-        .as_ref()
-        .filter(|_| client.revision().is_legacy())
-    {
-        // A server without log messages refuses, and then there are none.
-        _ = client.set_log_level(level.clone());
-    }
-    proxy.group.add(name, client.clone())?;
-    let prefix = proxy.group.prefix(name).filter(|_| !proxy.is_single);
-    Ok(prefix.unwrap_or_default())
-}
-
 /// Reads the lists of a server again, and shows them once there is a server for the clients.
 /// Returns whether all lists were read.
 fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) -> bool {
-    let are_read = upstream.read(|name| proxy.filter.allows(name));
+    let inputs = proxy.answered(upstream.common.get());
+    let are_read = upstream.read(inputs, |name| proxy.filter.allows(name));
     let mut shown = proxy.shown();
     if let Some(server) = proxy.server.get() {
         proxy.show(server, &mut shown);
@@ -354,7 +471,7 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
         !are_all_here
             || connected
                 .iter()
-                .any(|upstream| has(upstream.client.capabilities()))
+                .any(|upstream| has(upstream.client().capabilities()))
     };
     for (list, is_declared) in [
         (List::Tools, has(|all| all.tools.is_some())),
@@ -366,12 +483,13 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
         }
     }
     if let ([only], true) = (connected, proxy.is_single)
-        && let Some(info) = only.client.server_info()
+        && let Some(info) = only.client().server_info()
     {
         builder = builder.info(info.clone());
     }
     let instructions = connected.iter().filter_map(|upstream| {
-        let text = upstream.client.instructions()?;
+        let client = upstream.client();
+        let text = client.instructions()?;
         Some(match proxy.is_single {
             true => text.to_owned(),
             false => format!("# {}\n\n{text}", upstream.name),
@@ -384,11 +502,22 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
     builder.build()
 }
 
-fn serve_stdio(server: &Server, recorder: Option<&Recorder>) -> Result<(), Failure> {
+fn serve_stdio(
+    proxy: &Arc<Proxy>,
+    server: &Server,
+    host: Host,
+    recorder: Option<&Recorder>,
+) -> Result<(), Failure> {
     let shutdown = server.shutdown_handle();
     let _shutdown = interrupt::token().on_trigger(move || shutdown.shutdown());
-    let served = match recorder.cloned() {
-        Some(recorder) => server.serve(Tap::new(Stdio::new(), move |message| {
+    let (proxy, recorder) = (Arc::clone(proxy), recorder.cloned());
+    let tap = Tap::new(host, move |message| {
+        if message.direction == Direction::Incoming && tells_new_roots(message) {
+            for upstream in proxy.upstreams() {
+                upstream.note(Change::Roots);
+            }
+        }
+        if let Some(recorder) = &recorder {
             // In the record, both connections are seen from the client.
             let mut message = message.clone();
             message.direction = match message.direction {
@@ -396,10 +525,23 @@ fn serve_stdio(server: &Server, recorder: Option<&Recorder>) -> Result<(), Failu
                 Direction::Outgoing => Direction::Incoming,
             };
             recorder.record(&message);
-        })),
-        None => server.serve_stdio(),
-    };
-    served.map_err(Failure::from)
+        }
+    });
+    server.serve(tap).map_err(Failure::from)
+}
+
+/// Whether a message reports that the roots of the client have changed.
+fn tells_new_roots(message: &Tapped<'_>) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        method: Option<std::borrow::Cow<'a, str>>,
+    }
+    // Longer messages are others, and are not parsed.
+    message.text.len() < 1024
+        && serde_json::from_slice::<Head<'_>>(message.text).is_ok_and(|head| {
+            head.method.as_deref() == Some(method::NOTIFICATIONS_ROOTS_LIST_CHANGED)
+        })
 }
 
 fn serve_http(server: &Server, address: &str) -> Result<(), Failure> {
@@ -414,21 +556,23 @@ fn serve_http(server: &Server, address: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the builder of the client of a server.
+/// Returns the builder of the client of a server, which declares these inputs.
 fn builder(
     proxy: &Arc<Proxy>,
     name: &str,
     link: &Arc<Link>,
     changed: &mpsc::Sender<Change>,
-    options: &Options,
+    inputs: Inputs,
 ) -> ClientBuilder {
     let clones = || (Arc::clone(proxy), Arc::<str>::from(name));
     let ((forms, a), (pages, b), (done, _), (models, c), (folders, d), (logs, e)) =
         (clones(), clones(), clones(), clones(), clones(), clones());
     let (lost, f) = clones();
-    let (link, changed) = (Arc::clone(link), changed.clone());
+    let (link, changed, options) = (Arc::clone(link), changed.clone(), &proxy.options);
     let builder = Client::builder("mcplink-proxy", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions())
+        .capabilities(inputs.capabilities())
+        .declare_handlers(false)
         .tasks()
         .cancel_connecting_with(&interrupt::token())
         .restart(Restart::new().max_attempts(u32::MAX).max_delay(MAX_DELAY))
@@ -444,8 +588,6 @@ fn builder(
             }
         })
         .on_sample(move |params, by| models.sample(&c, params, by))
-        .sampling_tools(true)
-        .sampling_context(true)
         .on_list_roots(move |by| folders.list_roots(&d, by))
         .on_log_message(move |message| logs.log(&e, message))
         .on_connection_event(move |event| match event {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcplink::client::{CallOptions, Requester};
+use mcplink::client::{CallOptions, Client, Requester};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationMode, LoggingLevel,
@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 use super::Proxy;
 use super::exchange::{Call, Exchange, Outcome, error_for_client};
+use super::inputs::{Inputs, with_tasks};
 use super::shown::Shown;
 use super::upstream::Upstream;
 use crate::print::note;
@@ -29,16 +30,22 @@ const GUESS: Duration = Duration::from_secs(30);
 struct Passed {
     wants_progress: bool,
     log_level: Option<LoggingLevel>,
+    client: Inputs,
+    /// The inputs that the server may ask for.
+    inputs: Inputs,
     members: Vec<(String, Value)>,
 }
 
 impl Passed {
-    fn of(context: &Context, log: Option<&LoggingLevel>) -> Self {
-        let meta = context.meta();
+    fn of(context: &Context, proxy: &Proxy) -> Self {
+        let (meta, log) = (context.meta(), proxy.options.log.as_ref());
+        let client = Inputs::of(&context.terms().capabilities);
         let members = meta.extra.iter();
         Self {
             wants_progress: meta.progress_token.is_some(),
             log_level: meta.log_level.as_ref().or(log).cloned(),
+            client,
+            inputs: proxy.answered(client),
             members: members
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
@@ -50,6 +57,7 @@ impl Passed {
         let mut options = CallOptions::new()
             .no_timeout()
             .tag(exchange.id)
+            .client_capabilities(with_tasks(self.inputs.capabilities()))
             .cancel_with(&exchange.cancel);
         if let Some(timeout) = timeout {
             options = options.timeout(timeout);
@@ -164,7 +172,7 @@ impl Proxy {
 
     fn call_tool(self: &Arc<Self>, upstream: &Arc<Upstream>, own: &str, call: ToolCall) {
         let arguments = RawValue::from_string(call.raw_arguments().to_owned());
-        let (client, own) = (upstream.client.clone(), own.to_owned());
+        let own = own.to_owned();
         let arguments = match arguments {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -172,7 +180,7 @@ impl Proxy {
                 return Call::Tool(call).answer(Outcome::Failed(error));
             }
         };
-        self.run(upstream, Call::Tool(call), move |options| {
+        self.run(upstream, Call::Tool(call), move |client, options| {
             let result = client.call_tool_raw(&own, &arguments, options())?;
             Ok(Outcome::Raw(result, client.revision()))
         });
@@ -183,8 +191,8 @@ impl Proxy {
             Ok(arguments) => arguments,
             Err(error) => return Call::Prompt(call).answer(Outcome::Failed(error)),
         };
-        let (client, own) = (upstream.client.clone(), own.to_owned());
-        self.run(upstream, Call::Prompt(call), move |options| {
+        let own = own.to_owned();
+        self.run(upstream, Call::Prompt(call), move |client, options| {
             let pairs: Vec<(&str, &str)> = arguments
                 .iter()
                 .map(|(key, value)| (&**key, &**value))
@@ -205,8 +213,8 @@ impl Proxy {
             return;
         }
         let upstream = upstreams.remove(0);
-        let (client, uri) = (upstream.client.clone(), call.read().uri().to_owned());
-        let send = move |options: &mut dyn FnMut() -> CallOptions<'static>| {
+        let uri = call.read().uri().to_owned();
+        let send = move |client: &Client, options: &mut dyn FnMut() -> CallOptions<'static>| {
             let result = client.read_resource_raw(&uri, options())?;
             Ok(Outcome::Raw(result, client.revision()))
         };
@@ -222,12 +230,12 @@ impl Proxy {
     }
 
     /// Sends a call to a server with `send`, and answers the call with the outcome. `send` gets the
-    /// function that makes the options of a request.
+    /// client of the server and the function that makes the options of a request.
     fn run(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
         call: Call,
-        send: impl FnOnce(&mut dyn FnMut() -> CallOptions<'static>) -> mcplink::Result<Outcome>
+        send: impl FnOnce(&Client, &mut dyn FnMut() -> CallOptions<'static>) -> mcplink::Result<Outcome>
         + Send
         + 'static,
     ) {
@@ -240,25 +248,34 @@ impl Proxy {
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
         call: Call,
-        send: impl FnOnce(&mut dyn FnMut() -> CallOptions<'static>) -> mcplink::Result<Outcome>
+        send: impl FnOnce(&Client, &mut dyn FnMut() -> CallOptions<'static>) -> mcplink::Result<Outcome>
         + Send
         + 'static,
         next: Option<Box<dyn FnOnce(Call) + Send>>,
     ) {
-        let passed = Passed::of(call.context(), self.log.as_ref());
+        let passed = Passed::of(call.context(), self);
         let Some(exchange) = self.exchanges.begin(&upstream.name, call) else {
             return;
         };
         let (this, server) = (Arc::clone(self), Arc::clone(upstream));
         let limit = next.as_ref().map(|_| GUESS);
-        let timeout = self.timeout.or(limit);
+        let timeout = self.options.timeout.or(limit);
         upstream.gate.run(move || {
             let mut options = || passed.options(&exchange, timeout);
-            let sent = match (exchange.cancel.is_triggered(), server.link.error()) {
-                (_, Some(error)) => Err(is_gone(&server.name, &error)),
-                // The client has cancelled the call while it waited for a thread.
-                (true, None) => Err(RpcError::internal("cancelled")),
-                (false, None) => Ok(send(&mut options)),
+            let mut link = None;
+            let sent = match this.connection(&server, passed.client) {
+                _ if exchange.cancel.is_triggered() => {
+                    // The client has cancelled the call while it waited for a thread.
+                    Err(RpcError::internal("cancelled"))
+                }
+                Err(error) => Err(error_for_client(&server.name, &error)),
+                Ok(connection) => match connection.link.error() {
+                    Some(error) => Err(is_gone(&server.name, &error)),
+                    None => {
+                        link = Some(Arc::clone(&connection.link));
+                        Ok(send(&connection.client, &mut options))
+                    }
+                },
             };
             let (outcome, is_settled) = match sent {
                 Err(error) => (Outcome::Failed(error), true),
@@ -271,7 +288,7 @@ impl Proxy {
                         return next(call);
                     }
                     let is_settled = error.kind() == ErrorKind::Peer;
-                    let error = match server.link.error() {
+                    let error = match link.and_then(|link| link.error()) {
                         Some(lost) if !is_settled => is_gone(&server.name, &lost),
                         _ => error_for_client(&server.name, &error),
                     };
@@ -291,7 +308,7 @@ impl Proxy {
         references: (&CompletionReference, &CompletionReference),
         arguments: Vec<String>,
     ) {
-        if upstream.client.capabilities().completions.is_none() {
+        if upstream.client().capabilities().completions.is_none() {
             return;
         }
         let (ours, theirs) = references;
@@ -317,12 +334,15 @@ impl Proxy {
         for (name, value) in asked.all_known() {
             params = params.known(name, value);
         }
-        let mut options = CallOptions::new().cancel_with(call.context().cancel_token());
-        if let Some(timeout) = self.timeout {
+        let inputs = self.answered(Inputs::of(&call.context().terms().capabilities));
+        let mut options = CallOptions::new()
+            .client_capabilities(with_tasks(inputs.capabilities()))
+            .cancel_with(call.context().cancel_token());
+        if let Some(timeout) = self.options.timeout {
             options = options.timeout(timeout);
         }
         // Answering fails only when the client no longer waits.
-        _ = match upstream.client.complete_with(params, options) {
+        _ = match upstream.client().complete_with(params, options) {
             Ok(result) => call.respond(result.completion),
             Err(error) => call.refuse(&error_for_client(&upstream.name, &error)),
         };
@@ -379,8 +399,8 @@ impl Proxy {
 
     /// Returns the roots of the command line, else those of the client of the call.
     pub(super) fn list_roots(&self, server: &str, by: &Requester) -> Result<Vec<Root>, RpcError> {
-        if !self.roots.is_empty() {
-            return Ok(self.roots.clone());
+        if !self.options.roots.is_empty() {
+            return Ok(self.options.roots.clone());
         }
         let exchange = self.exchanges.of_request(server, by);
         let answer = exchange.and_then(|exchange| {
@@ -469,7 +489,7 @@ impl Proxy {
     /// the same scheme. A server that is alone may have any.
     pub(super) fn candidates(&self, uri: &str) -> Vec<Arc<Upstream>> {
         let mut upstreams = self.upstreams();
-        upstreams.retain(|upstream| upstream.client.capabilities().resources.is_some());
+        upstreams.retain(|upstream| upstream.client().capabilities().resources.is_some());
         if self.count > 1 {
             upstreams.retain(|upstream| upstream.may_have(uri));
         }

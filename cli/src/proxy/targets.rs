@@ -1,5 +1,6 @@
 //! The servers of a proxy, as the command line names them.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -49,6 +50,11 @@ pub(super) fn read(request: &ProxyRequest, options: &Options) -> Result<Vec<Targ
              NAME='COMMAND ...' or a command behind --"
                 .to_owned(),
         ));
+    }
+    let mut names = HashSet::new();
+    if let Some(twice) = targets.iter().find(|target| !names.insert(&*target.name)) {
+        let text = format!("two servers have the name '{}'", twice.name);
+        return Err(Failure::usage(text));
     }
     if targets.len() > 1 {
         refuse_options_of_one(given)?;

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use mcplink::client::{CallOptions, Client, Event, Subscription};
 use mcplink::schema::{Prompt, Resource, ResourceTemplate, SubscriptionFilter, Tool};
+use mcplink::transport::Transport;
 use mcplink::{Error, ErrorKind};
 
 use super::gate::Gate;
+use super::inputs::{Common, Inputs, with_tasks};
+use super::names;
 use crate::print::note;
 
 /// The largest number of resources of one server whose changes the proxy follows.
@@ -19,9 +22,14 @@ const MAX_FOLLOWED: usize = 1024;
 const LOST_FOR: Duration = Duration::from_secs(10);
 
 /// What happens at a server.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// The lists may have changed.
     Lists,
+    /// The server was opened anew.
+    Opened,
+    /// The roots of the client have changed.
+    Roots,
     /// A subscription has ended.
     Ended,
 }
@@ -69,17 +77,28 @@ impl Followed {
     }
 }
 
+/// A connection to a server.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) link: Arc<Link>,
+    /// The inputs that the client declared when it was connected.
+    pub(super) inputs: Inputs,
+}
+
 /// A connected server.
 pub(super) struct Upstream {
     pub(super) name: Arc<str>,
     /// The prefix of the names of its tools and prompts. Empty if it is the only server.
     pub(super) prefix: String,
-    pub(super) client: Client,
+    connection: Mutex<Arc<Connection>>,
+    /// The transport of the next connection, if the server can be opened anew. The lock is held
+    /// while it is.
+    pub(super) again: Mutex<Option<Box<dyn Transport>>>,
+    pub(super) common: Common,
     pub(super) gate: Gate,
     /// The items that the server listed last.
     listed: Mutex<Arc<Items>>,
-    pub(super) link: Arc<Link>,
-    changed: mpsc::Sender<Change>,
+    pub(super) changed: mpsc::Sender<Change>,
     followed: Mutex<HashMap<String, Followed>>,
 }
 
@@ -96,20 +115,48 @@ impl Upstream {
     pub(super) fn new(
         name: Arc<str>,
         prefix: String,
-        client: Client,
-        link: Arc<Link>,
+        connection: Connection,
+        again: Option<Box<dyn Transport>>,
+        expected: Inputs,
         changed: mpsc::Sender<Change>,
     ) -> Self {
         Self {
             name,
             prefix,
-            client,
+            connection: Mutex::new(Arc::new(connection)),
+            again: Mutex::new(again),
+            common: Common::new(expected),
             gate: Gate::default(),
             listed: Mutex::default(),
-            link,
             changed,
             followed: Mutex::default(),
         }
+    }
+
+    /// Returns the latest connection.
+    pub(super) fn connection(&self) -> Arc<Connection> {
+        let connection = self.connection.lock();
+        Arc::clone(&connection.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.connection().client.clone()
+    }
+
+    /// Replaces the connection. The earlier one ends with its last call.
+    pub(super) fn replace(&self, connection: Arc<Connection>) {
+        let current = self.connection.lock();
+        let mut current = current.unwrap_or_else(PoisonError::into_inner);
+        let earlier = std::mem::replace(&mut *current, connection);
+        // It is dropped without the lock.
+        drop(current);
+        drop(earlier);
+    }
+
+    /// Reports a change to the thread of the server.
+    pub(super) fn note(&self, change: Change) {
+        // The thread has ended if the server can't be used any more.
+        _ = self.changed.send(change);
     }
 
     /// Returns the items that the server listed last.
@@ -120,25 +167,26 @@ impl Upstream {
     /// Reads the lists of the server. `is_shown` decides about tools by the names that the proxy
     /// gives them. A list that can't be read stays as it was, and is noted. Returns whether all
     /// lists were read.
-    pub(super) fn read(&self, is_shown: impl Fn(&str) -> bool) -> bool {
-        let before = self.listed();
-        let capabilities = self.client.capabilities();
+    pub(super) fn read(&self, inputs: Inputs, is_shown: impl Fn(&str) -> bool) -> bool {
+        let (before, client) = (self.listed(), self.client());
+        let capabilities = client.capabilities();
         let (has_tools, has_prompts) =
             (capabilities.tools.is_some(), capabilities.prompts.is_some());
         let has_resources = capabilities.resources.is_some();
-        let prefixed = |own: &str| format!("{}{own}", self.prefix);
-        let options = || CallOptions::new().bypass_cache();
-        let tools = self.list(has_tools, "tools", || {
-            self.client.list_tools_with(options())
-        });
+        let prefixed = |own: &str| names::prefixed(&self.prefix, own);
+        let options = || {
+            let options = CallOptions::new().bypass_cache();
+            options.client_capabilities(with_tasks(inputs.capabilities()))
+        };
+        let tools = self.list(has_tools, "tools", || client.list_tools_with(options()));
         let prompts = self.list(has_prompts, "prompts", || {
-            self.client.list_prompts_with(options())
+            client.list_prompts_with(options())
         });
         let resources = self.list(has_resources, "resources", || {
-            self.client.list_resources_with(options())
+            client.list_resources_with(options())
         });
         let templates = self.list(has_resources, "resource templates", || {
-            self.client.list_resource_templates_with(options())
+            client.list_resource_templates_with(options())
         });
         let are_all_read =
             tools.is_some() && prompts.is_some() && resources.is_some() && templates.is_some();
@@ -213,7 +261,7 @@ impl Upstream {
     ) -> mcplink::Result<Followed> {
         let (has_ended, changed) = (Arc::new(AtomicBool::new(false)), self.changed.clone());
         let ended = Arc::clone(&has_ended);
-        let subscription = self.client.subscribe(filter, move |event| match event {
+        let subscription = self.client().subscribe(filter, move |event| match event {
             Event::Ended { .. } => {
                 ended.store(true, Ordering::Release);
                 // The receiver is there as long as the thread of the server is.
@@ -242,7 +290,7 @@ impl Upstream {
             Ok(followed) => return Ok(Some(followed)),
             Err(error) => error,
         };
-        if error.kind() != ErrorKind::Unsupported && !self.client.is_closed() {
+        if error.kind() != ErrorKind::Unsupported && !self.client().is_closed() {
             let name = &self.name;
             note(&format!(
                 "mcplink: {name}: its changes are not seen: {error}"
@@ -257,7 +305,8 @@ impl Upstream {
 
     /// Follows the changes of a resource, from now on.
     pub(super) fn follow(&self, uri: &str, on_update: impl Fn(&str) + Send + Sync + 'static) {
-        let resources = self.client.capabilities().resources.as_ref();
+        let client = self.client();
+        let resources = client.capabilities().resources.as_ref();
         let can_subscribe = resources.is_some_and(|resources| resources.subscribe == Some(true));
         if !can_subscribe || !self.has_place_for(uri) {
             return;

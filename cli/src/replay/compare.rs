@@ -1,15 +1,18 @@
 //! The comparison of two JSON values, except for what differs from run to run.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde_json::Value;
 
 /// The members whose values a server makes anew in each run. A client sends them back.
 pub(super) const MADE_ANEW: [&str; 3] = ["requestState", "nextCursor", "taskId"];
+/// The members whose values are ids, which a client chooses anew in each run.
+const IDS: [&str; 1] = ["progressToken"];
 /// The most differences that are reported of one message.
 const MOST: usize = 20;
 
-/// A place where two values differ. A value that is missing is `None`.
+/// A place where two values differ. A value that is missing is `None`. It is shown as lines.
 #[derive(Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) path: String,
@@ -17,12 +20,54 @@ pub(super) struct Change {
     pub(super) actual: Option<Value>,
 }
 
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}", self.path)?;
+        if let Some(recorded) = &self.recorded {
+            write!(f, "\n    - {}", shortened(recorded))?;
+        }
+        if let Some(actual) = &self.actual {
+            write!(f, "\n    + {}", shortened(actual))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a value as JSON, without the end of a long one.
+pub(super) fn shortened(value: &Value) -> String {
+    const MOST: usize = 300;
+    let text = value.to_string();
+    let start: String = text.chars().take(MOST).collect();
+    match start.len() < text.len() {
+        true => format!("{start}…"),
+        false => start,
+    }
+}
+
 /// Returns the places where `actual` differs from `recorded`. Members that are made anew or named
 /// in `ignore` are not compared, and neither are times and UUIDs.
-pub(super) fn compare(recorded: &Value, actual: &Value, ignore: &[String]) -> Vec<Change> {
+fn compare(recorded: &Value, actual: &Value, ignore: &[String]) -> Vec<Change> {
     let mut changes = Vec::new();
     walk(recorded, actual, ignore, String::new(), &mut changes);
     changes
+}
+
+/// Returns the places where two messages differ: the params of requests, and the results and errors
+/// of responses. Notifications are not compared.
+pub(super) fn compare_messages(recorded: &Value, actual: &Value, ignore: &[String]) -> Vec<Change> {
+    let members: &[&str] = match (recorded.get("method"), recorded.get("id")) {
+        (Some(_), None) => &[],
+        (Some(_), Some(_)) => &["params"],
+        (None, _) => &["result", "error"],
+    };
+    let part = |message: &Value| -> Value {
+        let members = members.iter().filter_map(|name| {
+            let value = message.get(*name)?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+        Value::Object(members.collect())
+    };
+    compare(&part(recorded), &part(actual), ignore)
 }
 
 fn walk(
@@ -39,7 +84,8 @@ fn walk(
         (Value::Object(one), Value::Object(other)) => {
             let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             for key in keys {
-                let is_ignored = MADE_ANEW.contains(&&**key) || ignore.contains(key);
+                let is_anew = MADE_ANEW.contains(&&**key) || IDS.contains(&&**key);
+                let is_ignored = is_anew || ignore.contains(key);
                 let path = match path.is_empty() {
                     true => key.clone(),
                     false => format!("{path}.{key}"),

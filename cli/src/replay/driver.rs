@@ -13,7 +13,7 @@ use mcplink::transport::{Control, Received, Receiver, Sender, SessionMessage, Tr
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-use super::compare::{Change, MADE_ANEW, compare};
+use super::compare::{Change, MADE_ANEW, compare_messages};
 use super::trace::Step;
 use crate::interrupt;
 
@@ -72,25 +72,9 @@ impl fmt::Display for Difference {
         }
         writeln!(f, "line {}: {} differs", self.line, self.what)?;
         for change in &self.changes {
-            writeln!(f, "  {}", change.path)?;
-            if let Some(recorded) = &change.recorded {
-                writeln!(f, "    - {}", shortened(recorded))?;
-            }
-            if let Some(actual) = &change.actual {
-                writeln!(f, "    + {}", shortened(actual))?;
-            }
+            writeln!(f, "{change}")?;
         }
         Ok(())
-    }
-}
-
-fn shortened(value: &Value) -> String {
-    const MOST: usize = 300;
-    let text = value.to_string();
-    let start: String = text.chars().take(MOST).collect();
-    match start.len() < text.len() {
-        true => format!("{start}…"),
-        false => start,
     }
 }
 
@@ -150,12 +134,11 @@ impl<'a> Driver<'a> {
                     let expects = |message: &Value| {
                         message["method"] == *method && message.get("id").is_some()
                     };
-                    self.expect(step, what, "params", &mut report, expects)
-                        .map(|actual| {
-                            if let Some(actual) = actual {
-                                self.ids.insert(id.to_string(), actual["id"].clone());
-                            }
-                        })
+                    self.expect(step, what, &mut report, expects).map(|actual| {
+                        if let Some(actual) = actual {
+                            self.ids.insert(id.to_string(), actual["id"].clone());
+                        }
+                    })
                 }
                 (false, None, Some(id)) => {
                     let method = methods.get(&id.to_string());
@@ -163,7 +146,7 @@ impl<'a> Driver<'a> {
                     let what = format!("the response to {method} (id {id})");
                     let expects =
                         |message: &Value| message["id"] == *id && message.get("method").is_none();
-                    self.expect(step, what, "", &mut report, expects).map(drop)
+                    self.expect(step, what, &mut report, expects).map(drop)
                 }
                 // A notification of the server.
                 (false, _, None) => Ok(()),
@@ -195,13 +178,12 @@ impl<'a> Driver<'a> {
         sent.map_err(|error| error.to_string())
     }
 
-    /// Waits for the server's message that a step records, and compares it. `member` is the member
-    /// that is compared, or empty for a response. Returns the message, if it came.
+    /// Waits for the server's message that a step records, and compares it. Returns the message, if
+    /// it came.
     fn expect(
         &mut self,
         step: &Step,
         what: String,
-        member: &str,
         report: &mut Report,
         expects: impl Fn(&Value) -> bool,
     ) -> Result<Option<Value>, String> {
@@ -215,12 +197,8 @@ impl<'a> Driver<'a> {
             });
             return Ok(None);
         };
-        let part = |message: &Value| match member {
-            "" => json!({ "result": message.get("result"), "error": message.get("error") }),
-            member => json!({ member: message.get(member) }),
-        };
         self.note_anew(&step.message, &actual);
-        let changes = compare(&part(&step.message), &part(&actual), self.ignore);
+        let changes = compare_messages(&step.message, &actual, self.ignore);
         if !changes.is_empty() {
             report.differences.push(Difference {
                 line: step.line,

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use mcplink::transport::Stdio;
 use mcplink::transport::trace::Replay;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use self::compare::{compare_messages, shortened};
 use self::driver::{Difference, Driver, Report};
 use crate::args::{Options, ReplayRequest};
 use crate::failure::{Failure, LOST, TOOL_FAILED};
@@ -27,7 +28,7 @@ pub(crate) fn run(request: &ReplayRequest, options: &Options) -> Result<(), Fail
         .map_err(|error| Failure::usage(format!("{path}: {error}")))?;
     let place = &options.place;
     if place.command.is_empty() && place.server.is_none() && place.url.is_none() {
-        return serve(&text);
+        return serve(&text, &request.ignore);
     }
     let steps = trace::read(&text).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
     let Reached::Child(child) = reach::reach(place)? else {
@@ -41,8 +42,10 @@ pub(crate) fn run(request: &ReplayRequest, options: &Options) -> Result<(), Fail
 }
 
 /// Plays the server of the conversation, over standard input and output.
-fn serve(text: &str) -> Result<(), Failure> {
+fn serve(text: &str, ignore: &[String]) -> Result<(), Failure> {
     let replay = Replay::read(text).map_err(|error| Failure::usage(error.to_string()))?;
+    let ignore = ignore.to_vec();
+    let replay = replay.compare(move |recorded, sent| difference(recorded, sent, &ignore));
     let played = replay.played();
     let limits = record::limits();
     let server = record::open(replay, &limits)?;
@@ -54,6 +57,26 @@ fn serve(text: &str) -> Result<(), Failure> {
         .finish()
         .map_err(|error| Failure::new(TOOL_FAILED, error.to_string()))?;
     ended.host.map_err(Failure::from)
+}
+
+/// Returns the difference of a message of the client from a recorded one. Messages that are no JSON
+/// are not compared.
+fn difference(recorded: &str, sent: &str, ignore: &[String]) -> Option<String> {
+    let message = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let changes = compare_messages(&message(recorded)?, &message(sent)?, ignore);
+    if changes.is_empty() {
+        return None;
+    }
+    let shown = |value: &Option<Value>| {
+        value
+            .as_ref()
+            .map_or_else(|| "nothing".to_owned(), shortened)
+    };
+    let changes = changes.iter().map(|change| {
+        let (recorded, sent) = (shown(&change.recorded), shown(&change.actual));
+        format!("{} {recorded}, not {sent}", change.path)
+    });
+    Some(changes.collect::<Vec<_>>().join("; "))
 }
 
 /// Shows what differs. The exit code is 1 if something does.

@@ -1,5 +1,6 @@
 //! A server with one fault, for tests of `mcplink check`: `cli_bad_server FAULT` serves standard
-//! input and output, `cli_bad_server FAULT http` serves HTTP and prints its URL first.
+//! input and output. A fault that is JSON has the results of methods, such as
+//! `{"tools/call": {"content": 1}}`. `cli_bad_server FAULT http` serves HTTP and prints its URL first.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -51,6 +52,13 @@ fn serve_stdio(fault: &str) {
                 json!({ "jsonrpc": "2.0", "method": "notifications/hello" })
             );
         }
+        let is_of_tools = message["method"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("tools/"));
+        if fault == "changes" && is_of_tools {
+            let method = "notifications/tools/list_changed";
+            println!("{}", json!({ "jsonrpc": "2.0", "method": method }));
+        }
         if fault == "asks" && message["method"] == "tools/list" {
             println!(
                 "{}",
@@ -78,6 +86,10 @@ fn respond(fault: &str, message: &Value) -> Option<Value> {
         return None;
     }
     let params = &message["params"];
+    let own = serde_json::from_str::<Value>(fault).unwrap_or_default();
+    if let Some(result) = own.get(method) {
+        return Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
     let result = match method {
         "initialize" => initialize(fault, params),
         "ping" if fault == "no ping" => return Some(error(id, -32601)),
@@ -107,13 +119,15 @@ fn respond(fault: &str, message: &Value) -> Option<Value> {
 fn initialize(fault: &str, params: &Value) -> Value {
     let version = match (fault, &params["protocolVersion"]) {
         ("any version", version) => version.clone(),
+        (fault, version) if fault.starts_with('{') => version.clone(),
         _ => json!("2025-11-25"),
     };
     let info = match fault {
         "no name" => json!({ "version": "1" }),
         _ => json!({ "name": "bad", "version": "1" }),
     };
-    json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": info })
+    let tools = json!({ "listChanged": fault == "changes" });
+    json!({ "protocolVersion": version, "capabilities": { "tools": tools }, "serverInfo": info })
 }
 
 fn tools(fault: &str) -> Value {

@@ -1,5 +1,7 @@
 //! A server whose lists change, for tests of `mcplink proxy`: `cli_list_server NAME` serves
-//! standard input and output. It lists the resource `x:shared`, whose text is the name.
+//! standard input and output. It lists the resource `x:shared`, whose text is the name. The tool
+//! `may` returns the capabilities of the client. Further arguments are names of tools, which return
+//! their names.
 #![allow(
     clippy::unwrap_used,
     reason = "a program that can't go on fails its test"
@@ -25,7 +27,7 @@ fn add(name: String) {
 fn main() {
     let name = env::args().nth(1).unwrap();
     let again = name.clone();
-    let server = Server::builder(&*name, "1.0")
+    let mut server = Server::builder(&*name, "1.0")
         .declare_capability(mcplink::server::List::Resources)
         .tool_with(Tool::new("drop"), |_: Value, _: &Context| {
             SERVER.get().unwrap().remove_resource("x:shared");
@@ -39,14 +41,21 @@ fn main() {
             SERVER.get().unwrap().resource_updated("x:shared");
             Ok::<_, HandlerError>("touched")
         })
+        .tool_with(Tool::new("may"), |_: Value, context: &Context| {
+            let client = serde_json::to_string(&context.terms().capabilities);
+            Ok::<_, HandlerError>(client?)
+        })
         .tool_with(Tool::new("grow"), |_: Value, _: &Context| {
             let grown = Tool::new("grown");
             let server = SERVER.get().unwrap();
             server.add_tool(grown, |_: Value, _: &Context| "grown")?;
             Ok::<_, HandlerError>("grown")
-        })
-        .build()
-        .unwrap();
+        });
+    for name in env::args().skip(2) {
+        let own = name.clone();
+        server = server.tool_with(Tool::new(name), move |_: Value, _: &Context| own.clone());
+    }
+    let server = server.build().unwrap();
     SERVER.set(server.clone()).ok().unwrap();
     add(name);
     server.serve_stdio().unwrap();

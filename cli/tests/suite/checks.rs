@@ -46,7 +46,7 @@ impl Drop for Listening {
 }
 
 /// Runs checks, and returns the exit code and the report.
-fn check(words: &[&str]) -> (i32, Value) {
+pub(crate) fn check(words: &[&str]) -> (i32, Value) {
     let mut command = program();
     let output = command
         .args(["check", "--format", "json"])
@@ -59,7 +59,7 @@ fn check(words: &[&str]) -> (i32, Value) {
     (output.status.code().unwrap(), report)
 }
 
-fn names(report: &Value, status: &str) -> Vec<String> {
+pub(crate) fn names(report: &Value, status: &str) -> Vec<String> {
     let checks = report["checks"].as_array().unwrap().iter();
     let checks = checks.filter(|check| check["status"] == status);
     checks
@@ -97,7 +97,7 @@ fn a_correct_server_passes_everything() {
     assert!(
         names(&report, "skipped")
             .iter()
-            .all(|name| name.starts_with("manners/"))
+            .all(|name| name.starts_with("manners/") || name == "results/call")
     );
 }
 

@@ -8,6 +8,7 @@ mod actions;
 #[path = "../../../tests/suite/authworld/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod authworld;
+mod check_results;
 mod checks;
 mod common;
 mod failures;
@@ -21,6 +22,8 @@ mod odd_servers;
 #[allow(dead_code, reason = "only some of it is used")]
 mod proxied;
 mod proxy;
+mod proxy_clients;
+mod proxy_lists;
 mod recorded;
 mod runs;
 mod skills;

@@ -180,6 +180,145 @@ fn a_client_that_sends_something_else_is_told_the_line() {
     fs::remove_file(trace).unwrap();
 }
 
+/// A trace file, and the replays of it as a server.
+struct Trace(PathBuf);
+
+impl Trace {
+    fn of(name: &str, lines: &[(&str, Value)]) -> Self {
+        let line = |(dir, message): &(&str, Value)| {
+            json!({"t": 0, "dir": dir, "message": message}).to_string() + "\n"
+        };
+        let path = file(name);
+        fs::write(&path, lines.iter().map(line).collect::<String>()).unwrap();
+        Self(path)
+    }
+
+    fn play(&self, options: &[&str], messages: &[Value]) -> Ran {
+        let mut child = program()
+            .arg("replay")
+            .arg(&self.0)
+            .args(options)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input: String = messages
+            .iter()
+            .map(|message| format!("{message}\n"))
+            .collect();
+        // A replay that has ended no longer reads.
+        _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        Ran {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.0);
+    }
+}
+
+fn request(id: i64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+fn result(id: i64, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+#[test]
+fn requests_of_the_client_are_compared_with_the_recorded_ones() {
+    let call = |id, text: &str, at: &str| {
+        let arguments = json!({"text": text, "at": at});
+        let meta = json!({"progressToken": id});
+        let params = json!({"name": "echo", "arguments": arguments, "_meta": meta});
+        request(id, "tools/call", params)
+    };
+    let noon = "2026-01-01T12:00:00Z";
+    let trace = Trace::of(
+        "compared.jsonl",
+        &[
+            ("out", call(1, "Hello", noon)),
+            ("in", result(1, json!({"content": []}))),
+        ],
+    );
+    // Ids and times differ from run to run.
+    let same = trace.play(&[], &[call(7, "Hello", "2027-02-03T04:05:06Z")]);
+    assert_eq!((same.code, &*same.err), (0, ""));
+    assert!(same.out.contains(r#""id":7"#), "{}", same.out);
+
+    let other = trace.play(&[], &[call(7, "Goodbye", noon)]);
+    assert_eq!(other.code, 1, "{}", other.err);
+    assert_eq!(other.out, "");
+    let shown = r#"line 1 expects the request tools/call with params.arguments.text "Hello", not "Goodbye""#;
+    assert!(other.err.contains(shown), "{}", other.err);
+    let ignored = trace.play(&["--ignore", "text"], &[call(7, "Goodbye", noon)]);
+    assert_eq!((ignored.code, &*ignored.err), (0, ""));
+    let without = trace.play(&[], &[request(7, "tools/call", json!({"name": "echo"}))]);
+    assert_eq!(without.code, 1, "{}", without.err);
+    assert!(without.err.contains("params.arguments"), "{}", without.err);
+}
+
+#[test]
+fn requests_at_once_get_the_answers_to_their_params() {
+    let call = |id, name: &str| request(id, "tools/call", json!({"name": name}));
+    let trace = Trace::of(
+        "at-once.jsonl",
+        &[
+            ("out", call(1, "first")),
+            ("out", call(2, "second")),
+            ("in", result(1, json!({"of": "first"}))),
+            ("in", result(2, json!({"of": "second"}))),
+        ],
+    );
+    let ran = trace.play(&[], &[call(5, "second"), call(6, "first")]);
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    let answers = ran.out.lines().map(|line| {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        (answer["id"].clone(), answer["result"]["of"].clone())
+    });
+    let answers: Vec<_> = answers.collect();
+    assert_eq!(
+        answers,
+        [(json!(6), json!("first")), (json!(5), json!("second"))]
+    );
+}
+
+#[test]
+fn answers_of_the_client_are_compared_with_the_recorded_ones() {
+    let trace = Trace::of(
+        "answers.jsonl",
+        &[
+            ("out", request(1, "tools/call", json!({"name": "ask"}))),
+            (
+                "in",
+                request(1, "elicitation/create", json!({"message": "Who?"})),
+            ),
+            ("out", result(1, json!({"action": "decline"}))),
+            ("in", result(1, json!({"content": []}))),
+        ],
+    );
+    let call = request(1, "tools/call", json!({"name": "ask"}));
+    let same = trace.play(
+        &[],
+        &[call.clone(), result(1, json!({"action": "decline"}))],
+    );
+    assert_eq!((same.code, &*same.err), (0, ""));
+    let other = trace.play(&[], &[call, result(1, json!({"action": "cancel"}))]);
+    assert_eq!(other.code, 1, "{}", other.err);
+    let shown = "line 3 expects the response to request 1";
+    assert!(other.err.contains(shown), "{}", other.err);
+    assert!(other.err.contains("result.action"), "{}", other.err);
+}
+
 /// The requests and the answers are larger than pipes, and the server writes before it reads on.
 #[test]
 fn requests_without_a_pause_block_no_server() {

@@ -18,9 +18,10 @@ use crate::sync::{Condvar, Mutex};
 /// the trace. The recorded times don't matter. After the end of the trace, the peer is silent.
 ///
 /// A request or notification is identified by its method. A response is identified by the id of the
-/// peer's request. Params and results are not compared. Adjacent messages of this side may be sent
-/// in any order. Requests may have other ids than in the trace: the ids in the peer's messages are
-/// replaced. Everything else in the peer's messages, such as a cursor, is returned as recorded.
+/// peer's request. Params and results are not compared, unless [`compare`](Self::compare) is set.
+/// Adjacent messages of this side may be sent in any order. Requests may have other ids than in the
+/// trace: the ids in the peer's messages are replaced. Everything else in the peer's messages, such
+/// as a cursor, is returned as recorded.
 ///
 /// **Mismatch.** When an unexpected message is sent, the connection ends with [`ErrorKind::State`].
 /// The error names the line of the trace, the expected and the sent message. Concurrent calls may
@@ -63,6 +64,25 @@ impl Replay {
             state: Mutex::new(state),
             changed: Condvar::new(),
         })))
+    }
+
+    /// Sets a further comparison of sent messages with recorded ones. By default only the kind and
+    /// the method of messages are compared.
+    ///
+    /// `difference` gets the texts of a recorded and of a sent message that have the same kind and
+    /// method, and returns their difference, if there is one. A sent message is matched with the
+    /// first recorded one without a difference. If each of them differs, the replay fails, and the
+    /// error contains the difference.
+    pub fn compare(
+        self,
+        difference: impl Fn(&str, &str) -> Option<String> + Send + 'static,
+    ) -> Self {
+        self.0
+            .state
+            .lock()
+            .script
+            .compare_with(Box::new(difference));
+        self
     }
 
     /// Returns a handle to the progress of the replay. The handle stays valid after a connection

@@ -5,6 +5,7 @@
 //! Outgoing steps without an incoming step between them may be sent in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::value::RawValue;
 
@@ -24,7 +25,30 @@ pub(super) struct Script {
     ids: BTreeMap<RequestId, RequestId>,
     /// The ids of the peer's own requests, which are not replaced.
     theirs: BTreeSet<RequestId>,
+    difference: Difference,
     failed: Option<Error>,
+}
+
+/// The comparison of a recorded message with a sent one of the same [`Sign`]. Returns the
+/// difference, if there is one. `None`: no further comparison.
+#[derive(Default)]
+pub(super) struct Difference(pub(super) Option<Compare>);
+
+pub(super) type Compare = Box<dyn Fn(&str, &str) -> Option<String> + Send>;
+
+impl fmt::Debug for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Difference")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
+impl Difference {
+    fn of(&self, recorded: &str, sent: &[u8]) -> Option<String> {
+        let compare = self.0.as_ref()?;
+        compare(recorded, &String::from_utf8_lossy(sent))
+    }
 }
 
 #[derive(Debug)]
@@ -37,7 +61,8 @@ struct Step {
 
 #[derive(Debug)]
 enum Kind {
-    Out(Sign),
+    /// A message of this side, with its text.
+    Out(Sign, String),
     In(Vec<u8>),
     TooLong(Long),
 }
@@ -110,10 +135,15 @@ impl Script {
         Ok(Self {
             theirs: theirs.collect(),
             steps,
+            difference: Difference::default(),
             next: 0,
             ids: BTreeMap::new(),
             failed: None,
         })
+    }
+
+    pub(super) fn compare_with(&mut self, difference: Compare) {
+        self.difference = Difference(Some(difference));
     }
 
     /// Matches a sent message with the trace. Fails when the trace does not expect the message.
@@ -122,24 +152,43 @@ impl Script {
             return Err(error.clone());
         }
         let sent = Sign::of(text);
-        let open = |step: &&mut Step| !step.played && matches!(step.kind, Kind::Out(_));
         let first = self.steps[self.next..]
             .iter()
-            .position(|step| !step.played && matches!(step.kind, Kind::Out(_)))
+            .position(|step| !step.played && matches!(step.kind, Kind::Out(..)))
             .map_or(self.steps.len(), |offset| self.next + offset);
         let window = self.steps[first..]
             .iter_mut()
-            .take_while(|step| matches!(step.kind, Kind::Out(_)));
-        let matching = window
-            .filter(open)
-            .find(|step| matches!(&step.kind, Kind::Out(sign) if *sign == sent));
+            .take_while(|step| matches!(step.kind, Kind::Out(..)));
+        // The first recorded message of this kind, if each of them differs.
+        let mut differs = None;
+        let matching = window.filter(|step| !step.played).find(|step| {
+            let Kind::Out(sign, recorded) = &step.kind else {
+                return false;
+            };
+            if *sign != sent {
+                return false;
+            }
+            let difference = self.difference.of(recorded, text);
+            let is_alike = difference.is_none();
+            differs = differs
+                .take()
+                .or_else(|| difference.map(|text| (step.line, text)));
+            is_alike
+        });
         let Some(step) = matching else {
-            let error = self.mismatch(first, &sent);
+            let error = match differs {
+                Some((line, difference)) => {
+                    let sent = sent.describe();
+                    let text = format!("trace line {line} expects {sent} with {difference}");
+                    Error::new(ErrorKind::State, text)
+                }
+                None => self.mismatch(first, &sent),
+            };
             self.failed = Some(error.clone());
             return Err(error);
         };
         step.played = true;
-        if let (Kind::Out(Sign::Request(_, Id(recorded))), Sign::Request(_, Id(now))) =
+        if let (Kind::Out(Sign::Request(_, Id(recorded)), _), Sign::Request(_, Id(now))) =
             (&step.kind, sent)
             && *recorded != now
         {
@@ -153,7 +202,7 @@ impl Script {
         let text = match self.steps.get(first) {
             Some(Step {
                 line,
-                kind: Kind::Out(expected),
+                kind: Kind::Out(expected, _),
                 ..
             }) => {
                 let expected = expected.describe();
@@ -172,7 +221,7 @@ impl Script {
     fn givable(&self) -> Option<usize> {
         let unplayed = |step: &Step| !step.played;
         let at = self.next + self.steps[self.next..].iter().position(unplayed)?;
-        (!matches!(self.steps[at].kind, Kind::Out(_))).then_some(at)
+        (!matches!(self.steps[at].kind, Kind::Out(..))).then_some(at)
     }
 
     /// Returns the next message of the peer. Returns `None` while the trace expects a sent message
@@ -199,7 +248,7 @@ impl Script {
                 let text = with_ids(text, &self.ids, &self.theirs).unwrap_or_else(|| text.clone());
                 Received::Message(SessionMessage::new(text))
             }
-            Kind::Out(_) => unreachable!("what can be given is incoming"),
+            Kind::Out(..) => unreachable!("what can be given is incoming"),
         }))
     }
 
@@ -218,7 +267,7 @@ impl Script {
             return Ok(());
         };
         let what = match &first.kind {
-            Kind::Out(sign) => format!("{} was not sent", sign.describe()),
+            Kind::Out(sign, _) => format!("{} was not sent", sign.describe()),
             Kind::In(_) | Kind::TooLong(_) => "it was not received".to_owned(),
         };
         let (line, count) = (first.line, left.count() + 1);
@@ -246,7 +295,10 @@ impl Step {
         Ok(Some(Self::new(
             line,
             match entry.dir {
-                Dir::Out => Kind::Out(Sign::of(content)),
+                Dir::Out => {
+                    let text = String::from_utf8_lossy(content).into_owned();
+                    Kind::Out(Sign::of(content), text)
+                }
                 Dir::In => Kind::In(content.to_vec()),
             },
         )))
