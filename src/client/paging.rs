@@ -1,9 +1,9 @@
 //! Paginated lists.
 //!
 //! A page may have any number of items, including zero. A cursor is opaque and sent back unchanged,
-//! even if it is empty. A page without a cursor is the last page. A repeated cursor or page ends the
-//! list, which would have no end otherwise. If the server refuses a cursor that it had sent, the
-//! list has changed, and the pages read so far are discarded. A list that is read as a whole is
+//! even if it is empty. A page without a cursor is the last page. A repeated cursor or page ends
+//! the list, which would have no end otherwise. If the server refuses a cursor that it had sent,
+//! the list has changed, and the pages read so far are discarded. A list that is read as a whole is
 //! then read once more from the start.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
@@ -359,6 +359,12 @@ impl<'a, P: ListPage> Pages<'a, P> {
         let Err(stray) = self.course.answered(page.next_cursor(), hash) else {
             return Ok(Some(page));
         };
+        self.end_at(page, stray)
+    }
+
+    /// Ends the list at a page after which no further page is read.
+    fn end_at(&self, mut page: P, stray: Stray) -> Result<Option<P>> {
+        let client = &self.client;
         let cursor = page.next_cursor();
         let reason = match stray {
             Stray::RepeatedPage => "the page came before".to_owned(),
@@ -370,7 +376,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
             }
             Stray::TooManyPages => format!("max_list_pages ({})", self.course.max_pages),
         };
-        if stray == Stray::TooManyPages || link.settings().strict {
+        if stray == Stray::TooManyPages || client.0.link.settings().strict {
             let (kind, what) = match stray {
                 Stray::TooManyPages => (ErrorKind::Limit, "exceed"),
                 _ => (ErrorKind::Protocol, "don't end:"),

@@ -104,26 +104,18 @@ fn every_list_is_paged() {
     );
 }
 
-/// Lists the tools that come in these pages, each with its next cursor. Returns the names with the
-/// misfits of the pages, or the error.
-fn listed(
-    strict: bool,
-    pages: &[(&[&str], Value)],
-) -> mcplink::Result<(Vec<String>, Vec<(String, String)>)> {
+/// Lists the tools that come in these pages, each with its next cursor. Returns the names, and
+/// after them the misfits of the pages, or the error.
+fn listed(strict: bool, pages: &[(&[&str], Value)]) -> mcplink::Result<[Vec<String>; 2]> {
     let builder = Client::builder("test", "1").strict(strict);
     let (client, mut server) = connect_with(builder, MODERN, &everything());
     let listed = server.serve(
         || {
-            let mut listed = (Vec::new(), Vec::new());
+            let mut listed = [Vec::new(), Vec::new()];
             for page in client.tool_pages(CallOptions::new()) {
                 let page = page?;
-                let misfits = page.misfits().iter();
-                listed
-                    .1
-                    .extend(misfits.map(|misfit| (misfit.path.clone(), misfit.reason.clone())));
-                listed
-                    .0
-                    .extend(page.tools.into_iter().map(|tool| tool.name));
+                listed[1].extend(page.misfits().iter().map(ToString::to_string));
+                listed[0].extend(page.tools.into_iter().map(|tool| tool.name));
             }
             Ok(listed)
         },
@@ -143,11 +135,10 @@ fn listed(
 #[test]
 fn a_list_without_end_ends_where_a_cursor_or_a_page_comes_again() {
     fn check(pages: &[(&[&str], Value)], names: &[&str], reason: Option<&str>) {
-        let (read, misfits) = listed(false, pages).unwrap();
+        let [read, misfits] = listed(false, pages).unwrap();
         assert_eq!(read, names, "{pages:?}");
         let expected = reason.map(|reason| {
-            let reason = format!("{reason} came before: the list ends here");
-            ("/nextCursor".to_owned(), reason)
+            format!("/nextCursor was left out: {reason} came before: the list ends here")
         });
         assert_eq!(misfits, Vec::from_iter(expected), "{pages:?}");
         let Some(reason) = reason else { return };

@@ -43,7 +43,7 @@ const LONG_FUNCTIONS: [(&str, usize); 7] = [
     ("jsonrpc/message.rs: of", 119),
     ("protocol/core/ending.rs: close", 66),
     ("protocol/writer.rs: flush", 76),
-    ("transport/http/client/refusal.rs: refusal", 63),
+    ("transport/http/client/refusal.rs: refusal", 61),
     ("transport/http/client/stream.rs: hear", 62),
 ];
 

@@ -29,6 +29,7 @@
     allow(dead_code, reason = "logins read more of it")
 )]
 pub(crate) mod challenge;
+mod content;
 mod cookies;
 mod credentials;
 mod dial;
@@ -50,10 +51,10 @@ use ureq::Proxy;
 use ureq::http::uri::Scheme;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
+#[cfg(feature = "auth")]
+pub(crate) use self::content::foreign_encoding;
 use self::location::shown;
 use self::proxies::Proxies;
-#[cfg(feature = "auth")]
-pub(crate) use self::transport::foreign_encoding;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
 

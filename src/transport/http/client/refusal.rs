@@ -7,10 +7,11 @@ use std::sync::Arc;
 use ureq::http::{HeaderMap, Response};
 
 use super::challenge::Demand;
+use super::content::{foreign_encoding, is_of};
 use super::pool::{Failed, PoolSlot};
 #[cfg(feature = "tls")]
 use super::tls;
-use super::transport::{Ask, ClientTransport, foreign_encoding, is_of};
+use super::transport::{Ask, ClientTransport};
 use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
 use crate::jsonrpc::{Message, RequestId};
 use crate::transport::Control as _;
@@ -25,6 +26,18 @@ const MAX_REFUSAL: u64 = 64 << 10;
 /// The error codes for an unknown session. Servers of the official SDKs send these codes when they
 /// do not know the session of a request.
 const ABOUT_SESSION: [i64; 2] = [-32000, -32001];
+
+/// Returns the part of an error text that tells what a server demands with its challenge.
+fn demand_of(ask: &Ask<'_>, challenge: Option<&str>) -> String {
+    let Some(challenge) = challenge else {
+        return String::new();
+    };
+    let method = ask.method_name().unwrap_or("the request");
+    match Demand::read([challenge].into_iter()).needed_scopes(method) {
+        Some(needed) => format!(": {}", Excerpt(&needed)),
+        None => format!("; WWW-Authenticate: {challenge}"),
+    }
+}
 
 impl ClientTransport {
     /// Returns the error for an unsuccessful response, and the header fields of the response.
@@ -68,15 +81,7 @@ impl ClientTransport {
         let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
         let kind = match (status, &rpc) {
             (401 | 403, _) => {
-                let demand = Demand::read(challenges.iter().map(String::as_str));
-                let method = ask.method_name().unwrap_or("the request");
-                match (demand.needed_scopes(method), &challenge) {
-                    (Some(needed), _) => message = format!("{message}: {}", Excerpt(&needed)),
-                    (None, Some(challenge)) => {
-                        message = format!("{message}; WWW-Authenticate: {challenge}");
-                    }
-                    (None, None) => {}
-                }
+                message.push_str(&demand_of(ask, challenge.as_deref()));
                 ErrorKind::Auth
             }
             (_, Some(_)) => ErrorKind::Peer,

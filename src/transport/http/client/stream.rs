@@ -178,15 +178,7 @@ impl ClientTransport {
             drop(answer);
             cancel_handle.release();
             pauses.ended(begun.elapsed(), came, reader.retry());
-            let unfinished = why.unwrap_or_else(|| {
-                let text = format!(
-                    "'{}' ended the stream without the response; outcome unknown",
-                    self.peer()
-                );
-                Error::new(ErrorKind::Closed, text)
-                    .sent(true)
-                    .with_http(status, None)
-            });
+            let unfinished = why.unwrap_or_else(|| self.unanswered(status));
             let mut last: Option<Error> = None;
             loop {
                 // The pause lasts at most until the deadline of the call.
@@ -214,6 +206,16 @@ impl ClientTransport {
             }
             reader.start_anew();
         }
+    }
+
+    /// Returns the error for a stream that the server ended without the response.
+    fn unanswered(&self, status: u16) -> Error {
+        let text = format!(
+            "'{}' ended the stream without the response; outcome unknown",
+            self.peer()
+        );
+        let error = Error::new(ErrorKind::Closed, text).sent(true);
+        error.with_http(status, None)
     }
 
     /// Requests an event stream from the server with GET.

@@ -14,6 +14,7 @@ use ureq::http::{
 };
 
 use super::Http;
+use super::content::{content_type, foreign_encoding, is_of};
 use super::cookies::Cookies;
 use super::location::{self, is_same_origin, shown};
 use super::pool::{Failed, Pool, PoolSlot, Route, USER_AGENT};
@@ -59,21 +60,6 @@ fn ends_within(most: usize, lane: &mut PoolSlot) -> bool {
         }
     }
     false
-}
-
-/// Returns the content encodings of a body, except `identity`. Returns `None` if there is no such
-/// encoding.
-pub(crate) fn foreign_encoding(fields: &HeaderMap) -> Option<String> {
-    let values = fields.get_all(header::CONTENT_ENCODING).into_iter();
-    let all: Vec<_> = values
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
-    let is_identity = |word: &str| {
-        let word = word.trim();
-        word.is_empty() || word.eq_ignore_ascii_case("identity")
-    };
-    let is_plain = all.iter().all(|value| value.split(',').all(is_identity));
-    (!is_plain).then(|| all.join(", "))
 }
 
 fn refused(error: impl fmt::Display) -> Error {
@@ -184,18 +170,6 @@ impl Answer {
     }
 }
 
-fn content_type(fields: &HeaderMap) -> &str {
-    let value = fields.get(header::CONTENT_TYPE);
-    let text = value.and_then(|value| value.to_str().ok());
-    text.unwrap_or_default()
-}
-
-/// Whether the header fields state the given media type. Parameters of the type are ignored.
-pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
-    let own = content_type(fields).split(';').next().unwrap_or_default();
-    own.trim().eq_ignore_ascii_case(media_type)
-}
-
 impl ClientTransport {
     pub(super) fn new(http: Http, route: Route, limits: &Limits) -> Self {
         Self {
@@ -228,30 +202,9 @@ impl ClientTransport {
         loop {
             let credentials = self.credentials(ask, &uri, attempt, cancel_handle)?;
             let request = self.request(ask, &uri, &credentials)?;
-            let deadline = match cancel_handle.look(Instant::now()) {
-                NextCheck::Never => None,
-                NextCheck::At(deadline) => Some(deadline),
-                NextCheck::Over => return Err(self.nobody_waits()),
-            };
-            let mut lane = self.lanes.take();
-            if lost.is_some() {
-                lane.line.close();
-            }
-            if !cancel_handle.engage(lane.brake()) {
-                return Err(self.nobody_waits());
-            }
-            let is_reused = lane.line.is_open();
-            let response = match self.lanes.run(&mut lane, request, ask.body, deadline) {
-                Ok(response) => response,
-                Err(failed) if is_reused && failed.is_loss() && ask.may_repeat(&failed) => {
-                    cancel_handle.release();
-                    lost = Some(failed);
-                    continue;
-                }
-                Err(mut failed) => {
-                    failed.sent |= lost.is_some_and(|lost| lost.sent);
-                    return Err(self.failure(failed, cancel_handle, watched));
-                }
+            let sent = self.send(ask, request, &mut lost, cancel_handle, watched)?;
+            let Some((mut lane, response)) = sent else {
+                continue;
             };
             let status = response.status();
             self.cookies.take(&uri, response.headers());
@@ -294,6 +247,44 @@ impl ClientTransport {
                     }
                     attempt += 1;
                 }
+            }
+        }
+    }
+
+    /// Sends a request once, and blocks until the head of the response has arrived. Returns `None`
+    /// if the request has to be sent once more, on a new connection, and stores the failure in
+    /// `lost`.
+    fn send(
+        &self,
+        ask: &Ask<'_>,
+        request: Request<()>,
+        lost: &mut Option<Failed>,
+        cancel_handle: &CancelHandle,
+        watched: &Watched,
+    ) -> Result<Option<(Box<PoolSlot>, Response<()>)>> {
+        let deadline = match cancel_handle.look(Instant::now()) {
+            NextCheck::Never => None,
+            NextCheck::At(deadline) => Some(deadline),
+            NextCheck::Over => return Err(self.nobody_waits()),
+        };
+        let mut lane = self.lanes.take();
+        if lost.is_some() {
+            lane.line.close();
+        }
+        if !cancel_handle.engage(lane.brake()) {
+            return Err(self.nobody_waits());
+        }
+        let is_reused = lane.line.is_open();
+        match self.lanes.run(&mut lane, request, ask.body, deadline) {
+            Ok(response) => Ok(Some((lane, response))),
+            Err(failed) if is_reused && failed.is_loss() && ask.may_repeat(&failed) => {
+                cancel_handle.release();
+                *lost = Some(failed);
+                Ok(None)
+            }
+            Err(mut failed) => {
+                failed.sent |= lost.as_ref().is_some_and(|lost| lost.sent);
+                Err(self.failure(failed, cancel_handle, watched))
             }
         }
     }
