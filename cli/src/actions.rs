@@ -1,10 +1,9 @@
 //! The actions of the command line; each makes one or two calls.
 
-use std::sync::mpsc;
 use std::time::Instant;
 
-use mcplink::client::{CallOptions, Client, Event, Subscription, ToolAnswer};
-use mcplink::schema::{CompleteRequestParams, CompletionReference, SubscriptionFilter, Tool};
+use mcplink::client::{CallOptions, Client, Subscription, ToolAnswer};
+use mcplink::schema::{CompleteRequestParams, CompletionReference, Tool};
 use serde_json::{Value, json};
 
 use crate::args::{self, Action, CompletionRequest, Options, Output, ReferenceKind, TaskAction};
@@ -13,6 +12,7 @@ use crate::describe;
 use crate::failure::{Failure, LOST, REFUSED};
 use crate::form;
 use crate::interrupt;
+use crate::listen;
 use crate::print::{self, Bar};
 use crate::results::Shown;
 use crate::skills;
@@ -93,7 +93,7 @@ impl Session {
                 output,
             } => self.prompt(&name, &arguments, &output),
             Action::Complete(what) => self.complete(what),
-            Action::Listen { uris } => self.listen(uris),
+            Action::Listen { uris } => listen::run(self, &uris),
             Action::Tasks { what, id, output } => self.tasks(what, id.as_deref(), &output),
             Action::Skills(request) => skills::run(self, &request),
             Action::Ping => self.ping(),
@@ -116,9 +116,9 @@ impl Session {
     /// Subscribes in the background, for the shell: events are shown while other actions run.
     fn listen_aside(&mut self, uris: Vec<String>) -> Done {
         let json = self.options.json;
-        let show = move |event| _ = show_event(&event, json);
+        let show = move |event| _ = listen::show_event(&event, json);
         self.listening = None;
-        self.listening = Some(self.subscribe(uris, show)?);
+        self.listening = Some(listen::subscribe(self, &uris, show)?);
         Ok(())
     }
 
@@ -567,74 +567,6 @@ impl Session {
         let text = format!("it answered within {:.1?}", started.elapsed());
         Ok(print::line(&text)?)
     }
-
-    fn listen(&self, uris: Vec<String>) -> Done {
-        let (told, events) = mpsc::channel();
-        let interrupted = told.clone();
-        let token = interrupt::token();
-        let _woken = token.on_trigger(move || _ = interrupted.send(None));
-        let _subscription = self.subscribe(uris, move |event| _ = told.send(Some(event)))?;
-        for event in events {
-            let Some(event) = event else {
-                return Err(Failure::interrupted());
-            };
-            show_event(&event, self.options.json)?;
-            match event {
-                Event::Ended { clean: true, .. } => break,
-                Event::Ended { .. } => return Err(Failure::new(LOST, "the server has gone")),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn subscribe(
-        &self,
-        uris: Vec<String>,
-        on_event: impl Fn(Event) + Send + Sync + 'static,
-    ) -> Result<Subscription, Failure> {
-        let mut filter = SubscriptionFilter::default()
-            .tools_list_changed(true)
-            .prompts_list_changed(true)
-            .resources_list_changed(true);
-        let wants_resources = !uris.is_empty();
-        if wants_resources {
-            filter = filter.resource_subscriptions(uris);
-        }
-        let client = &self.client;
-        let subscription = client.subscribe_with(filter, self.patience(), on_event)?;
-        let granted = subscription.granted();
-        if granted.is_empty() {
-            return Err(Failure::new(REFUSED, "the server tells of no changes"));
-        }
-        if wants_resources && granted.resource_subscriptions.is_none() {
-            print::note("mcplink: the server does not tell when a resource changes");
-        }
-        Ok(subscription)
-    }
-}
-
-fn show_event(event: &Event, json: bool) -> std::io::Result<()> {
-    let (name, text) = match event {
-        Event::ToolsChanged => ("toolsChanged", "the tools have changed".to_owned()),
-        Event::PromptsChanged => ("promptsChanged", "the prompts have changed".to_owned()),
-        Event::ResourcesChanged => ("resourcesChanged", "the resources have changed".to_owned()),
-        Event::ResourceUpdated(uri) => ("resourceUpdated", format!("{uri} has changed")),
-        Event::EverythingChanged => (
-            "everythingChanged",
-            "everything may have changed".to_owned(),
-        ),
-        Event::Ended { clean: true, .. } => ("ended", "the server tells no more".to_owned()),
-        _ => return Ok(()),
-    };
-    if !json {
-        return print::line(&text);
-    }
-    let mut object = json!({ "event": name });
-    if let Event::ResourceUpdated(uri) = event {
-        object["uri"] = json!(uri);
-    }
-    print::json(&object)
 }
 
 /// Whether a raw result of a tool is an error of the tool.
@@ -644,8 +576,10 @@ pub(crate) fn is_error(raw: &str) -> bool {
 
 /// Reads a result. A result that does not fit is a failure of the server.
 fn read<T: serde::de::DeserializeOwned>(raw: &str) -> Result<T, Failure> {
-    serde_json::from_str(raw)
-        .map_err(|error| Failure::new(LOST, format!("the result can't be read: {error}")))
+    serde_json::from_str(raw).map_err(|error| {
+        let text = format!("the result can't be read: {error}: {raw}");
+        Failure::new(LOST, text)
+    })
 }
 
 /// Says that there is no such tool, and names those that are similar.

@@ -231,8 +231,8 @@ Example: mcplink prompt greet name=Ada --server docs")]
     Complete(CompletionRequest),
     /// Show changes: of the lists, and of these resources
     #[command(after_help = "\
-The action ends when it is interrupted, or when the server sends no more changes. A server that is
-lost is started or connected to again.
+The action ends when it is interrupted. A server that is lost is started or connected to again. A
+subscription that ends is renewed after a pause; changes may have been missed then.
 
 Example: mcplink listen file:///notes.txt --server docs")]
     Listen {

@@ -114,9 +114,11 @@ impl From<Error> for Failure {
         };
         // Often only the data name the missing or the allowed values.
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
-        match data {
-            Some(data) => Self::new(code, format!("{error}: {}", start_of(data.get()))),
-            None => Self::new(code, format!("{error:#}")),
+        match (data, error.result()) {
+            (Some(data), _) => Self::new(code, format!("{error}: {}", start_of(data.get()))),
+            // The call has happened, so its result is shown although it can't be read.
+            (None, Some(result)) => Self::new(code, format!("{error}: {result}")),
+            (None, None) => Self::new(code, format!("{error:#}")),
         }
     }
 }

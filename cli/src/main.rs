@@ -17,6 +17,7 @@ mod form;
 mod input;
 mod install;
 mod interrupt;
+mod listen;
 mod local_skill;
 mod login;
 mod print;

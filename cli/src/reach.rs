@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
@@ -15,6 +17,10 @@ use crate::args::{Action, Options, Place, When};
 use crate::failure::Failure;
 use crate::{ask, configs, interrupt, login, print};
 
+/// How long the first call waits until a legacy server has asked for the roots. Servers that serve
+/// files ask after the opening, and refuse calls before they know the roots.
+const ROOTS_WAIT: Duration = Duration::from_millis(500);
+
 /// Connects to the server for an action.
 pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Failure> {
     let server = transport(&options.place)?;
@@ -24,6 +30,15 @@ pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Fail
             .restart(Restart::new())
             .on_connection_event(show_connection_event);
     }
+    let (asked, was_asked) = mpsc::channel();
+    if !options.roots.is_empty() {
+        let roots = options.roots.clone();
+        builder = builder.on_list_roots(move |_| {
+            // The receiver is gone if the server asks again.
+            _ = asked.send(());
+            Ok(roots.clone())
+        });
+    }
     let transport = if options.trace {
         let start = Instant::now();
         Box::new(Tap::new(server, move |message| {
@@ -32,20 +47,28 @@ pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Fail
     } else {
         server
     };
-    builder
+    let client = builder
         .connect(transport)
-        .map_err(|error| failed(&error, options))
+        .map_err(|error| failed(&error, options))?;
+    if !options.roots.is_empty() && client.revision().is_legacy() {
+        let until = Instant::now() + ROOTS_WAIT;
+        _ = was_asked.recv_timeout(ROOTS_WAIT);
+        // The answer leaves before the first call.
+        while client.stats().requests_in_flight > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(client)
 }
 
-/// Shows that a lost connection was restored or given up. The loss itself is a warning in the log:
-/// see [`show_warning`].
+/// Shows that a connection was lost, restored or given up.
 fn show_connection_event(event: ConnectionEvent) {
     match event {
         ConnectionEvent::Restored { .. } => print::note("mcplink: the server is back"),
         ConnectionEvent::GivenUp { error, .. } => {
             print::note(&format!("mcplink: the server is given up: {error}"));
         }
-        _ => {}
+        lost => print::note(&format!("mcplink: {lost}")),
     }
 }
 

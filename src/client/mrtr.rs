@@ -312,7 +312,10 @@ impl Client {
         if generation.revision.is_legacy() {
             return over(false);
         }
-        let broken = |text: String| Error::new(ErrorKind::Protocol, text).sent(true);
+        let broken = |text: String| {
+            let error = Error::new(ErrorKind::Protocol, text).sent(true);
+            error.with_result(result)
+        };
         let kind = ResultType::of(result)
             .map_err(|error| error.context(self.during(method)).sent(true))?;
         match kind {

@@ -33,7 +33,8 @@ impl ResultType {
     /// [`ErrorKind::Protocol`] when the text is not an object or its `resultType` is not a string.
     pub fn of(json: &str) -> Result<Self> {
         if !json.trim_ascii_start().starts_with('{') {
-            return Err(Error::new(ErrorKind::Protocol, "result is not an object"));
+            let error = Error::new(ErrorKind::Protocol, "result is not an object");
+            return Err(error.with_result(json));
         }
         let Some((_, kind)) = RawObject::of(json).find(|(key, _)| key == "resultType") else {
             return Ok(Self::Complete);
@@ -42,7 +43,7 @@ impl ResultType {
             Ok(kind) => Ok(kind.unwrap_or(Self::Complete)),
             Err(error) => {
                 let text = format!("resultType can't be read: {error}");
-                Err(Error::new(ErrorKind::Protocol, text))
+                Err(Error::new(ErrorKind::Protocol, text).with_result(json))
             }
         }
     }

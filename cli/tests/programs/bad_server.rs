@@ -24,7 +24,7 @@ fn main() {
 }
 
 fn serve_stdio(fault: &str) {
-    let mut is_first = true;
+    let (mut is_first, mut has_roots) = (true, false);
     for line in std::io::stdin().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else {
             match fault {
@@ -40,7 +40,14 @@ fn serve_stdio(fault: &str) {
         if fault == "dies of large messages" && message.to_string().len() > 1 << 20 {
             std::process::exit(1);
         }
-        if let Some(response) = respond(fault, &message) {
+        if fault == "awaits roots" && message["method"] == "tools/call" {
+            let content = json!([{ "type": "text", "text": format!("roots: {has_roots}") }]);
+            let result = json!({ "content": content });
+            println!(
+                "{}",
+                json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })
+            );
+        } else if let Some(response) = respond(fault, &message) {
             println!("{response}");
         }
         if fault == "dies" && message["method"] == "notifications/initialized" {
@@ -59,6 +66,11 @@ fn serve_stdio(fault: &str) {
             let method = "notifications/tools/list_changed";
             println!("{}", json!({ "jsonrpc": "2.0", "method": method }));
         }
+        if fault == "awaits roots" && message["method"] == "notifications/initialized" {
+            let ask = json!({ "jsonrpc": "2.0", "id": "roots", "method": "roots/list" });
+            println!("{ask}");
+        }
+        has_roots |= message["id"] == "roots";
         if fault == "asks" && message["method"] == "tools/list" {
             println!(
                 "{}",

@@ -1,11 +1,13 @@
 //! Servers that write beside the letter: what does not fit costs nothing but itself, and the user is
 //! told of it once.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::actions::{run_to, with_tools};
 use crate::failures::Folder;
-use crate::runs::{Terminal, example, program, shown_at_a_terminal};
+use crate::runs::{Terminal, example, mcp_against, program, shown_at_a_terminal};
 use crate::stub::{Stub, discovered, initialized};
 
 fn complete(mut result: Value) -> Value {
@@ -409,5 +411,116 @@ fn a_report_for_programs_escapes_what_steers_a_terminal() {
         assert_eq!(code, 1, "{said}");
         assert!(out.contains(shown), "{out}");
         steers_nothing(&out);
+    }
+}
+
+#[test]
+fn listening_goes_on_however_a_subscription_ends() {
+    let count = AtomicUsize::new(0);
+    let stub = Stub::modern(move |seen, out| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        if number == 2 {
+            return out.respond("503 Service Unavailable", &[], "not now");
+        }
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": seen.id() });
+        let notify = |name: &str, mut params: Value| {
+            params["_meta"] = meta.clone();
+            let method = format!("notifications/{name}");
+            json!({ "jsonrpc": "2.0", "method": method, "params": params })
+        };
+        let filter = seen.body()["params"]["notifications"].clone();
+        out.stream();
+        out.event(&notify(
+            "subscriptions/acknowledged",
+            json!({ "notifications": filter }),
+        ));
+        out.event(&notify(
+            "resources/updated",
+            json!({ "uri": format!("a:{number}") }),
+        ));
+        match number {
+            0 => {
+                out.event_result(seen, json!({ "resultType": "complete", "_meta": meta }));
+                out.end();
+            }
+            1 => out.end(),
+            3 => out.cut(),
+            4 => {
+                let error = json!({ "code": -32603, "message": "over" });
+                out.event(&json!({ "jsonrpc": "2.0", "id": seen.id(), "error": error }));
+                out.end();
+            }
+            _ => out.expect_close(),
+        }
+    });
+    let mut command = program();
+    command.args(["--url", &stub.url(), "listen", "a:x"]);
+    let mut listening = Terminal::start(command);
+    for number in [0, 1, 3, 4, 5] {
+        if number > 0 {
+            listening.wait_for("everything may have changed");
+        }
+        listening.wait_for(&format!("a:{number} has changed"));
+    }
+    listening.signal("INT");
+    assert_eq!(listening.code(), 130);
+    assert_eq!(stub.seen_asking("subscriptions/listen").len(), 6);
+}
+
+#[test]
+fn listening_ends_when_the_server_refuses_to_go_on() {
+    let has_begun = AtomicBool::new(false);
+    let stub = Stub::modern(move |seen, out| {
+        if has_begun.swap(true, Ordering::SeqCst) {
+            let error = json!({ "code": -32601, "message": "no more" });
+            return out.json(&json!({ "jsonrpc": "2.0", "id": seen.id(), "error": error }));
+        }
+        let filter = seen.body()["params"]["notifications"].clone();
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": seen.id() });
+        out.stream();
+        out.event(&json!({
+            "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+            "params": { "notifications": filter, "_meta": meta },
+        }));
+        out.end();
+    });
+    let mut command = program();
+    command.args(["--url", &stub.url(), "listen"]);
+    let mut listening = Terminal::start(command);
+    listening.wait_for("no more");
+    assert_eq!(listening.code(), 3);
+}
+
+// The call has happened, so its result is not thrown away.
+#[test]
+fn a_result_that_cant_be_read_is_shown_after_the_reason() {
+    let stub = Stub::modern(|seen, out| match &*seen.asks() {
+        "tools/call" => out.result(seen, json!(["it is done", 42])),
+        _ => out.result(
+            seen,
+            complete(json!({ "tools": [{ "name": "x", "inputSchema": { "type": "object" } }] })),
+        ),
+    });
+    let (code, _, said) = run_to(&stub.url(), &["call", "x"]);
+    assert_eq!(code, 4, "{said}");
+    let (reason, result) = said.split_once(": result is not an object: ").expect(&said);
+    assert!(reason.contains("tools/call"), "{said}");
+    assert!(result.contains(r#"["it is done",42]"#), "{said}");
+}
+
+// A server that serves files refuses calls before it knows the roots.
+#[test]
+fn the_first_call_waits_until_the_server_has_asked_for_the_roots() {
+    let server = example("bad_server");
+    let server = [server.to_str().unwrap(), "awaits roots"];
+    for (words, expected) in [
+        (
+            &["--root", "file:///work", "call", "good"][..],
+            "roots: true\n",
+        ),
+        (&["call", "good"], "roots: false\n"),
+    ] {
+        let ran = mcp_against(words, &server, "");
+        assert_eq!(ran.out, expected, "{}", ran.err);
     }
 }
