@@ -68,7 +68,9 @@ impl Loss {
         let code = error.rpc().map(|rpc| rpc.code);
         match error.http_status()? {
             _ if code == Some(ErrorCode::METHOD_NOT_FOUND) => None,
-            404 if error.is_vague() => Some(Self::Certain),
+            404 if error.is_vague() || code == Some(ErrorCode::INVALID_REQUEST) => {
+                Some(Self::Certain)
+            }
             404 => Some(Self::Possible),
             401 | 403 | 407 | 429 => None,
             400..=499 if error.is_vague() => Some(Self::Possible),

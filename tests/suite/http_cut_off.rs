@@ -83,7 +83,9 @@ fn the_end_of_a_session_answers_all_its_calls_and_waits_for_none() {
             }
             status => {
                 refused += 1;
-                assert_eq!(status, 404, "{message}");
+                assert_eq!((status, &message["id"]), (404, &json!(number)), "{message}");
+                let text = message["error"]["message"].as_str().unwrap();
+                assert!(text.contains("no such session"), "{text}");
             }
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::reply::json_head;
 use crate::error::{Excerpt, RpcError};
-use crate::jsonrpc::{self, Malformed, Request};
+use crate::jsonrpc::{self, Malformed, Request, RequestId};
 use crate::transport::http::{HttpRequest, ResponseHead};
 
 /// The HTTP response to a request that is answered without a handler, most often a refusal.
@@ -32,6 +32,16 @@ impl Refusal {
     ) -> Self {
         self.head = self.head.header(name, value);
         self
+    }
+}
+
+/// Returns the refusal of a message that names a session which is not there. The refusal of a
+/// request has the request's id: the session may have ended while the request waited.
+pub(super) fn unknown_session(id: Option<&RequestId>) -> Refusal {
+    let text = "there is no such session (any more): send initialize without Mcp-Session-Id";
+    Refusal {
+        head: json_head(404),
+        body: jsonrpc::write_error(id, &RpcError::invalid_request(text)),
     }
 }
 

@@ -22,7 +22,7 @@ use super::options::HttpOptions;
 use super::pages::{self, HttpPage};
 use super::refusal::{
     MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at, no_session,
-    refuse_malformed, refuse_request, token, unknown_version,
+    refuse_malformed, refuse_request, token, unknown_session, unknown_version,
 };
 use super::reply::Reply;
 use super::session::{Session, Sessions, check_opening, peer_name};
@@ -36,6 +36,9 @@ use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
+
+/// The error for a request that names a session which is not there.
+struct UnknownSession;
 
 /// A service that answers HTTP requests for a server. Clones are cheap, and share all sessions.
 #[derive(Clone)]
@@ -276,12 +279,18 @@ impl Served {
         if let Err(refusal) = check_media(request) {
             return Err((refusal, response));
         }
-        let body = message_of(request);
+        let parsed = Parsed::read(message_of(request), self.server.limits.max_depth);
         let session = match self.session_of(request, principal.as_ref().map(Principal::name)) {
             Ok(session) => session,
-            Err(refusal) => return Err((refusal, response)),
+            Err(UnknownSession) => {
+                let id = match &parsed {
+                    Parsed::Single(Ok(Message::Request(message))) => Some(message.id()),
+                    _ => None,
+                };
+                return Err((unknown_session(id), response));
+            }
         };
-        let parsed = match Parsed::read(body, self.server.limits.max_depth) {
+        let parsed = match parsed {
             Parsed::Single(Ok(Message::Request(message))) => {
                 return self.serve_request(request, message, session, principal, response);
             }
@@ -316,17 +325,14 @@ impl Served {
         &self,
         request: &HttpRequest<'_>,
         principal: Option<&str>,
-    ) -> std::result::Result<Option<Arc<Session>>, Refusal> {
+    ) -> std::result::Result<Option<Arc<Session>>, UnknownSession> {
         let Some(id) = session_id(request).filter(|_| self.options.sessions) else {
             return Ok(None);
         };
-        match self.sessions.find(id, principal) {
-            Some(session) => Ok(Some(session)),
-            None => Err(Refusal::text(
-                404,
-                "there is no such session (any more): send initialize without Mcp-Session-Id",
-            )),
-        }
+        self.sessions
+            .find(id, principal)
+            .map(Some)
+            .ok_or(UnknownSession)
     }
 
     fn serve_request(
@@ -574,7 +580,9 @@ impl Served {
         if names_no_revision(request) {
             return Err(unknown_version(request));
         }
-        self.session_of(request, principal)?.ok_or_else(no_session)
+        self.session_of(request, principal)
+            .map_err(|UnknownSession| unknown_session(None))?
+            .ok_or_else(no_session)
     }
 
     /// Returns the connection that serves legacy requests without a session.
