@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::played::play_client;
-use crate::scripted::ScriptedClient;
+use crate::scripted::{ScriptedClient, modern};
 
 #[derive(Deserialize, schemars::JsonSchema)]
 struct Query {
@@ -258,4 +258,30 @@ fn content_that_does_not_fit_the_form_is_asked_for_again() {
         result["result"]["inputRequests"], asked["result"]["inputRequests"],
         "{result}"
     );
+}
+
+// JSON of any kind is read by `serde_json`, which has integers of up to 64 bits.
+#[test]
+fn large_integers_are_exact_where_the_page_on_tools_says_so() {
+    #[derive(Deserialize)]
+    struct Numbers {
+        wide: i128,
+        raw: Box<serde_json::value::RawValue>,
+        any: Value,
+    }
+    let schema = JsonSchema::parse(r#"{"type":"object"}"#).unwrap();
+    let tool = Tool::new("numbers").input_schema(schema);
+    let server = Server::builder("s", "1")
+        .tool_with_schema(tool, |numbers: Numbers, _: &Context| {
+            format!("{} {} {}", numbers.wide, numbers.raw, numbers.any)
+        });
+    let mut client = ScriptedClient::of(&server.build().unwrap());
+    let number = "123456789012345678901";
+    let arguments = json!({ "wide": "N", "raw": "N", "any": u64::MAX });
+    let params = modern(json!({ "name": "numbers", "arguments": arguments }));
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    client.send_text(&request.to_string().replace("\"N\"", number));
+    let answer = client.receive();
+    let text = &answer["result"]["content"][0]["text"];
+    assert_eq!(*text, format!("{number} {number} {}", u64::MAX));
 }
