@@ -124,10 +124,37 @@ pub(super) struct ByLogin<U>(pub(super) U);
 impl<U: UserAgent> Grant for ByLogin<U> {
     fn obtain(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Tokens> {
         wish.found.check_pkce()?;
+        let mut is_reused = false;
+        match self.log_in(errand, wish, &mut is_reused) {
+            // The authorization server no longer knows the registration. It is in doubt or deleted
+            // now, so the second login registers the client.
+            Err(error) if is_reused && is_about_client(&error) => {
+                errand.log(&format!("the client registers anew: {error}"));
+                self.log_in(errand, wish, &mut is_reused)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn is_for_a_person(&self) -> bool {
+        true
+    }
+}
+
+impl<U: UserAgent> ByLogin<U> {
+    /// Runs one login. Sets `is_reused` to whether the login uses the registration of an earlier
+    /// login.
+    fn log_in(
+        &self,
+        errand: &FlowContext<'_>,
+        wish: &TokenRequest<'_>,
+        is_reused: &mut bool,
+    ) -> Result<Tokens> {
         let last = errand.last_redirect(wish.found)?;
         let visit = self.0.prepare(last.as_deref())?;
         let redirect = check_redirect(visit.redirect_uri())?;
         let identity = errand.identity(wish.found, &redirect)?;
+        *is_reused = identity.is_reused;
         // The values stay together until the code is redeemed: the redirect has to come from the
         // authorization server that was asked (mix-up attack).
         let attempt = Attempt {
@@ -143,10 +170,12 @@ impl<U: UserAgent> Grant for ByLogin<U> {
         let code = attempt.read(errand, &answer)?;
         attempt.redeem(errand, &code)
     }
+}
 
-    fn is_for_a_person(&self) -> bool {
-        true
-    }
+/// Whether an authorization server refused a login because of the client.
+fn is_about_client(error: &Error) -> bool {
+    let code = error.oauth_code();
+    matches!(code, Some("invalid_client" | "unauthorized_client"))
 }
 
 /// One authorization request, with its PKCE verifier.
