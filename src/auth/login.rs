@@ -9,7 +9,7 @@
 //! Spec: Authorization, "Authorization Flow Steps"; OAuth 2.1, section 4.1; RFC 7636; RFC 8707; RFC
 //! 9207.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Instant;
 
@@ -118,6 +118,23 @@ impl fmt::Debug for Login<'_> {
     }
 }
 
+/// The parameters of the authorization request that the host application can't set: those of this
+/// library, and those that could replace them or change the form of the redirect (RFC 9101; OAuth
+/// 2.0 Multiple Response Type Encoding Practices).
+pub(super) const OWN_PARAMS: [&str; 11] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "resource",
+    "scope",
+    "response_mode",
+    "request",
+    "request_uri",
+];
+
 /// The authorization code grant.
 pub(super) struct ByLogin<U>(pub(super) U);
 
@@ -164,7 +181,7 @@ impl<U: UserAgent> ByLogin<U> {
             identity: &identity,
             wish,
         };
-        let url = attempt.url()?;
+        let url = attempt.url(&errand.settings.authorization_params)?;
         errand.fetcher.check_reach("the login", &url)?;
         let answer = attempt.visit(errand, visit, &url)?;
         let code = attempt.read(errand, &answer)?;
@@ -188,7 +205,9 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn url(&self) -> Result<HttpUrl> {
+    /// Returns the URL of the authorization request. `params` are the parameters of the host
+    /// application.
+    fn url(&self, params: &BTreeMap<String, String>) -> Result<HttpUrl> {
         let found = self.wish.found;
         let endpoint = found.metadata.endpoint(
             "authorization_endpoint",
@@ -214,7 +233,12 @@ impl Attempt<'_> {
             ("scope", &scope),
             ("prompt", prompt),
         ];
-        for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let pairs = pairs
+            .into_iter()
+            .filter(|(name, _)| !params.contains_key(*name));
+        let params = params.iter().map(|(name, value)| (&**name, &**value));
+        let pairs = pairs.chain(params);
+        for (name, value) in pairs.filter(|(_, value)| !value.is_empty()) {
             form::push(&mut query, name, value);
         }
         let base = endpoint.text().split('?').next().unwrap_or_default();
