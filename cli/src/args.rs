@@ -132,6 +132,18 @@ pub(crate) struct Place {
     /// Keep logins there, not in ~/.local/state/mcplink
     #[arg(long, value_name = "FOLDER")]
     pub(crate) tokens: Option<PathBuf>,
+    /// Log in as this client, which is registered with the authorization server
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The secret of the client, or a file with it; else MCPLINK_CLIENT_SECRET, if it is set
+    #[arg(long, value_name = "SECRET|@FILE")]
+    pub(crate) client_secret: Option<String>,
+    /// Log in for this scope, not for all that the server lists; may be given again
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+    /// Have the browser come back to this port of 127.0.0.1, not to any free one
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) callback_port: Option<u16>,
     /// Give the server this environment variable, or ours of this name; may be given again
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = read_variable)]
     pub(crate) env: Vec<(String, Option<String>)>,
@@ -582,6 +594,7 @@ impl Options {
             return Err("--era and --revision contradict each other".to_owned());
         }
         let place = &self.place;
+        place.check_login()?;
         let ways = [
             place.url.is_some(),
             place.server.is_some(),
@@ -626,6 +639,26 @@ impl Options {
             has_others || place.server.is_some() || place.url.as_ref().is_some_and(is_secure);
         if place.authorities.is_some() && !may_be_secure {
             return Err("--cacert is for servers that are reached with --url https://…".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Checks the options about logins.
+    fn check_login(&self) -> Result<(), String> {
+        let options = [
+            ("--client-id", self.client_id.is_some()),
+            ("--client-secret", self.client_secret.is_some()),
+            ("--scope", !self.scopes.is_empty()),
+            ("--callback-port", self.callback_port.is_some()),
+        ];
+        let given = options.iter().find(|(_, is_given)| *is_given);
+        if let (false, Some((name, _))) = (self.login, given) {
+            return Err(format!("{name} is for logins, with --login"));
+        }
+        if self.client_secret.is_some() && self.client_id.is_none() {
+            return Err("--client-secret is for a client with --client-id".to_owned());
         }
         Ok(())
     }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcplink::auth::{Browser, FileStore, Login, OAuth, Secret, Store};
+use mcplink::auth::{Browser, FileStore, Login, OAuth, RegisteredClient, Secret, Store};
 use mcplink::transport::http::CredentialWait;
 use serde_json::json;
 
-use crate::args::Options;
+use crate::args::{Options, Place};
 use crate::configs;
 use crate::failure::{Failure, REFUSED};
 use crate::print::{self, note};
@@ -71,22 +71,48 @@ fn failed(error: mcplink::Error) -> Failure {
 }
 
 /// Returns an authorizer that logs in when the server requires it, and stores the tokens for the
-/// next run. `roots` are the trusted certificate authorities.
-pub(crate) fn authorizer(
-    folder: Option<&Path>,
-    authorities: Option<&[u8]>,
-) -> Result<OAuth, Failure> {
-    let mut oauth = OAuth::login(Browser::new().show(show));
+/// next run. `authorities` are the trusted certificate authorities.
+pub(crate) fn authorizer(place: &Place, authorities: Option<&[u8]>) -> Result<OAuth, Failure> {
+    let mut browser = Browser::new().show(show);
+    if let Some(port) = place.callback_port {
+        browser = browser.port(port);
+    }
+    let mut oauth = OAuth::login(browser);
     if let Some(pem) = authorities {
         oauth = oauth.root_certificates(pem);
+    }
+    if let Some(client_id) = &place.client_id {
+        let mut client = RegisteredClient::of_first_issuer(client_id);
+        if let Some(secret) = client_secret(place)? {
+            client = client.secret(secret);
+        }
+        oauth = oauth.registered(client);
+    }
+    if !place.scopes.is_empty() {
+        let scopes = place.scopes.iter();
+        oauth = oauth.scopes(scopes.flat_map(|scopes| scopes.split_whitespace()));
     }
     oauth
         .client_name("mcplink")
         .proxy_from_environment()
-        .store(Listed::new(&folder_of(folder)?).map_err(failed)?)
+        .store(Listed::new(&folder_of(place.tokens.as_deref())?).map_err(failed)?)
         .on_log(|line| note(&format!("mcplink: {line}")))
         .build()
         .map_err(failed)
+}
+
+/// Returns the secret of the client: of the command line, of a file, or of the environment.
+fn client_secret(place: &Place) -> Result<Option<Secret>, Failure> {
+    let Some(given) = &place.client_secret else {
+        let secret = std::env::var("MCPLINK_CLIENT_SECRET").ok();
+        return Ok(secret.filter(|secret| !secret.is_empty()).map(Secret::new));
+    };
+    let Some(file) = given.strip_prefix('@') else {
+        return Ok(Some(Secret::new(given.clone())));
+    };
+    let text = fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("--client-secret @{file}: {error}")))?;
+    Ok(Some(Secret::new(text.trim_end_matches(['\r', '\n']))))
 }
 
 fn show(login: &Login<'_>) {
@@ -181,7 +207,7 @@ pub(crate) fn forget(options: &Options) -> Result<(), Failure> {
     }
     let store = Listed::new(&folder).map_err(failed)?;
     let before = count(&store).map_err(failed)?;
-    let oauth = authorizer(Some(&folder), None)?;
+    let oauth = authorizer(place, None)?;
     oauth.forget(&url).map_err(failed)?;
     if count(&store).map_err(failed)? == before {
         return Err(nothing());

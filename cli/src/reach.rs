@@ -160,10 +160,7 @@ fn http(url: &str, fields: &[(String, String)], place: &Place) -> Result<Http, F
         http = http.root_certificates(pem);
     }
     Ok(match place.login {
-        true => http.authorizer(login::authorizer(
-            place.tokens.as_deref(),
-            authorities.as_deref(),
-        )?),
+        true => http.authorizer(login::authorizer(place, authorities.as_deref())?),
         false => http,
     })
 }

@@ -1,6 +1,6 @@
 //! The builder of an [`OAuth`], with its settings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::dpop::Nonces;
 use super::enterprise::{ByEnterprise, IdentityProvider};
 use super::flow_context::{Grant, LogHook, Settings};
 use super::key::{Signer, is_asymmetric};
-use super::login::{ByLogin, UserAgent};
+use super::login::{ByLogin, OWN_PARAMS, UserAgent};
 use super::oauth::OAuth;
 use super::secret::Secret;
 use super::store::{MemoryStore, Store};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::sync::Mutex;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
@@ -49,6 +49,7 @@ pub struct OAuthBuilder {
     document: Option<String>,
     scopes: Option<BTreeSet<String>>,
     asks_offline: bool,
+    authorization_params: BTreeMap<String, String>,
     dpop: DpopUse,
     signer: Option<Arc<dyn Signer>>,
     store: Box<dyn Store>,
@@ -123,6 +124,7 @@ impl OAuthBuilder {
             document: None,
             scopes: None,
             asks_offline: true,
+            authorization_params: BTreeMap::new(),
             dpop: DpopUse::default(),
             signer: None,
             store: Box::new(MemoryStore::new()),
@@ -183,6 +185,35 @@ impl OAuthBuilder {
     /// With this scope, users have to log in less often. Defaults to true.
     pub fn ask_offline_access(mut self, asks: bool) -> Self {
         self.asks_offline = asks;
+        self
+    }
+
+    /// Sets a further parameter of the authorization request, such as `access_type` (`offline`),
+    /// `audience` or `prompt`. Defaults to none. A later call with the same name replaces the
+    /// value, and an empty value omits the parameter. The user's browser gets the parameters, so
+    /// they are not secret.
+    ///
+    /// `prompt` replaces the value `consent`, which is sent with the scope `offline_access`. The
+    /// other parameters of this library can't be replaced. `response_mode`, `request` and
+    /// `request_uri` can't be set, because they could change those parameters. Such a name, an
+    /// empty name, or a grant without a login makes [`build`](Self::build) fail with
+    /// [`ErrorKind::Invalid`].
+    pub fn authorization_param(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        let name = name.into();
+        if name.is_empty() || OWN_PARAMS.contains(&&*name) {
+            self.refuse(&format!(
+                "'{}' is no parameter that can be set (authorization_param)",
+                Excerpt(&name)
+            ));
+        }
+        if !self.grant.is_for_a_person() {
+            self.refuse("only logins have parameters of their own (authorization_param)");
+        }
+        self.authorization_params.insert(name, value.into());
         self
     }
 
@@ -297,6 +328,7 @@ impl OAuthBuilder {
             document,
             scopes,
             asks_offline,
+            authorization_params,
             dpop,
             signer,
             store,
@@ -319,6 +351,7 @@ impl OAuthBuilder {
             document,
             scopes,
             asks_offline,
+            authorization_params,
             dpop,
             signer,
             store,

@@ -94,6 +94,7 @@ impl RegisteredClient {
             proof: self.proof.clone(),
             method: None,
             audience: self.audience.clone(),
+            is_reused: false,
         }
     }
 
@@ -119,6 +120,9 @@ pub(super) struct Identity {
     /// The authentication method that was agreed at registration, if there was an agreement.
     pub(super) method: Option<String>,
     pub(super) audience: Option<String>,
+    /// Whether the identity is a dynamic registration of an earlier login. The authorization server
+    /// may have deleted it.
+    pub(super) is_reused: bool,
 }
 
 impl Identity {
@@ -129,6 +133,7 @@ impl Identity {
             proof: Proof::None,
             method: None,
             audience: None,
+            is_reused: false,
         }
     }
 

@@ -284,7 +284,9 @@ impl FlowContext<'_> {
         match answer.status {
             200..=299 => {}
             // The failure is temporary: the document may exist.
-            status @ (408 | 429 | 500..) => return Err(not_there(what, url, status)),
+            status @ (408 | 425 | 429 | 500..) => {
+                return Err(answer.tell_wait(not_there(what, url, status)));
+            }
             status => return Ok(Fetched::Nothing(not_there(what, url, status))),
         }
         let kind = answer.field("content-type").unwrap_or_default();

@@ -56,12 +56,12 @@ impl Answer {
         self.fields.get(name)?.to_str().ok()
     }
 
-    /// Returns the target of a redirect. Returns `None` if the redirect may change the method, or
-    /// leaves the origin.
+    /// Returns the target of a redirect of a GET request. Returns `None` if the redirect leaves the
+    /// origin.
     fn moved_from(&self, place: &HttpUrl) -> Option<HttpUrl> {
         let target = self
             .field("location")
-            .filter(|_| matches!(self.status, 307 | 308))?;
+            .filter(|_| matches!(self.status, 301 | 302 | 303 | 307 | 308))?;
         let from = place.text().parse().ok()?;
         let target = location::resolve(&from, target)?;
         let is_own = location::is_same_origin(&from, &target);

@@ -1,7 +1,7 @@
 //! The context of one authorization flow for one MCP server: settings, HTTP client, deadline.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,8 @@ pub(super) struct Settings {
     pub(super) document: Option<String>,
     pub(super) scopes: Option<BTreeSet<String>>,
     pub(super) asks_offline: bool,
+    /// The host application's parameters of the authorization request.
+    pub(super) authorization_params: BTreeMap<String, String>,
     pub(super) dpop: DpopUse,
     pub(super) signer: Option<Arc<dyn Signer>>,
     pub(super) store: Box<dyn Store>,

@@ -9,7 +9,7 @@
 //! Spec: Authorization, "Authorization Flow Steps"; OAuth 2.1, section 4.1; RFC 7636; RFC 8707; RFC
 //! 9207.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Instant;
 
@@ -118,16 +118,60 @@ impl fmt::Debug for Login<'_> {
     }
 }
 
+/// The parameters of the authorization request that the host application can't set: those of this
+/// library, and those that could replace them or change the form of the redirect (RFC 9101; OAuth
+/// 2.0 Multiple Response Type Encoding Practices).
+pub(super) const OWN_PARAMS: [&str; 11] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "resource",
+    "scope",
+    "response_mode",
+    "request",
+    "request_uri",
+];
+
 /// The authorization code grant.
 pub(super) struct ByLogin<U>(pub(super) U);
 
 impl<U: UserAgent> Grant for ByLogin<U> {
     fn obtain(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Tokens> {
         wish.found.check_pkce()?;
+        let mut is_reused = false;
+        match self.log_in(errand, wish, &mut is_reused) {
+            // The authorization server no longer knows the registration. It is in doubt or deleted
+            // now, so the second login registers the client.
+            Err(error) if is_reused && is_about_client(&error) => {
+                errand.log(&format!("the client registers anew: {error}"));
+                self.log_in(errand, wish, &mut is_reused)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn is_for_a_person(&self) -> bool {
+        true
+    }
+}
+
+impl<U: UserAgent> ByLogin<U> {
+    /// Runs one login. Sets `is_reused` to whether the login uses the registration of an earlier
+    /// login.
+    fn log_in(
+        &self,
+        errand: &FlowContext<'_>,
+        wish: &TokenRequest<'_>,
+        is_reused: &mut bool,
+    ) -> Result<Tokens> {
         let last = errand.last_redirect(wish.found)?;
         let visit = self.0.prepare(last.as_deref())?;
         let redirect = check_redirect(visit.redirect_uri())?;
         let identity = errand.identity(wish.found, &redirect)?;
+        *is_reused = identity.is_reused;
         // The values stay together until the code is redeemed: the redirect has to come from the
         // authorization server that was asked (mix-up attack).
         let attempt = Attempt {
@@ -137,16 +181,18 @@ impl<U: UserAgent> Grant for ByLogin<U> {
             identity: &identity,
             wish,
         };
-        let url = attempt.url()?;
+        let url = attempt.url(&errand.settings.authorization_params)?;
         errand.fetcher.check_reach("the login", &url)?;
         let answer = attempt.visit(errand, visit, &url)?;
         let code = attempt.read(errand, &answer)?;
         attempt.redeem(errand, &code)
     }
+}
 
-    fn is_for_a_person(&self) -> bool {
-        true
-    }
+/// Whether an authorization server refused a login because of the client.
+fn is_about_client(error: &Error) -> bool {
+    let code = error.oauth_code();
+    matches!(code, Some("invalid_client" | "unauthorized_client"))
 }
 
 /// One authorization request, with its PKCE verifier.
@@ -159,7 +205,9 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn url(&self) -> Result<HttpUrl> {
+    /// Returns the URL of the authorization request. `params` are the parameters of the host
+    /// application.
+    fn url(&self, params: &BTreeMap<String, String>) -> Result<HttpUrl> {
         let found = self.wish.found;
         let endpoint = found.metadata.endpoint(
             "authorization_endpoint",
@@ -185,7 +233,12 @@ impl Attempt<'_> {
             ("scope", &scope),
             ("prompt", prompt),
         ];
-        for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let pairs = pairs
+            .into_iter()
+            .filter(|(name, _)| !params.contains_key(*name));
+        let params = params.iter().map(|(name, value)| (&**name, &**value));
+        let pairs = pairs.chain(params);
+        for (name, value) in pairs.filter(|(_, value)| !value.is_empty()) {
             form::push(&mut query, name, value);
         }
         let base = endpoint.text().split('?').next().unwrap_or_default();

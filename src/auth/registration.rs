@@ -174,7 +174,10 @@ impl FlowContext<'_> {
             .find(|kept| !kept.is_in_doubt && kept.redirects().any(is_meant));
         if let Some(kept) = kept {
             self.doubt_registration(found.issuer(), &kept.client_id, true);
-            return Ok(kept.identity());
+            return Ok(Identity {
+                is_reused: true,
+                ..kept.identity()
+            });
         }
         let endpoint = HttpUrl::read_secure("the registration_endpoint", endpoint)?;
         self.register(found, &endpoint, redirect)

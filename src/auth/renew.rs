@@ -164,14 +164,11 @@ impl Job {
         {
             return Ok(());
         }
-        let spent = Tokens {
-            refresh: None,
-            ..held.clone()
-        };
-        self.replace(errand, name, held, spent, false)
+        self.spend(errand, name)
     }
 
-    /// Refreshes tokens. Returns whether new tokens were obtained.
+    /// Refreshes tokens. Returns whether new tokens were obtained. If the authorization server
+    /// refuses the refresh token, deletes the refresh token, so that the next step is a login.
     fn refreshed(
         &self,
         errand: &FlowContext<'_>,
@@ -194,13 +191,6 @@ impl Job {
                 }
                 Ok(true)
             }
-            // The response is not an OAuth error. The refresh token is kept for another attempt
-            // before the tokens expire.
-            Err(Failure::Refused(refusal))
-                if refusal.code.is_empty() && matches!(self.need, Need::Fresher) =>
-            {
-                Err(refusal.error)
-            }
             // The authorization server refused the client's credentials, not the refresh token. The
             // refresh token stays valid, and a login would fail with the credentials too.
             Err(Failure::Refused(refusal)) if errand.is_for_the_host(&refusal) => {
@@ -213,7 +203,11 @@ impl Job {
                 errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
                 // If the store has no working lock, another process may just have used this refresh
                 // token.
-                self.adopts_others(name)
+                if self.adopts_others(name)? {
+                    return Ok(true);
+                }
+                self.spend(errand, name)?;
+                Ok(false)
             }
             Err(Failure::Other(error)) => Err(error),
         }
@@ -280,6 +274,19 @@ impl Job {
             return Ok(());
         }
         self.settings.store.remove(name)
+    }
+
+    /// Deletes the refresh token, which is of no use any more. The access token is still used.
+    fn spend(&self, errand: &FlowContext<'_>, name: &str) -> Result<()> {
+        let held = self.site.state().tokens.clone();
+        let Some(held) = held.filter(|held| held.refresh.is_some()) else {
+            return Ok(());
+        };
+        let spent = Tokens {
+            refresh: None,
+            ..(*held).clone()
+        };
+        self.replace(errand, name, &held, spent, false)
     }
 
     fn keep(&self, errand: &FlowContext<'_>, name: &str, tokens: &Tokens) {

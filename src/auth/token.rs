@@ -120,11 +120,15 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether the refusal is about the request. Other refusals are about the authorization server
-    /// (overloaded, broken or moved), or come from a proxy. Many servers have their own codes for
-    /// such refusals.
-    fn is_about_the_request(&self) -> bool {
-        is_about_a_request(&self.code) || matches!(self.status, 200..=299 | 400 | 401)
+    /// Whether the refusal is permanent: the same request will be refused again. Other refusals are
+    /// about the authorization server (overloaded, broken or moved). Many servers have their own
+    /// codes for such refusals, and some use codes of OAuth for a rate limit.
+    fn is_permanent(&self) -> bool {
+        match self.status {
+            408 | 425 | 429 => false,
+            200..=299 | 400..=499 => true,
+            _ => is_about_a_request(&self.code),
+        }
     }
 }
 
@@ -142,8 +146,9 @@ fn is_about_a_request(code: &str) -> bool {
 
 /// The reason why a token request failed.
 pub(super) enum Failure {
-    /// The authorization server refused the token request.
+    /// The authorization server refused the token request for good.
     Refused(Refusal),
+    /// The request failed for another reason, which may be temporary.
     Other(Error),
 }
 
@@ -280,7 +285,7 @@ impl FlowContext<'_> {
                     read => return Ok(read?),
                 }
             }
-            if !refusal.is_about_the_request() {
+            if !refusal.is_permanent() {
                 return Err(Failure::Other(refusal.error));
             }
             if refusal.code != "use_dpop_nonce" {
@@ -446,8 +451,9 @@ pub(super) fn refusal(
             text = format!("{text}: {}", Excerpt(&redact(part)));
         }
     }
+    let error = Error::new(ErrorKind::Auth, text).with_oauth_code(&redact(&said.error));
     Refusal {
-        error: Error::new(ErrorKind::Auth, text).with_oauth_code(&redact(&said.error)),
+        error: answer.tell_wait(error),
         code: said.error,
         status: answer.status,
     }

@@ -7,7 +7,7 @@ use mcplink::transport::http::Http;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
-use crate::authworld::{MOVED, Rules, World};
+use crate::authworld::{MOVED, Rules, STEPS, World};
 use crate::proxied::socks_proxy;
 use crate::stub::{Stub, asker, call};
 
@@ -267,44 +267,74 @@ fn a_name_is_no_way_round() {
 #[test]
 fn redirects_elsewhere_are_not_followed() {
     let target = Stub::start(|_, out| out.json(&json!({})));
-    for status in ["307 Temporary Redirect", "302 Found"] {
+    for status in REDIRECTS {
         let place = target.url();
-        let world = World::with(move |rules| {
-            rules.resource_redirect = Some((status, place));
-        });
+        let world = World::start();
+        world.set(|rules| rules.resource_redirect = Some((status, place.clone())));
         let error = refused(&world, "redirect, which is not followed");
+        assert_eq!(error.kind(), ErrorKind::Auth);
+        let world = World::start();
+        world.set(|rules| rules.metadata_redirect = Some((status, place)));
+        let error = refused(&world, "has no metadata");
         assert_eq!(error.kind(), ErrorKind::Auth);
         assert!(target.seen().is_empty());
     }
-    // Nor one that changes the method of other requests.
-    let world = World::with(|rules| {
-        rules.resource_redirect = Some(("302 Found", MOVED.to_owned()));
-    });
+    // A choice is no redirect.
+    let choice = ("300 Multiple Choices", MOVED.to_owned());
+    let world = World::with(|rules| rules.resource_redirect = Some(choice));
     refused(&world, "redirect, which is not followed");
     // One that leads to itself ends soon.
     let world = World::start();
     let own = format!("{}/.well-known/oauth-authorization-server", world.issuer());
-    world.set(|rules| rules.metadata_redirect = Some(own));
+    world.set(|rules| rules.metadata_redirect = Some((REDIRECTS[0], own)));
     refused(&world, "has no metadata");
 }
 
+const REDIRECTS: [&str; 5] = [
+    "301 Moved Permanently",
+    "302 Found",
+    "303 See Other",
+    "307 Temporary Redirect",
+    "308 Permanent Redirect",
+];
+
 #[test]
 fn documents_that_have_moved_within_their_origin_are_found() {
-    let world = World::with(|rules| {
-        let target = "../../moved.json?x=http://y/#part".to_owned();
-        rules.resource_redirect = Some(("308 Permanent Redirect", target));
-        rules.metadata_redirect = Some(MOVED.to_owned());
-    });
-    let client = world.connect(world.login()).unwrap();
-    drop(client);
-    for stub in [&world.mcp, &world.issuer] {
-        let mut moved = stub.seen_by("GET");
-        moved.retain(|seen| seen.target.starts_with(MOVED));
-        assert!(!moved.is_empty());
-        for seen in moved {
-            assert_eq!(seen.header("accept-encoding"), Some("identity"));
+    for status in REDIRECTS {
+        let world = World::with(|rules| {
+            let target = "../../moved.json?x=http://y/#part".to_owned();
+            rules.resource_redirect = Some((status, target));
+            rules.metadata_redirect = Some((status, MOVED.to_owned()));
+        });
+        let client = world.connect(world.login()).unwrap();
+        drop(client);
+        for stub in [&world.mcp, &world.issuer] {
+            let mut moved = stub.seen_by("GET");
+            moved.retain(|seen| seen.target.starts_with(MOVED));
+            assert!(!moved.is_empty());
+            for seen in moved {
+                assert_eq!(seen.header("accept-encoding"), Some("identity"));
+            }
         }
     }
+}
+
+#[test]
+fn documents_that_have_moved_several_times_are_found() {
+    for steps in [1, 2, 4] {
+        let world = World::with(|rules| {
+            let target = format!("{STEPS}{steps}");
+            rules.resource_redirect = Some(("302 Found", target.clone()));
+            rules.metadata_redirect = Some(("302 Found", target));
+        });
+        drop(world.connect(world.login()).unwrap());
+    }
+    // Five redirects are followed, and no more.
+    let world = World::with(|rules| {
+        rules.resource_redirect = Some(("302 Found", format!("{STEPS}5")));
+    });
+    refused(&world, "redirect, which is not followed");
+    assert!(world.mcp.seen().iter().all(|seen| seen.target != MOVED));
 }
 
 #[test]

@@ -12,9 +12,9 @@ use mcplink::transport::http::CredentialWait;
 use serde_json::{Value, json};
 
 use crate::auth_tokens::{Folder, slow_person};
-use crate::authworld::{World, follow, refuse};
+use crate::authworld::{REDIRECT, World, follow, refuse};
 use crate::common::{LONG, wait_until};
-use crate::stub::{asker, call};
+use crate::stub::{Stub, asker, call};
 
 fn grants(world: &World) -> Vec<String> {
     let tokens = world.record().tokens;
@@ -41,21 +41,36 @@ fn kept(store: &MemoryStore, world: &World) -> Value {
     serde_json::from_str(kept.reveal()).unwrap()
 }
 
-const NO_WORD: [(&str, &str); 8] = [
+const TEMPORARY: [(&str, &str); 9] = [
     ("302 Found", ""),
     ("307 Temporary Redirect", ""),
+    ("408 Request Timeout", ""),
+    ("425 Too Early", ""),
+    ("429 Too Many Requests", "<html>Slow down</html>"),
+    // Some say it with a code of OAuth.
+    ("429 Too Many Requests", r#"{"error":"access_denied"}"#),
+    ("500 Internal Server Error", r#"{"error":"server_error"}"#),
+    ("503 Service Unavailable", ""),
+    ("400 Bad Request", r#"{"error":"use_dpop_nonce"}"#),
+];
+
+const FOR_GOOD: [(&str, &str); 10] = [
+    ("400 Bad Request", ""),
+    ("400 Bad Request", r#"{"error":"invalid_grant"}"#),
+    ("401 Unauthorized", "<html>Who?</html>"),
     ("403 Forbidden", "<html>Blocked</html>"),
     ("403 Forbidden", r#"{"error":"Forbidden"}"#),
-    ("404 Not Found", ""),
     ("404 Not Found", r#"{"error":"not_found"}"#),
+    ("410 Gone", ""),
     ("418 I'm a teapot", r#"{"error":{"code":418}}"#),
-    ("400 Bad Request", r#"{"error":"use_dpop_nonce"}"#),
+    ("422 Unprocessable Entity", r#"{"message":"bad token"}"#),
+    ("499 Odd", ""),
 ];
 
 // RFC 6749, section 5.2
 #[test]
-fn what_comes_from_others_than_the_authorization_server_costs_no_refresh_token() {
-    for (status, body) in NO_WORD {
+fn temporary_failures_cost_no_refresh_token() {
+    for (status, body) in TEMPORARY {
         let world = World::start();
         let client = world.connect(world.login()).unwrap();
         world.revoke_tokens();
@@ -79,11 +94,7 @@ fn what_comes_from_others_than_the_authorization_server_costs_no_refresh_token()
 
 #[test]
 fn tokens_that_expire_keep_their_refresh_token_through_such_answers() {
-    let others = [
-        ("400 Bad Request", ""),
-        ("401 Unauthorized", "<html>Who?</html>"),
-    ];
-    for (status, body) in NO_WORD.into_iter().chain(others) {
+    for (status, body) in TEMPORARY {
         let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
         let store = Arc::new(MemoryStore::new());
         let builder = world.login().store(Arc::clone(&store));
@@ -94,6 +105,143 @@ fn tokens_that_expire_keep_their_refresh_token_through_such_answers() {
         let refresh = kept(&store, &world)["refresh"].clone();
         assert!(refresh.is_string(), "{status} {body}: {refresh}");
     }
+}
+
+// RFC 6749, section 5.2
+#[test]
+fn a_refresh_token_that_is_refused_leads_to_one_login() {
+    for (status, body) in FOR_GOOD {
+        let world = World::start();
+        let store = Arc::new(MemoryStore::new());
+        let leaves = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&leaves);
+        let person = CallbackUserAgent::new(REDIRECT, move |login: &Login<'_>| {
+            if flag.load(Ordering::SeqCst) {
+                return Err(mcplink::Error::new(ErrorKind::State, "not now"));
+            }
+            Ok(Secret::new(follow(login.url())))
+        });
+        let oauth = OAuth::login(person).store(Arc::clone(&store));
+        let client = world.connect(oauth).unwrap();
+        let access = kept(&store, &world)["access"].clone();
+        world.revoke_tokens();
+        answer_refreshes(&world, status, body);
+        // Nobody logs in: the refresh token is not sent again for that.
+        leaves.store(true, Ordering::SeqCst);
+        for _ in 0..2 {
+            let error = call(&client, "x").unwrap_err();
+            assert!(error.to_string().contains("not now"), "{error}");
+            let kept = kept(&store, &world);
+            assert!(kept["refresh"].is_null(), "{status} {body}");
+            assert_eq!(kept["access"], access);
+        }
+        let (code, refresh) = ("authorization_code", "refresh_token");
+        assert_eq!(grants(&world), [code, refresh], "{status} {body}");
+        leaves.store(false, Ordering::SeqCst);
+        assert_eq!(call(&client, "x").unwrap(), "done", "{status} {body}");
+        assert_eq!(grants(&world), [code, refresh, code], "{status} {body}");
+        assert!(kept(&store, &world)["refresh"].is_string());
+    }
+}
+
+#[test]
+fn the_login_after_a_refused_refresh_uses_the_registration() {
+    for (status, body) in FOR_GOOD {
+        let world = World::start();
+        let client = world.connect(world.login()).unwrap();
+        world.revoke_tokens();
+        answer_refreshes(&world, status, body);
+        assert_eq!(call(&client, "x").unwrap(), "done", "{status} {body}");
+        let record = world.record();
+        assert_eq!(record.registrations.len(), 1, "{status} {body}");
+        assert_eq!(record.authorizations.len(), 2, "{status} {body}");
+    }
+}
+
+#[test]
+fn tokens_that_expire_are_used_to_their_end_without_a_refused_refresh_token() {
+    for (status, body) in FOR_GOOD {
+        let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
+        let store = Arc::new(MemoryStore::new());
+        let builder = world.login().store(Arc::clone(&store));
+        let client = world.connect(builder).unwrap();
+        let before = grants(&world).len();
+        answer_refreshes(&world, status, body);
+        // The server has another clock.
+        for _ in 0..2 {
+            assert_eq!(call(&client, "x").unwrap(), "done", "{status} {body}");
+        }
+        assert!(kept(&store, &world)["refresh"].is_null());
+        let (code, refresh) = ("authorization_code", "refresh_token");
+        assert_eq!(grants(&world)[before..], [refresh], "{status} {body}");
+        world.revoke_tokens();
+        assert_eq!(call(&client, "x").unwrap(), "done", "{status} {body}");
+        assert_eq!(grants(&world)[before..before + 2], [refresh, code]);
+    }
+}
+
+// RFC 9110, section 10.2.3
+#[test]
+fn a_busy_authorization_server_says_when_to_try_again() {
+    const NOW: (&str, &str) = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+    for (status, after, told) in [
+        ("503 Service Unavailable", "30", Some("30 s")),
+        ("429 Too Many Requests", "3600", Some("3600 s")),
+        (
+            "503 Service Unavailable",
+            "Sun, 06 Nov 1994 08:50:39 GMT",
+            Some("62 s"),
+        ),
+        (
+            "408 Request Timeout",
+            "Sunday, 06-Nov-94 08:49:42 GMT",
+            Some("5 s"),
+        ),
+        ("425 Too Early", "Sun Nov  6 09:49:37 1994", Some("3600 s")),
+        // There is nothing to wait for, or it can't be read.
+        ("429 Too Many Requests", "0", None),
+        ("429 Too Many Requests", "-1", None),
+        ("503 Service Unavailable", "later", None),
+        ("503 Service Unavailable", "99999999999999999999999", None),
+        ("503 Service Unavailable", NOW.1, None),
+        (
+            "503 Service Unavailable",
+            "Sat, 05 Nov 1994 08:49:37 GMT",
+            None,
+        ),
+    ] {
+        let world = World::start();
+        let client = world.connect(world.login()).unwrap();
+        world.revoke_tokens();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(move |_, out| {
+                out.respond(status, &[NOW, ("retry-after", after)], "");
+                true
+            }));
+        });
+        let said = call(&client, "x").unwrap_err().to_string();
+        assert!(said.contains(&status[..3]), "{said}");
+        match told {
+            Some(span) => {
+                let text = format!("; try again in {span}");
+                assert!(said.ends_with(&text), "{after}: {said}");
+            }
+            None => assert!(!said.contains("try again"), "{after}: {said}"),
+        }
+    }
+}
+
+#[test]
+fn a_busy_server_of_metadata_says_when_to_try_again() {
+    let busy = Stub::start(|_, out| {
+        out.respond("503 Service Unavailable", &[("retry-after", "30")], "");
+    });
+    let issuer = format!("http://{}", busy.address());
+    let world = World::with(|rules| {
+        rules.resource = json!({ "authorization_servers": [issuer] });
+    });
+    let said = world.connect(world.login()).unwrap_err().to_string();
+    assert!(said.ends_with("; try again in 30 s"), "{said}");
 }
 
 #[test]

@@ -105,17 +105,20 @@ enum End {
 
 #[test]
 fn a_registration_whose_login_gave_no_tokens_is_not_used_for_the_next() {
-    for (end, is_kept) in [
-        (End::Nowhere, false),
-        (End::Page("unauthorized_client"), false),
-        (End::Page("invalid_request"), false),
-        (End::Token("unauthorized_client"), false),
-        (End::Token("invalid_client"), false),
-        (End::Token("invalid_request"), false),
+    // How many clients are registered by the time of the failure, and of the next login.
+    for (end, then, next) in [
+        (End::Nowhere, 1, 2),
+        (End::Page("invalid_request"), 1, 2),
+        (End::Token("invalid_request"), 1, 2),
+        // The client is refused: it registers once more at once, and not again and again.
+        (End::Page("invalid_client"), 2, 3),
+        (End::Page("unauthorized_client"), 2, 3),
+        (End::Token("unauthorized_client"), 2, 3),
+        (End::Token("invalid_client"), 2, 3),
         // The page knows the client: a person refused, or the server has a fault.
-        (End::Page("access_denied"), true),
-        (End::Page("server_error"), true),
-        (End::Page("temporarily_unavailable"), true),
+        (End::Page("access_denied"), 1, 1),
+        (End::Page("server_error"), 1, 1),
+        (End::Page("temporarily_unavailable"), 1, 1),
     ] {
         let world = World::start();
         let store = Arc::new(MemoryStore::new());
@@ -148,7 +151,7 @@ fn a_registration_whose_login_gave_no_tokens_is_not_used_for_the_next() {
             }),
         }
         world.connect(login()).unwrap_err();
-        assert_eq!(world.record().registrations.len(), 1);
+        assert_eq!(world.record().registrations.len(), then);
         goes_nowhere.store(false, Ordering::SeqCst);
         world.set(|rules| {
             rules.redirect = Vec::new();
@@ -157,18 +160,47 @@ fn a_registration_whose_login_gave_no_tokens_is_not_used_for_the_next() {
         // In settings made anew, too.
         world.connect(login()).unwrap();
         let record = world.record();
-        let registrations = if is_kept { 1 } else { 2 };
-        assert_eq!(record.registrations.len(), registrations);
+        assert_eq!(record.registrations.len(), next);
         let last = record.authorizations.last().unwrap();
         let is_first = last["client_id"] == record.authorizations[0]["client_id"];
-        assert_eq!(is_first, is_kept);
+        assert_eq!(is_first, next == 1);
         // That one is good from now on.
         world.revoke_all();
         world.connect(login()).unwrap();
         let record = world.record();
-        assert_eq!(record.registrations.len(), registrations);
-        let next = record.authorizations.last().unwrap();
-        assert_eq!(next["client_id"], last["client_id"]);
+        assert_eq!(record.registrations.len(), next);
+        let again = record.authorizations.last().unwrap();
+        assert_eq!(again["client_id"], last["client_id"]);
+    }
+}
+
+#[test]
+fn a_registration_that_the_server_forgot_is_replaced_in_the_login_that_finds_out() {
+    for code in ["invalid_client", "unauthorized_client"] {
+        let world = World::start();
+        let client = world.connect(world.login()).unwrap();
+        let known = world.record().authorizations[0]["client_id"].clone();
+        world.revoke_tokens();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(move |form, out| {
+                let is_refresh = form["grant_type"] == "refresh_token";
+                if is_refresh {
+                    out.respond("404 Not Found", &[], "");
+                } else if form["client_id"] == known {
+                    refuse(out, code, "never heard of it");
+                }
+                is_refresh || form["client_id"] == known
+            }));
+        });
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        let record = world.record();
+        assert_eq!(record.registrations.len(), 2, "{code}");
+        let ids: Vec<&str> = record
+            .authorizations
+            .iter()
+            .map(|asked| &*asked["client_id"])
+            .collect();
+        assert!(ids[0] == ids[1] && ids[1] != ids[2], "{ids:?}");
     }
 }
 

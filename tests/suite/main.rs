@@ -25,6 +25,8 @@ mod auth_machine;
 #[cfg(feature = "auth")]
 mod auth_parallel;
 #[cfg(feature = "auth")]
+mod auth_params;
+#[cfg(feature = "auth")]
 mod auth_renewal;
 #[cfg(feature = "auth")]
 mod auth_roots;

@@ -69,6 +69,7 @@ fn refuse_options_of_one(place: &Place) -> Result<(), Failure> {
         ("--env", !place.env.is_empty()),
         ("--inherit-env", place.inherits_env),
         ("--cwd", place.cwd.is_some()),
+        ("--client-id", place.client_id.is_some()),
     ];
     match options.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),

@@ -17,6 +17,7 @@ mod failures;
 mod front;
 mod installs;
 mod interrupts;
+mod logins;
 mod odd_servers;
 #[path = "../../../tests/suite/proxied/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]

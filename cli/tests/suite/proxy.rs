@@ -504,6 +504,10 @@ fn a_server_that_does_not_start_disturbs_no_other() {
             "each of the servers",
         ),
         (
+            vec!["proxy", "a=x", "b=y", "--login", "--client-id", "me"],
+            "--client-id would reach each of the servers",
+        ),
+        (
             vec!["proxy", "a=x", "--record", "/no/such/folder/f"],
             "--record",
         ),

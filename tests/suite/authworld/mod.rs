@@ -71,8 +71,8 @@ pub(crate) struct Rules {
     /// Where the metadata of the server is said to have gone, and by which status. It is at
     /// [`MOVED`], too.
     pub(crate) resource_redirect: Option<(&'static str, String)>,
-    /// And where that of the authorization server, by 307.
-    pub(crate) metadata_redirect: Option<String>,
+    /// And where that of the authorization server, and by which status.
+    pub(crate) metadata_redirect: Option<(&'static str, String)>,
     /// What stands in the place of the server's metadata.
     pub(crate) resource_body: Option<String>,
     /// The status that comes in the place of the server's metadata.
@@ -115,6 +115,22 @@ impl Default for Rules {
 
 /// Where metadata is that has moved.
 pub(crate) const MOVED: &str = "/moved.json";
+
+/// Before the number of redirects from there to [`MOVED`].
+pub(crate) const STEPS: &str = "/steps/";
+
+/// Redirects what is some steps away from [`MOVED`]. Returns whether it is.
+fn step_on(seen: &Seen, out: &mut Out) -> bool {
+    let Some(left) = path(seen).strip_prefix(STEPS) else {
+        return false;
+    };
+    let target = match left.parse::<u32>().unwrap() - 1 {
+        0 => MOVED.to_owned(),
+        left => format!("{STEPS}{left}"),
+    };
+    out.respond("302 Found", &[("location", &target)], "");
+    true
+}
 
 /// What came, in order.
 #[derive(Clone, Default)]
@@ -323,6 +339,9 @@ impl State {
     fn serve_mcp(&self, seen: &Seen, out: &mut Out) {
         let mcp_url = self.mcp_url.get().unwrap();
         let issuer = self.issuer_url.get().unwrap();
+        if step_on(seen, out) {
+            return;
+        }
         let rules = lock(&self.rules);
         if path(seen) == rules.resource_place || path(seen) == MOVED {
             if rules.is_silent {
@@ -421,6 +440,9 @@ impl State {
     }
 
     fn serve_issuer(&self, seen: &Seen, out: &mut Out) {
+        if step_on(seen, out) {
+            return;
+        }
         let rules = lock(&self.rules);
         let mut places = rules.places.iter();
         if let Some((_, document)) = places.find(|(place, _)| path(seen) == place) {
@@ -429,10 +451,10 @@ impl State {
         if !rules.places.is_empty() && path(seen).contains("/.well-known") {
             return out.respond("404 Not Found", &[], "");
         }
-        if let Some(target) = &rules.metadata_redirect
+        if let Some((status, target)) = &rules.metadata_redirect
             && path(seen).contains("/.well-known")
         {
-            return out.respond("307 Temporary Redirect", &[("location", target)], "");
+            return out.respond(status, &[("location", target)], "");
         }
         drop(rules);
         self.serve_issuer_at(path(seen), seen, out);
