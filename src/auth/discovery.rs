@@ -24,6 +24,7 @@ use super::metadata::{
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::challenge::Demand;
+use crate::transport::http::tell_wait;
 
 /// The protocol revision in which an MCP server is its own authorization server.
 const OLD: &str = "2025-03-26";
@@ -285,7 +286,7 @@ impl FlowContext<'_> {
             200..=299 => {}
             // The failure is temporary: the document may exist.
             status @ (408 | 425 | 429 | 500..) => {
-                return Err(answer.tell_wait(not_there(what, url, status)));
+                return Err(tell_wait(not_there(what, url, status), &answer.fields));
             }
             status => return Ok(Fetched::Nothing(not_there(what, url, status))),
         }

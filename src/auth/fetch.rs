@@ -38,7 +38,7 @@ pub(super) struct Fetcher {
 /// An HTTP response.
 pub(super) struct Answer {
     pub(super) status: u16,
-    fields: HeaderMap,
+    pub(super) fields: HeaderMap,
     body: Zeroizing<Vec<u8>>,
 }
 

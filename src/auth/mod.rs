@@ -13,9 +13,8 @@
 //!  flow_context              context of a flow: settings, HTTP client, deadline
 //!  discovery, registration   steps of a flow: the authorization server, the client's id
 //!  login, client_credentials, enterprise       the grants
-//!  challenge, metadata, tolerant, client       parse and check what servers send
+//!  metadata, tolerant, client                  parse and check what servers send
 //!  fetch, address_policy     bounded HTTP requests; protection against SSRF
-//!  retry_after               when a server can be asked again
 //!  browser, callback_agent   user agents for logins
 //!  store, file_store         token stores
 //! ```
@@ -52,7 +51,6 @@ mod oauth;
 mod random;
 mod registration;
 mod renew;
-mod retry_after;
 mod secret;
 mod server_state;
 mod store;

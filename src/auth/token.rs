@@ -18,6 +18,7 @@ use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::challenge::Demand;
+use crate::transport::http::tell_wait;
 
 /// How long before its expiry a token is renewed, in seconds. Clocks differ, and requests take
 /// time. A token is never renewed before half of its lifetime has passed.
@@ -453,7 +454,7 @@ pub(super) fn refusal(
     }
     let error = Error::new(ErrorKind::Auth, text).with_oauth_code(&redact(&said.error));
     Refusal {
-        error: answer.tell_wait(error),
+        error: tell_wait(error, &answer.fields),
         code: said.error,
         status: answer.status,
     }

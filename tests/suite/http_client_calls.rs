@@ -705,3 +705,38 @@ fn a_missing_scope_is_told_in_words() {
         assert!(text.ends_with(&format!("403 Forbidden{words}")), "{text}");
     }
 }
+
+// RFC 9110, section 10.2.3
+#[test]
+fn the_wait_that_a_server_demands_is_told() {
+    const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (status, fields, expected) in [
+        (
+            "429 Too Many Requests",
+            &[("retry-after", "120")][..],
+            Some("120 s"),
+        ),
+        (
+            "503 Service Unavailable",
+            &[("retry-after", " 1")],
+            Some("1 s"),
+        ),
+        (
+            "503 Service Unavailable",
+            &[
+                ("date", DATE),
+                ("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT"),
+            ],
+            Some("30 s"),
+        ),
+        ("503 Service Unavailable", &[("retry-after", DATE)], None),
+        ("503 Service Unavailable", &[("retry-after", "soon")], None),
+        ("503 Service Unavailable", &[("retry-after", "0")], None),
+        ("503 Service Unavailable", &[], None),
+    ] {
+        let stub = Stub::modern(move |_, out| out.respond(status, fields, "busy"));
+        let text = call(&stub.connect(), "x").unwrap_err().to_string();
+        let told = text.split_once("try again in ").map(|(_, wait)| wait);
+        assert_eq!(told, expected, "{text}");
+    }
+}

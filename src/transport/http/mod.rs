@@ -42,7 +42,7 @@ pub use authorizer::{
 #[cfg(feature = "http-client")]
 pub use client::Http;
 #[cfg(feature = "auth")]
-pub(crate) use client::{challenge, foreign_encoding, location};
+pub(crate) use client::{challenge, foreign_encoding, location, tell_wait};
 #[cfg(any(feature = "auth", feature = "jwt"))]
 pub(crate) use client::{proxies, tls};
 #[cfg(feature = "http-server")]

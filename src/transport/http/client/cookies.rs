@@ -256,7 +256,7 @@ fn seconds(text: &str) -> Option<Duration> {
 }
 
 /// Parses a date in any of the formats that servers use (RFC 6265, section 5.1.1).
-fn date(text: &str) -> Option<SystemTime> {
+pub(super) fn date(text: &str) -> Option<SystemTime> {
     let is_delimiter = |c: char| !(c.is_ascii_alphanumeric() || c == ':' || !c.is_ascii());
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for word in text.split(is_delimiter).filter(|word| !word.is_empty()) {

@@ -38,6 +38,7 @@ pub(crate) mod location;
 mod pool;
 pub(crate) mod proxies;
 mod refusal;
+mod retry_after;
 mod stream;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -55,6 +56,8 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 pub(crate) use self::content::foreign_encoding;
 use self::location::shown;
 use self::proxies::Proxies;
+#[cfg(feature = "auth")]
+pub(crate) use self::retry_after::tell_wait;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
 

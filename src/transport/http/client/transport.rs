@@ -18,6 +18,7 @@ use super::content::{content_type, foreign_encoding, is_of};
 use super::cookies::Cookies;
 use super::location::{self, is_same_origin, shown};
 use super::pool::{Failed, Pool, PoolSlot, Route, USER_AGENT};
+use super::retry_after::tell_wait;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::fallible;
 use crate::jsonrpc::raw_object::RawObject;
@@ -237,6 +238,7 @@ impl ClientTransport {
                 _ => {
                     let (error, fields) =
                         self.refusal(ask, lane, cancel_handle, response, &credentials);
+                    let error = tell_wait(error, &fields);
                     let response = ResponseFields {
                         status: status.as_u16(),
                         fields: &fields,
