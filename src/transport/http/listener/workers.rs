@@ -6,8 +6,8 @@
 //! A released permit goes to the waiting client that holds the fewest permits. Quick requests need
 //! no permit.
 //!
-//! A handler may run on after its client has gone. Its permit then becomes an orphan: the client can
-//! have another permit, and the handler counts towards a limit of its own.
+//! A handler may run on after its client has gone. Its permit then becomes an orphan: the client
+//! can have another permit, and the handler counts towards a limit of its own.
 //!
 //! Therefore one worker more than there are permits is enough. This *priority worker* reads input
 //! while all other workers run handlers. It serves the quick requests, such as cancellations.
