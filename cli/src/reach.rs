@@ -19,7 +19,7 @@ use crate::{ask, configs, interrupt, login, print};
 
 /// How long the first call waits until a legacy server has asked for the roots. Servers that serve
 /// files ask after the opening, and refuse calls before they know the roots.
-const ROOTS_WAIT: Duration = Duration::from_millis(500);
+const ROOTS_WAIT: Duration = Duration::from_secs(1);
 
 /// Connects to the server for an action.
 pub(crate) fn connect(options: &Options, action: &Action) -> Result<Client, Failure> {

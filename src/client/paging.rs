@@ -68,9 +68,6 @@ mod sealed {
 
         fn next_cursor(&self) -> Option<&str>;
 
-        /// The path of the items in the page: a JSON Pointer.
-        const ITEMS: &'static str;
-
         /// Returns the entries that were left out of the page because they are invalid.
         fn misfits(&self) -> &[Misfit];
 
@@ -121,8 +118,6 @@ macro_rules! list_page {
             fn next_cursor(&self) -> Option<&str> {
                 self.next_cursor.as_deref()
             }
-
-            const ITEMS: &'static str = concat!("/", stringify!($field));
 
             fn misfits(&self) -> &[Misfit] {
                 self.misfits()

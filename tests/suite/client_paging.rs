@@ -131,7 +131,7 @@ fn listed(strict: bool, pages: &[(&[&str], Value)]) -> mcplink::Result<[Vec<Stri
     listed
 }
 
-// M-PAGE-C-08, E-SKILL-C-24
+// M-PAGE-C-08
 #[test]
 fn a_list_without_end_ends_where_a_cursor_or_a_page_comes_again() {
     fn check(pages: &[(&[&str], Value)], names: &[&str], reason: Option<&str>) {

@@ -93,6 +93,37 @@ fn the_end_of_a_session_answers_all_its_calls_and_waits_for_none() {
     gate.open();
 }
 
+// Must not happen: calls that nobody waits for block the client that made them.
+#[test]
+fn calls_whose_clients_have_gone_leave_room_for_their_session() {
+    let gate = Gate::default();
+    let server = stubborn(&gate).tool_with(Tool::new("echo"), |_: Value, _: &Context| "echo");
+    let server = server.build().unwrap();
+    let server = server
+        .listen_http("127.0.0.1:0", HttpOptions::new())
+        .unwrap();
+    let mut socket = Socket::open(&server);
+    let opening = initialize(1, ProtocolVersion::V2025_11_25, json!({}));
+    socket.send("POST", &[], &opening.to_string());
+    let (head, _) = socket.message();
+    let id = head.field("Mcp-Session-Id").unwrap().to_owned();
+    let fields = [("Mcp-Session-Id", &*id)];
+    let calls: Vec<_> = (0..200)
+        .map(|number| {
+            let mut socket = Socket::open(&server);
+            socket.send("POST", &fields, &call(number, "wait").to_string());
+            socket
+        })
+        .collect();
+    gate.wait_for(64);
+    wait_until("the other calls wait", || server.stats().waiting >= 136);
+    drop(calls);
+    socket.send("POST", &fields, &call(1000, "echo").to_string());
+    let (head, message) = socket.message();
+    assert_eq!((head.status, &message["id"]), (200, &json!(1000)));
+    gate.open();
+}
+
 // M-HTTP-S-13, L-HTTP-S-18
 #[test]
 fn the_end_of_the_server_answers_what_has_not_finished() {

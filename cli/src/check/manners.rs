@@ -8,7 +8,7 @@ use mcplink::transport::Child;
 use serde_json::{Value, json};
 
 use super::wire::result_of;
-use super::{Check, Seen, Server, Verdict, passed, skip};
+use super::{Check, Conn, Seen, Server, Verdict, passed, skip};
 use crate::args::Level;
 
 /// How long a server may take to end after the end of its input.
@@ -140,11 +140,10 @@ fn exit(server: &Server) -> Seen {
 fn silence(server: &Server) -> Seen {
     server.needs_child()?;
     server.each_anew(|conn| {
-        let heard = conn.receive(Instant::now() + SILENCE)?;
-        if let Some(message) = heard.filter(|message| message["method"] != "ping") {
-            let is_log = message["method"] == "notifications/message" && conn.revision.is_legacy();
-            if !is_log {
-                let method = message["method"].as_str().unwrap_or("a response");
+        let until = Instant::now() + SILENCE;
+        while let Some(message) = conn.receive(until)? {
+            let method = message["method"].as_str().unwrap_or("a response");
+            if !may_come(conn, method) {
                 return Err(format!("the server sends {method} without a reason").into());
             }
         }
@@ -153,6 +152,20 @@ fn silence(server: &Server) -> Seen {
         result_of(method, &response)?;
         passed()
     })
+}
+
+/// Whether a server may send a message of this method at any time.
+fn may_come(conn: &Conn, method: &str) -> bool {
+    let list = method
+        .strip_prefix("notifications/")
+        .and_then(|method| method.strip_suffix("/list_changed"));
+    let reports = |list: &str| {
+        let declared = conn.capabilities().remove(list);
+        declared.is_some_and(|list| list["listChanged"] == true)
+    };
+    // A modern server needs a subscription for each message.
+    conn.revision.is_legacy()
+        && (["ping", "notifications/message"].contains(&method) || list.is_some_and(reports))
 }
 
 fn harmless(is_modern: bool) -> &'static str {
@@ -184,7 +197,7 @@ fn many(server: &Server) -> Seen {
 }
 
 fn many_over_stdio(
-    conn: &mut super::Conn,
+    conn: &mut Conn,
     method: &str,
     params: &Value,
     patience: Duration,
@@ -213,7 +226,7 @@ fn many_over_stdio(
 }
 
 fn many_over_http(
-    conn: &super::Conn,
+    conn: &Conn,
     method: &str,
     params: &Value,
     patience: Duration,

@@ -59,6 +59,12 @@ fn serve_stdio(fault: &str) {
                 json!({ "jsonrpc": "2.0", "method": "notifications/hello" })
             );
         }
+        if fault == "adds tools" && message["method"] == "notifications/initialized" {
+            let method = "notifications/tools/list_changed";
+            for _ in 0..2 {
+                println!("{}", json!({ "jsonrpc": "2.0", "method": method }));
+            }
+        }
         let is_of_tools = message["method"]
             .as_str()
             .is_some_and(|name| name.starts_with("tools/"));
@@ -70,7 +76,7 @@ fn serve_stdio(fault: &str) {
             let ask = json!({ "jsonrpc": "2.0", "id": "roots", "method": "roots/list" });
             println!("{ask}");
         }
-        has_roots |= message["id"] == "roots";
+        has_roots |= message["id"] == "roots" && message.get("result").is_some();
         if fault == "asks" && message["method"] == "tools/list" {
             println!(
                 "{}",
@@ -138,7 +144,8 @@ fn initialize(fault: &str, params: &Value) -> Value {
         "no name" => json!({ "version": "1" }),
         _ => json!({ "name": "bad", "version": "1" }),
     };
-    let tools = json!({ "listChanged": fault == "changes" });
+    let has_changes = matches!(fault, "changes" | "adds tools");
+    let tools = json!({ "listChanged": has_changes });
     json!({ "protocolVersion": version, "capabilities": { "tools": tools }, "serverInfo": info })
 }
 

@@ -148,6 +148,7 @@ fn faults_of_servers_over_stdio_are_found() {
         ("dies", "manners/silence"),
         ("stays", "manners/exit"),
         ("talks", "manners/silence"),
+        ("adds tools", ""),
         ("forgets requests", "manners/many"),
         ("dies of large messages", "manners/large"),
         ("bad name", "schemas/tool-names"),

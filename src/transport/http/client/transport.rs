@@ -264,17 +264,18 @@ impl ClientTransport {
         cancel_handle: &CancelHandle,
         watched: &Watched,
     ) -> Result<Option<(Box<PoolSlot>, Response<()>)>> {
+        let was_sent = lost.as_ref().is_some_and(|lost| lost.sent);
         let deadline = match cancel_handle.look(Instant::now()) {
             NextCheck::Never => None,
             NextCheck::At(deadline) => Some(deadline),
-            NextCheck::Over => return Err(self.nobody_waits()),
+            NextCheck::Over => return Err(self.nobody_waits().sent(was_sent)),
         };
         let mut lane = self.lanes.take();
         if lost.is_some() {
             lane.line.close();
         }
         if !cancel_handle.engage(lane.brake()) {
-            return Err(self.nobody_waits());
+            return Err(self.nobody_waits().sent(was_sent));
         }
         let is_reused = lane.line.is_open();
         match self.lanes.run(&mut lane, request, ask.body, deadline) {
@@ -285,7 +286,7 @@ impl ClientTransport {
                 Ok(None)
             }
             Err(mut failed) => {
-                failed.sent |= lost.as_ref().is_some_and(|lost| lost.sent);
+                failed.sent |= was_sent;
                 Err(self.failure(failed, cancel_handle, watched))
             }
         }

@@ -27,7 +27,9 @@ pub struct HttpLimits {
     /// limit a little: see [`reserve_percent`](Self::reserve_percent). Further requests wait; the
     /// client that holds the fewest threads is served first. Requests that the service calls
     /// [quick](crate::transport::http::Service::is_quick) don't wait: one extra thread serves them.
-    /// Responses that are kept open after the service has returned do not count.
+    /// Responses that are kept open after the service has returned do not count. Requests whose
+    /// clients have gone count separately: up to [`max_waiting`](Self::max_waiting) of them may be
+    /// served at once, until the service returns.
     pub max_workers: usize,
     /// The maximum number of requests that may wait for a thread. Defaults to 256. At the limit,
     /// the newest request of the client with the most waiting requests is answered with 503.

@@ -5,8 +5,34 @@
 //! permits at an address that holds many. The other half is for addresses and principals that hold
 //! few permits.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+
 use crate::shares::{Admission, Client, Shares};
 use crate::transport::http::ClientKey;
+
+/// A permit that a worker holds.
+#[derive(Debug)]
+pub(super) struct Permit {
+    pub(super) key: ClientKey,
+    /// One of [`HELD`](Self::HELD), [`ORPHAN`](Self::ORPHAN) and [`OVER`](Self::OVER). Changed only
+    /// under the lock of the pool.
+    pub(super) state: AtomicU8,
+}
+
+impl Permit {
+    pub(super) const HELD: u8 = 0;
+    /// The client has gone.
+    pub(super) const ORPHAN: u8 = 1;
+    pub(super) const OVER: u8 = 2;
+
+    pub(super) fn new(key: ClientKey) -> Arc<Self> {
+        Arc::new(Self {
+            key,
+            state: AtomicU8::new(Self::HELD),
+        })
+    }
+}
 
 /// The permits in use.
 #[derive(Debug)]

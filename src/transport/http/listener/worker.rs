@@ -17,13 +17,14 @@ use std::time::Instant;
 
 use super::connection::{Connection, NextOwner};
 use super::head::{Head, Refusal};
+use super::permits::Permit;
 use super::ready_set::ReadySet;
 use super::reply::Reply;
 use super::request_parser::{Body, ParseStep, RequestParser};
 use super::shared::Shared;
 use super::workers::IdleSlot;
 use crate::buffer_cache;
-use crate::transport::http::{ClientKey, HttpRequest};
+use crate::transport::http::HttpRequest;
 use crate::transport::sys::tcp;
 
 thread_local! {
@@ -60,9 +61,9 @@ pub(super) fn work(shared: &Arc<Shared>) {
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
     intake: RequestParser,
-    /// The client whose permit the worker holds. A worker needs a permit to read a large body, or
-    /// to run a handler.
-    permit: Option<ClientKey>,
+    /// The permit that the worker holds. A worker needs a permit to read a large body, or to run a
+    /// handler.
+    permit: Option<Arc<Permit>>,
     /// The worker's ready set and idle slot. `None` until the worker has kept a connection.
     round: Option<(Arc<ReadySet>, Arc<IdleSlot>)>,
 }
@@ -106,8 +107,8 @@ impl Worker<'_> {
     }
 
     fn give_back_permit(&mut self) {
-        if let Some(key) = self.permit.take() {
-            self.shared.start(self.shared.workers.release(&key));
+        if let Some(permit) = self.permit.take() {
+            self.shared.start(self.shared.workers.release(&permit));
         }
     }
 
@@ -128,7 +129,7 @@ impl Worker<'_> {
                         return;
                     }
                     self.make_stealable();
-                    let turn = serve(self.shared, conn, &mut self.intake);
+                    let turn = serve(self.shared, conn, &mut self.intake, self.permit.as_ref());
                     self.give_back_permit();
                     if turn == NextOwner::Over {
                         return;
@@ -168,9 +169,9 @@ impl Worker<'_> {
         let fields = head.fields(bytes);
         let request = request(conn, head, bytes, &fields);
         let key = self.shared.client(&request);
-        if let Some(spawn) = self.shared.workers.permit(&key) {
+        if let Some((permit, spawn)) = self.shared.workers.permit(&key) {
             self.intake.give_back(body);
-            self.permit = Some(key);
+            self.permit = Some(permit);
             self.shared.start(spawn);
             return true;
         }
@@ -309,11 +310,16 @@ fn request<'a>(
         .addresses(Some(conn.local()), Some(conn.remote))
 }
 
-fn serve(shared: &Arc<Shared>, conn: &Arc<Connection>, intake: &mut RequestParser) -> NextOwner {
+fn serve(
+    shared: &Arc<Shared>,
+    conn: &Arc<Connection>,
+    intake: &mut RequestParser,
+    permit: Option<&Arc<Permit>>,
+) -> NextOwner {
     let Some((head, bytes, body)) = intake.request() else {
         return NextOwner::Over;
     };
-    let Some(is_last) = conn.open(head.is_http10) else {
+    let Some(is_last) = conn.open(head.is_http10, permit) else {
         return NextOwner::Over;
     };
     let fields = head.fields(bytes);

@@ -6,6 +6,9 @@
 //! A released permit goes to the waiting client that holds the fewest permits. Quick requests need
 //! no permit.
 //!
+//! A handler may run on after its client has gone. Its permit then becomes an orphan: the client
+//! can have another permit, and the handler counts towards a limit of its own.
+//!
 //! Therefore one worker more than there are permits is enough. This *priority worker* reads input
 //! while all other workers run handlers. It serves the quick requests, such as cancellations.
 //!
@@ -23,11 +26,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::permits::Permits;
+use super::permits::{Permit, Permits};
 use super::ready_set::ReadySet;
 use crate::fair_queue::FairQueue;
 use crate::shares::Client;
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::http::ClientKey;
 
 /// The maximum time that a worker stays idle. After that the worker ends.
@@ -52,6 +55,7 @@ pub(super) struct Sizes {
     /// The maximum number of permits of one client, once only the permits of the reserve are left.
     pub(super) part: usize,
     /// The maximum number of requests that wait for a permit. At the limit, a request is refused.
+    /// At most as many permits are orphans.
     pub(super) max_waiting: usize,
 }
 
@@ -83,8 +87,10 @@ struct State<J> {
     /// [`grant`](Self::grant) would have taken the request out under this lock.
     waiting: FairQueue<ClientKey, J>,
     /// The requests that waited for a permit and now have one.
-    granted: VecDeque<(J, ClientKey)>,
+    granted: VecDeque<(J, Arc<Permit>)>,
     permits: Permits,
+    /// The number of permits whose clients have gone. They are not in `permits`.
+    orphans: usize,
     /// The slots of the idle workers that have not been woken.
     ///
     /// Invariant: a waker removes a slot under the lock before it wakes the worker. A worker that
@@ -99,11 +105,11 @@ struct State<J> {
 }
 
 /// A job that a worker has taken.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Assignment<J> {
     pub(super) job: J,
-    /// The client whose permit the job has. [`Workers::release`] returns the permit to the pool.
-    pub(super) permit: Option<ClientKey>,
+    /// The permit of the job, if it has one. [`Workers::release`] returns the permit to the pool.
+    pub(super) permit: Option<Arc<Permit>>,
     pub(super) spawn: Spawn,
 }
 
@@ -132,8 +138,8 @@ impl<J> State<J> {
     }
 
     fn drain(&mut self) -> Vec<J> {
-        let granted = self.granted.drain(..).map(|(job, key)| {
-            self.permits.give_back(&key);
+        let granted = self.granted.drain(..).map(|(job, permit)| {
+            self.permits.give_back(&permit.key);
             job
         });
         let granted: Vec<J> = granted.collect();
@@ -178,7 +184,7 @@ impl<J> State<J> {
                 return has_granted;
             };
             has_granted |= self.permits.take(&key);
-            self.granted.push_back((job, key));
+            self.granted.push_back((job, Permit::new(key)));
         }
     }
 
@@ -216,6 +222,7 @@ impl<J> Workers<J> {
                 waiting: FairQueue::new(),
                 granted: VecDeque::new(),
                 permits: Permits::new(sizes.max_workers, sizes.part, sizes.reserve),
+                orphans: 0,
                 idle: Vec::new(),
                 threads: 0,
                 starting: false,
@@ -240,13 +247,13 @@ impl<J> Workers<J> {
 
     /// Takes a permit for a client. Returns `None` if the client can't have a permit now. The
     /// calling worker runs a handler next, so another worker may be needed to read.
-    pub(super) fn permit(&self, key: &ClientKey) -> Option<Spawn> {
+    pub(super) fn permit(&self, key: &ClientKey) -> Option<(Arc<Permit>, Spawn)> {
         let mut state = self.state.lock();
         if !state.permits.take(key) {
             return None;
         }
         self.publish(&state);
-        Some(self.call_for_rest(&mut state))
+        Some((Permit::new(key.clone()), self.call_for_rest(&mut state)))
     }
 
     /// Queues a request until its client can have a permit. If a request of another client is
@@ -260,7 +267,7 @@ impl<J> Workers<J> {
         let mut displaced = None;
         // A permit may have been released since the caller failed to take one.
         if state.permits.take(&key) {
-            state.granted.push_back((job, key));
+            state.granted.push_back((job, Permit::new(key)));
         } else {
             if state.waiting.len() >= self.sizes.max_waiting {
                 let Some(other) = state.gives_way_to(&key) else {
@@ -274,9 +281,31 @@ impl<J> Workers<J> {
     }
 
     /// Returns a permit to the pool, and gives free permits to waiting requests.
-    pub(super) fn release(&self, key: &ClientKey) -> Spawn {
+    pub(super) fn release(&self, permit: &Permit) -> Spawn {
         let mut state = self.state.lock();
-        state.permits.give_back(key);
+        match permit.state.swap(Permit::OVER, Ordering::Relaxed) {
+            Permit::HELD => state.permits.give_back(&permit.key),
+            Permit::ORPHAN => state.orphans -= 1,
+            _ => {}
+        }
+        self.grant(state)
+    }
+
+    /// Makes the permit of a running handler an orphan, because the client of its request has gone.
+    /// If there are too many orphans already, or if the permit was released, does nothing.
+    pub(super) fn orphan(&self, permit: &Permit) -> Spawn {
+        let mut state = self.state.lock();
+        let is_held = permit.state.load(Ordering::Relaxed) == Permit::HELD;
+        if !is_held || state.orphans >= self.sizes.max_waiting {
+            return Spawn::No;
+        }
+        permit.state.store(Permit::ORPHAN, Ordering::Relaxed);
+        state.permits.give_back(&permit.key);
+        state.orphans += 1;
+        self.grant(state)
+    }
+
+    fn grant(&self, mut state: MutexGuard<'_, State<J>>) -> Spawn {
         match state.grant() {
             true => self.spawn_if_needed(&mut state),
             false => {
@@ -314,7 +343,10 @@ impl<J> Workers<J> {
         if state.ready() == 0 || state.starting {
             return Spawn::No;
         }
-        if state.threads < self.sizes.max_workers || state.threads <= state.permits.held() {
+        let orphans = state.orphans;
+        if state.threads < self.sizes.max_workers + orphans
+            || state.threads <= state.permits.held() + orphans
+        {
             state.starting = true;
             state.threads += 1;
             return Spawn::One;
@@ -426,7 +458,7 @@ impl<J> Workers<J> {
 
     fn take(&self, state: &mut State<J>) -> Option<Assignment<J>> {
         let (job, permit) = match state.granted.pop_front() {
-            Some((job, key)) => (job, Some(key)),
+            Some((job, permit)) => (job, Some(permit)),
             None => (state.jobs.pop()?, None),
         };
         self.publish(state);
@@ -456,7 +488,7 @@ impl<J> Workers<J> {
     pub(super) fn threads(&self) -> usize {
         let state = self.state.lock();
         let most = self.sizes.max_workers.max(state.permits.held());
-        state.threads.min(most)
+        state.threads.min(most + state.orphans)
     }
 
     /// Stops the pool. Idle workers are woken and end; busy workers end after their job. Returns
@@ -506,8 +538,12 @@ mod tests {
         Workers::new(sizes(max_workers, max_waiting))
     }
 
-    fn permit(workers: &Workers<u32>, last: u8) -> bool {
-        workers.permit(&key(last)).is_some()
+    fn permit(workers: &Workers<u32>, last: u8) -> Option<Arc<Permit>> {
+        workers.permit(&key(last)).map(|(permit, _)| permit)
+    }
+
+    fn taken(workers: &Workers<u32>, last: u8) -> Arc<Permit> {
+        permit(workers, last).expect("a permit")
     }
 
     fn push(workers: &Workers<u32>, job: u32, last: u8) -> Spawn {
@@ -516,7 +552,8 @@ mod tests {
 
     fn next(workers: &Workers<u32>) -> (u32, Option<ClientKey>, Spawn) {
         let taken = workers.next().expect("a job");
-        (taken.job, taken.permit, taken.spawn)
+        let key = taken.permit.map(|permit| permit.key.clone());
+        (taken.job, key, taken.spawn)
     }
 
     #[test]
@@ -536,7 +573,8 @@ mod tests {
         workers.arrived();
         assert_eq!(next(&workers), (1, None, Spawn::No));
         assert_eq!(push(&workers, 2, 1), Spawn::No, "it may come back at once");
-        assert_eq!(workers.permit(&key(1)), Some(Spawn::One));
+        let spawn = workers.permit(&key(1)).map(|(_, spawn)| spawn);
+        assert_eq!(spawn, Some(Spawn::One));
         assert!(workers.is_saturated());
         workers.arrived();
         assert_eq!(next(&workers), (2, None, Spawn::No));
@@ -548,24 +586,26 @@ mod tests {
     fn requests_wait_for_permits_by_clients_and_are_refused_beyond_the_bound() {
         let workers = workers(2, 2);
         let keys = [1, 2, 3].map(key);
-        assert!(permit(&workers, 1) && permit(&workers, 1));
-        assert!(!permit(&workers, 1), "the reserve is for others");
+        let first = [taken(&workers, 1), taken(&workers, 1)];
+        assert!(permit(&workers, 1).is_none(), "the reserve is for others");
         assert!(workers.wait(1, keys[0].clone()).is_ok());
         assert!(workers.wait(2, keys[0].clone()).is_ok());
         assert_eq!(workers.wait(3, keys[0].clone()), Err(3));
-        assert!(permit(&workers, 2) && permit(&workers, 3));
+        let (second, third) = (taken(&workers, 2), taken(&workers, 3));
         let gave_way = workers.wait(4, keys[1].clone()).expect("a place");
         assert_eq!(gave_way.1, Some(2), "the last one of whom most wait");
         assert_eq!(workers.wait(5, keys[2].clone()), Err(5), "all have as many");
         assert_eq!((workers.waiting(), workers.has_ready()), (2, false));
         // Two of the four permits are released, but the reserve stays free.
-        assert_eq!(workers.release(&keys[2]), Spawn::No);
-        assert_eq!(workers.release(&keys[0]), Spawn::No);
+        assert_eq!(workers.release(&third), Spawn::No);
+        assert_eq!(workers.release(&first[0]), Spawn::No);
         assert!(!workers.has_ready());
-        assert_eq!(workers.release(&keys[1]), Spawn::One);
+        assert_eq!(workers.release(&second), Spawn::One);
         workers.arrived();
-        assert_eq!(next(&workers), (4, Some(keys[1].clone()), Spawn::No));
-        _ = workers.release(&keys[1]);
+        let next_one = workers.next().expect("a job");
+        let permit = next_one.permit.expect("a permit");
+        assert_eq!((next_one.job, &permit.key), (4, &keys[1]));
+        _ = workers.release(&permit);
         assert_eq!(next(&workers).0, 1);
     }
 
@@ -573,20 +613,49 @@ mod tests {
     fn a_permit_that_is_given_back_goes_to_who_holds_least() {
         let workers = workers(4, 9);
         let [busy, quick] = [1, 2].map(key);
-        for _ in 0..4 {
-            assert!(permit(&workers, 1));
-        }
-        assert!(permit(&workers, 2));
+        let held = [(); 4].map(|()| taken(&workers, 1));
+        let reserved = taken(&workers, 2);
         assert!(workers.wait(1, busy.clone()).is_ok());
         assert!(workers.wait(2, busy.clone()).is_ok());
-        _ = workers.release(&quick);
+        _ = workers.release(&reserved);
         assert!(!workers.has_ready(), "it was of the reserve");
-        assert!(permit(&workers, 2) && !permit(&workers, 2));
+        assert!(permit(&workers, 2).is_some() && permit(&workers, 2).is_none());
         assert!(workers.wait(3, quick.clone()).is_ok());
         // The permit goes to this client, although the other client's requests have waited longer.
-        _ = workers.release(&busy);
-        let next = workers.next().expect("a job");
-        assert_eq!((next.job, next.permit), (3, Some(quick)));
+        _ = workers.release(&held[0]);
+        let (job, key, _) = next(&workers);
+        assert_eq!((job, key), (3, Some(quick)));
+    }
+
+    #[test]
+    fn a_permit_whose_client_has_gone_makes_room_for_another() {
+        let workers = workers(1, 2);
+        assert_eq!(push(&workers, 0, 1), Spawn::One);
+        workers.arrived();
+        assert_eq!(next(&workers).0, 0);
+        let first = taken(&workers, 1);
+        assert!(workers.wait(1, key(1)).is_ok());
+        assert_eq!(
+            workers.orphan(&first),
+            Spawn::One,
+            "all threads run handlers"
+        );
+        workers.arrived();
+        assert_eq!(workers.orphan(&first), Spawn::No, "only once");
+        let second = workers.next().expect("a job").permit.expect("a permit");
+        _ = workers.orphan(&second);
+        let third = taken(&workers, 1);
+        // There may be as many as may wait.
+        _ = workers.orphan(&third);
+        assert!(permit(&workers, 1).is_none());
+        _ = workers.release(&third);
+        _ = workers.release(&first);
+        let fourth = taken(&workers, 1);
+        _ = workers.release(&fourth);
+        assert_eq!(workers.orphan(&fourth), Spawn::No);
+        _ = workers.release(&second);
+        let state = workers.state.lock();
+        assert_eq!((state.orphans, state.permits.held()), (0, 0));
     }
 
     #[test]
@@ -675,24 +744,41 @@ mod loom_tests {
     fn loom_a_request_that_waits_gets_the_permit_that_is_given_back() {
         loom::model(|| {
             let workers = workers();
-            assert!(workers.permit(&key(1)).is_some());
+            let (permit, _) = workers.permit(&key(1)).expect("it is free");
             let (one, other) = (Arc::clone(&workers), Arc::clone(&workers));
             let reader = loom::thread::spawn(move || {
                 one.arrived();
                 let job = one.next().map(|taken| taken.job);
                 assert_eq!(job, Some(0));
-                if one.permit(&key(1)).is_none() {
+                let own = one.permit(&key(1)).map(|(permit, _)| permit);
+                let own = own.unwrap_or_else(|| {
                     assert!(one.wait(0, key(1)).is_ok());
                     let taken = one.next().expect("it is granted");
-                    assert_eq!((taken.job, taken.permit), (0, Some(key(1))));
-                }
-                _ = one.release(&key(1));
+                    assert_eq!(taken.job, 0);
+                    taken.permit.expect("a permit")
+                });
+                _ = one.release(&own);
             });
-            let handler = loom::thread::spawn(move || _ = other.release(&key(1)));
+            let handler = loom::thread::spawn(move || _ = other.release(&permit));
             handler.join().expect("no panic");
             reader.join().expect("no panic");
             assert_eq!(workers.state.lock().permits.held(), 0);
             assert!(workers.stop().is_empty());
+        });
+    }
+
+    /// A client goes while its handler returns. The permit is counted once.
+    #[test]
+    fn loom_a_client_that_goes_at_the_end_of_its_handler_leaves_no_trace() {
+        loom::model(|| {
+            let workers = workers();
+            let (permit, _) = workers.permit(&key(1)).expect("it is free");
+            let (one, other) = (Arc::clone(&workers), Arc::clone(&permit));
+            let poller = loom::thread::spawn(move || _ = one.orphan(&other));
+            _ = workers.release(&permit);
+            poller.join().expect("no panic");
+            let state = workers.state.lock();
+            assert_eq!((state.orphans, state.permits.held()), (0, 0));
         });
     }
 

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use self::outbox::Outbox;
 use super::head::Refusal;
 use super::moment::Moment;
+use super::permits::Permit;
 use super::request_parser::RequestParser;
 use super::shared::Shared;
 use super::table::Rank;
@@ -150,6 +151,8 @@ struct State {
 #[derive(Default)]
 struct Exchange {
     gone: Option<Callback>,
+    /// The permit of the worker that runs the service for the request.
+    permit: Option<Arc<Permit>>,
     /// Whether the poller waits for events that show that the client has gone.
     watched: bool,
     /// Whether the client has pipelined more input. Unread input hides the event of a disconnected
@@ -206,6 +209,8 @@ struct Quiet {
 #[derive(Default)]
 pub(super) struct AfterUnlock {
     spawn: Spawn,
+    /// The permit of a request whose client has gone.
+    orphan: Option<Arc<Permit>>,
     /// The callback that reports a disconnected client to the service.
     gone: Option<Callback>,
     /// The callback that begins the response.
@@ -219,7 +224,7 @@ impl AfterUnlock {
     /// Runs the actions on a thread that may hold locks of the service. Therefore this method does
     /// not call the callbacks itself, but passes them to the poller.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
-        shared.start(self.spawn);
+        self.start(shared);
         for callback in self.gone.into_iter().chain(self.silence) {
             shared.tell(callback);
         }
@@ -227,9 +232,16 @@ impl AfterUnlock {
 
     /// Runs the actions on the poller's own thread.
     pub(super) fn settle_here(self, shared: &Arc<Shared>) {
-        shared.start(self.spawn);
+        self.start(shared);
         for callback in self.gone.into_iter().chain(self.silence) {
             Shared::call(callback);
+        }
+    }
+
+    fn start(&self, shared: &Arc<Shared>) {
+        shared.start(self.spawn);
+        if let Some(permit) = &self.orphan {
+            shared.start(shared.workers.orphan(permit));
         }
     }
 }

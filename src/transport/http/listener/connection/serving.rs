@@ -7,6 +7,7 @@ use super::{AfterUnlock, Connection, Exchange, NO_PLACE, NextOwner, Owner, PROBE
 use crate::transport::http::ClientKey;
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::moment::Moment;
+use crate::transport::http::listener::permits::Permit;
 use crate::transport::http::listener::request_parser::RequestParser;
 use crate::transport::sys::tcp;
 
@@ -35,7 +36,11 @@ impl Connection {
 
     /// Begins a request. Returns whether the connection closes after this request. Returns `None`
     /// if the connection was closed meanwhile.
-    pub(in super::super) fn open(&self, is_http10: bool) -> Option<bool> {
+    pub(in super::super) fn open(
+        &self,
+        is_http10: bool,
+        permit: Option<&Arc<Permit>>,
+    ) -> Option<bool> {
         let mut state = self.state.lock();
         state.exchanges = state.exchanges.wrapping_add(1).max(1);
         self.has_bytes.store(false, Ordering::Relaxed);
@@ -45,6 +50,7 @@ impl Connection {
         // A half-close is detected again when the client of this request is watched.
         state.half_closed = false;
         state.exchange = Some(Exchange {
+            permit: permit.cloned(),
             probes: if is_http10 { PROBES } else { 0 },
             ..Exchange::default()
         });

@@ -389,6 +389,7 @@ impl Connection {
     fn vanish(&self, state: &mut State, later: &mut AfterUnlock) {
         if let Some(mut exchange) = self.over(state) {
             later.gone = exchange.gone.take().or_else(|| later.gone.take());
+            later.orphan = exchange.permit.take().or_else(|| later.orphan.take());
         }
     }
 
