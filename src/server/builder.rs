@@ -26,14 +26,14 @@ use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
 use super::subscriptions::Subscriptions;
 use super::tasks::{TaskOptions, Tasks};
-use super::tools::{ToolHandler, Tools};
+use super::tools::{NewTool, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, ServerCapabilities, Tool, check_extension_id,
+    ResourceTemplate, ServerCapabilities, check_extension_id,
 };
 use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
@@ -44,7 +44,7 @@ use crate::validation::Validator;
 pub struct ServerBuilder {
     pub(super) inner: Inner,
     /// The tools to add. [`build`](Self::build) adds them, since adding a tool needs the validator.
-    tools: Vec<(Tool, ToolHandler)>,
+    tools: Vec<NewTool>,
     /// Steps that need all settings. [`build`](Self::build) runs them in order.
     finishing: Vec<Finish>,
     fault: Option<Error>,
@@ -101,7 +101,7 @@ impl ServerBuilder {
             tasks: None,
             skills: None,
             skill_methods: Vec::new(),
-            validator: Validator::for_own_schemas(),
+            validator: Some(Validator::for_own_schemas()),
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
             connections: Default::default(),
@@ -305,7 +305,9 @@ impl ServerBuilder {
     }
 
     /// Sets the JSON Schema validator for tools. Defaults to [`Validator::json_schema`] with the
-    /// feature `validation`, and to no validator without it. `None` disables validation.
+    /// feature `validation`. Without the feature, the default checks the common keywords of schemas
+    /// that were not derived from a type: types, choices, bounds, lengths, required and other
+    /// members, and items. `None` disables validation.
     ///
     /// The validator checks arguments before handlers run, and structured results before they are
     /// sent. It also checks both schemas of a tool when the tool is added.
@@ -714,8 +716,8 @@ impl ServerBuilder {
         if let Some(tasks) = &inner.tasks {
             tasks.share_by(&inner.limits);
         }
-        for (tool, handler) in self.tools {
-            inner.add_tool(tool, handler)?;
+        for tool in self.tools {
+            inner.add_tool(tool)?;
         }
         for finish in self.finishing {
             finish(&mut inner)?;
@@ -734,8 +736,8 @@ impl ServerBuilder {
         self.build()?.serve_stdio()
     }
 
-    fn with_tool(mut self, tool: Tool, handler: ToolHandler) -> Self {
-        self.tools.push((tool, handler));
+    fn with_tool(mut self, tool: NewTool) -> Self {
+        self.tools.push(tool);
         self
     }
 

@@ -110,7 +110,7 @@ pub use self::store::{MemoryStateStore, StateStore};
 use self::subscriptions::{Event, Subscriptions};
 pub use self::tasks::TaskOptions;
 use self::tasks::Tasks;
-use self::tools::{ToolHandler, Tools};
+use self::tools::{NewTool, Tools};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::protocol::principal::Principal;
 pub use crate::protocol::{CancelToken, Progress, RequestOptions};
@@ -216,8 +216,7 @@ impl Server {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        let tool = output::with_schemas::<A, R>(tool)?;
-        self.add(tool, output::answering(handler))
+        self.add(output::typed_tool(tool, handler)?)
     }
 
     /// Adds a tool whose schemas are given. The handler takes the arguments of a call as `A`, and
@@ -231,8 +230,8 @@ impl Server {
     /// - The tool has no input schema, or the input schema does not describe an object.
     /// - The tool may run as a task, but the server has no [`tasks`](ServerBuilder::tasks).
     ///
-    /// With a [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`]
-    /// for both schemas.
+    /// Unless validation is [disabled](ServerBuilder::validator), also the errors of
+    /// [`Validator::compile`] for both schemas.
     pub fn add_tool_with_schema<A, R>(
         &self,
         tool: Tool,
@@ -242,11 +241,11 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.add(tool, output::answering(handler))
+        self.add(NewTool::new(tool, output::answering(handler)))
     }
 
-    fn add(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
-        self.0.add_tool(tool, handler)?;
+    fn add(&self, tool: NewTool) -> Result<()> {
+        self.0.add_tool(tool)?;
         self.0.hub.publish(Event::ToolsChanged);
         Ok(())
     }
@@ -261,7 +260,7 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add(tool, Arc::new(handler))
+        self.add(NewTool::new(tool, Arc::new(handler)))
     }
 
     /// Removes a tool and returns whether it existed. Running calls of the tool continue.

@@ -13,6 +13,8 @@ use super::context::Context;
 use super::derived;
 use super::error_map::{Failure, HandlerError};
 use super::finite;
+#[cfg(feature = "schemars")]
+use super::tools::NewTool;
 use super::tools::ToolHandler;
 #[cfg(feature = "schemars")]
 use crate::schema::Tool;
@@ -187,22 +189,30 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
     JsonSchema::new(&schema)
 }
 
-/// Returns `tool` with both schemas: a missing schema is derived from the type `A` or `R`.
+/// Returns `tool` with both schemas and its handler: a missing schema is derived from the type `A`
+/// or `R`.
 #[cfg(feature = "schemars")]
-pub(super) fn with_schemas<A, R>(mut tool: Tool) -> crate::error::Result<Tool>
+pub(super) fn typed_tool<A, R>(
+    tool: Tool,
+    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+) -> crate::error::Result<NewTool>
 where
-    A: schemars::JsonSchema,
+    A: DeserializeOwned + schemars::JsonSchema,
     R: ToolOutput,
 {
+    let mut new = NewTool::new(tool, answering(handler));
+    let tool = &mut new.tool;
     if tool.input_schema.is_placeholder() {
         let schema = schema_of_arguments::<A>();
         tool.input_schema =
             schema.map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+        new.derived_input = true;
     }
     if tool.output_schema.is_none() {
         tool.output_schema = R::output_schema();
+        new.derived_output = true;
     }
-    Ok(tool)
+    Ok(new)
 }
 
 /// Returns a tool handler that runs `handler` and answers the call with the return value. Invalid

@@ -19,18 +19,40 @@ pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
 listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Conversation::serve_tools);
 
+/// A tool that is to be added.
+pub(super) struct NewTool {
+    pub(super) tool: Tool,
+    pub(super) handler: ToolHandler,
+    /// Whether the input schema was derived from the type of the arguments.
+    pub(super) derived_input: bool,
+    /// Whether the output schema was derived from the type of the result.
+    pub(super) derived_output: bool,
+}
+
+impl NewTool {
+    /// Returns a tool whose schemas were not derived.
+    pub(super) fn new(tool: Tool, handler: ToolHandler) -> Self {
+        Self {
+            tool,
+            handler,
+            derived_input: false,
+            derived_output: false,
+        }
+    }
+}
+
 /// The handler of a tool, and the checks of its arguments and results.
 pub(super) struct Work {
     pub(super) handler: ToolHandler,
     /// The compiled input schema, which checks arguments before the handler runs. `None` if the
-    /// server has no validator.
+    /// server has no validator, or if the handler's type makes the checks.
     arguments: Option<CompiledSchema>,
     pub(super) output_check: OutputCheck,
 }
 
 impl Work {
-    /// Checks arguments against the tool's input schema. Without a validator, arguments are only
-    /// checked when they are parsed as the handler's type.
+    /// Checks arguments against the tool's input schema. Arguments without a compiled schema are
+    /// only checked when they are parsed as the handler's type.
     pub(super) fn check_arguments(&self, arguments: &str) -> Result<()> {
         match &self.arguments {
             Some(schema) => schema.check(arguments),
@@ -45,7 +67,7 @@ pub(super) enum OutputCheck {
     /// The tool has no output schema, so all results are valid.
     Nothing,
     /// Results must be structured. Results are not checked against the schema, since the server has
-    /// no validator.
+    /// no validator, or since the schema was derived from the type of the results.
     Structured,
     /// Results must be structured, and are checked against this schema.
     Fitting(CompiledSchema),
@@ -72,15 +94,14 @@ impl OutputCheck {
 }
 
 /// Adds a tool after checking its name and schemas.
-fn add(
-    tools: &Tools,
-    mut tool: Tool,
-    handler: ToolHandler,
-    validator: Option<&Validator>,
-) -> Result<()> {
-    check_name(&tool.name)?;
-    let work = describe(&tool, handler, validator)
-        .map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+fn add(tools: &Tools, new: NewTool, validator: Option<&Validator>) -> Result<()> {
+    check_name(&new.tool.name)?;
+    let checks = compile(&new, validator)
+        .map_err(|error| error.context(format_args!("tool '{}'", new.tool.name)))?;
+    let (arguments, output_check) = checks;
+    let NewTool {
+        mut tool, handler, ..
+    } = new;
     #[cfg(feature = "http-server")]
     Mirrored::in_schema(tool.input_schema.as_str()).map_err(|why| {
         let text = format!(
@@ -90,51 +111,60 @@ fn add(
         Error::new(ErrorKind::Invalid, text)
     })?;
     tool.input_schema = tool.input_schema.with_properties();
+    let work = Work {
+        handler,
+        arguments,
+        output_check,
+    };
     tools.add(tool, work)
 }
 
 impl Inner {
     /// Adds a tool. Fails if the tool's name or a schema is invalid or missing, or if the tool may
     /// run as a task but the server has no tasks.
-    pub(super) fn add_tool(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
-        let execution = tool.execution.as_ref();
+    pub(super) fn add_tool(&self, new: NewTool) -> Result<()> {
+        let execution = new.tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
         if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
             let text = format!(
                 "tool '{}' is to be run as a task: switch tasks on with ServerBuilder::tasks",
-                Excerpt(&tool.name)
+                Excerpt(&new.tool.name)
             );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        add(&self.tools, tool, handler, self.validator.as_ref())
+        add(&self.tools, new, self.validator.as_ref())
     }
 }
 
-fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) -> Result<Work> {
+/// Compiles the schemas of a tool: the checks of its arguments, and of its results.
+fn compile(
+    new: &NewTool,
+    validator: Option<&Validator>,
+) -> Result<(Option<CompiledSchema>, OutputCheck)> {
+    let tool = &new.tool;
     if tool.input_schema.is_placeholder() {
         let text = "it has no input schema: set one with Tool::input_schema, or any object with \
                     JsonSchema::any_object";
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     tool.input_schema.check_input()?;
-    let compile = |name: &str, schema: &JsonSchema| {
-        let compiled = validator.map(|validator| validator.compile(schema));
-        compiled
-            .transpose()
-            .map_err(|error| error.context(name.to_owned()))
+    let compile = |name: &str, schema: &JsonSchema, is_derived: bool| {
+        let Some(validator) = validator else {
+            return Ok(None);
+        };
+        let compiled = match is_derived {
+            true => validator.compile_derived(schema),
+            false => validator.compile(schema).map(Some),
+        };
+        compiled.map_err(|error| error.context(name.to_owned()))
     };
-    let arguments = compile("inputSchema", &tool.input_schema)?;
+    let arguments = compile("inputSchema", &tool.input_schema, new.derived_input)?;
     let output_check = match &tool.output_schema {
         None => OutputCheck::Nothing,
-        Some(schema) => {
-            compile("outputSchema", schema)?.map_or(OutputCheck::Structured, OutputCheck::Fitting)
-        }
+        Some(schema) => compile("outputSchema", schema, new.derived_output)?
+            .map_or(OutputCheck::Structured, OutputCheck::Fitting),
     };
-    Ok(Work {
-        handler,
-        arguments,
-        output_check,
-    })
+    Ok((arguments, output_check))
 }
 
 /// Checks that the name of a tool has a valid length and only valid characters.
@@ -165,7 +195,7 @@ mod tests {
 
     fn add(tools: &Tools, name: &str) -> Result<()> {
         let tool = Tool::new(name).input_schema(JsonSchema::any_object());
-        super::add(tools, tool, Arc::new(|_| {}), None)
+        super::add(tools, NewTool::new(tool, Arc::new(|_| {})), None)
     }
 
     // M-TOOL-S-12, M-TOOL-S-14, M-TOOL-S-15, L-TOOL-S-07, L-TOOL-S-09, L-TOOL-S-10
@@ -201,7 +231,8 @@ mod tests {
         let tools = Tools::default();
         for schema in [r#"{"type":"array"}"#, "{}", "true"] {
             let tool = Tool::new("t").input_schema(JsonSchema::parse(schema).expect("a schema"));
-            let error = super::add(&tools, tool, Arc::new(|_| {}), None).expect_err(schema);
+            let new = NewTool::new(tool, Arc::new(|_| {}));
+            let error = super::add(&tools, new, None).expect_err(schema);
             assert!(error.to_string().starts_with("tool 't': "), "{error}");
         }
     }

@@ -8,6 +8,11 @@
 //! deserialization into the handler's type.
 //!
 //! The feature `validation` adds a built-in validator, which servers and clients use by default.
+//! Without the feature, clients have no validator. Servers check the keywords that most schemas
+//! consist of: `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`,
+//! `exclusiveMaximum`, `minLength`, `maxLength`, `minItems`, `maxItems`, `required`, `properties`,
+//! `additionalProperties` and `items`. They check no schema that was derived from a type, since the
+//! deserialization into the type makes these checks.
 //! [`ServerBuilder::validator`](crate::server::ServerBuilder::validator) and
 //! [`ClientBuilder::validator`](crate::client::ClientBuilder::validator) replace the validator.
 //!
@@ -39,6 +44,10 @@ mod metered;
 mod wording;
 
 mod compiled;
+#[cfg(not(feature = "validation"))]
+mod decimal;
+#[cfg(not(feature = "validation"))]
+mod keywords;
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +63,12 @@ type Compile = dyn Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync;
 
 /// A compiler of JSON Schemas. It is cheap to clone.
 #[derive(Clone)]
-pub struct Validator(Arc<Compile>);
+pub struct Validator {
+    compile: Arc<Compile>,
+    /// Whether a schema that was derived from a type needs no check beside the type's own
+    /// deserialization and serialization.
+    leaves_types: bool,
+}
 
 impl Validator {
     /// Returns the built-in validator with the default limits. Needs the feature `validation`.
@@ -80,7 +94,7 @@ impl Validator {
     /// Returns the built-in validator with these limits. Needs the feature `validation`.
     #[cfg(feature = "validation")]
     pub fn json_schema_within(limits: SchemaLimits) -> Self {
-        Self(Arc::new(move |schema| engine::compile(schema, &limits)))
+        Self::new(move |schema| engine::compile(schema, &limits))
     }
 
     /// Makes a custom validator from a function that compiles a schema. The function returns
@@ -111,10 +125,19 @@ impl Validator {
     where
         C: Fn(&str) -> Result<()> + Send + Sync + 'static,
     {
-        Self(Arc::new(move |schema| {
+        Self::new(move |schema| {
             let check = compile(schema)?;
             Ok(CompiledSchema::new(move |json, _| check(json)))
-        }))
+        })
+    }
+
+    fn new(
+        compile: impl Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            compile: Arc::new(compile),
+            leaves_types: false,
+        }
     }
 
     /// Compiles a schema.
@@ -126,7 +149,16 @@ impl Validator {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is unknown.
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when the schema exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
-        (self.0)(schema)
+        (self.compile)(schema)
+    }
+
+    /// Compiles a schema that was derived from a type. Returns `None` if the validator leaves the
+    /// checks to the type.
+    pub(crate) fn compile_derived(&self, schema: &JsonSchema) -> Result<Option<CompiledSchema>> {
+        match self.leaves_types {
+            true => Ok(None),
+            false => self.compile(schema).map(Some),
+        }
     }
 
     /// Compiles a schema from a peer. Turns a panic of the validator into an error.
@@ -143,14 +175,26 @@ impl Validator {
     }
 
     /// Returns the default validator of servers, which is used for the server's own schemas.
-    pub(crate) fn for_own_schemas() -> Option<Self> {
-        #[cfg(feature = "validation")]
-        return Some(Self::json_schema_within(SchemaLimits {
+    #[cfg(feature = "validation")]
+    pub(crate) fn for_own_schemas() -> Self {
+        Self::json_schema_within(SchemaLimits {
             backtracking_patterns: true,
             ..SchemaLimits::default()
-        }));
-        #[cfg(not(feature = "validation"))]
-        None
+        })
+    }
+
+    /// Returns the default validator of servers, which is used for the server's own schemas. It
+    /// checks the keywords that most schemas consist of.
+    #[cfg(not(feature = "validation"))]
+    pub(crate) fn for_own_schemas() -> Self {
+        let validator = Self::custom(|schema| {
+            let schema = keywords::Schema::compile(&schema.read()?)?;
+            Ok(move |json: &str| schema.check(json))
+        });
+        Self {
+            leaves_types: true,
+            ..validator
+        }
     }
 }
 

@@ -219,5 +219,6 @@ mod typed;
 #[cfg(feature = "validation")]
 mod validation;
 mod validation_client;
+mod validation_server;
 #[cfg(feature = "http-server")]
 mod web;

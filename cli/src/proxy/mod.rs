@@ -452,6 +452,8 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
     let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
     let mut builder = Server::builder("mcplink-proxy", version)
         .logging(true)
+        // The servers check arguments themselves.
+        .validator(None)
         .deferred_unlisted_resources(move |call| {
             let upstreams = unlisted.candidates(call.read().uri());
             unlisted.read_resource(upstreams, call);

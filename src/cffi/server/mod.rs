@@ -1,8 +1,6 @@
 //! The C API of servers.
 
 mod activity;
-mod arguments;
-mod decimal;
 mod definition;
 mod events;
 mod folder;

@@ -193,11 +193,6 @@ impl mcplink_server_options_t {
         }
         if !self.validation {
             builder = builder.validator(None);
-        } else {
-            #[cfg(not(feature = "validation"))]
-            {
-                builder = builder.validator(super::arguments::validator());
-            }
         }
         for (_, setting) in &self.more {
             builder = setting(builder, owner);

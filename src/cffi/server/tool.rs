@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::arguments::Schema;
 use super::definition::{required, typed};
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, free, own};
@@ -16,6 +15,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
+use crate::validation::Validator;
 
 /// The definition of a tool that a model can call. One thread at a time may use a definition. A
 /// server copies the definitions that are added to it.
@@ -152,7 +152,7 @@ impl mcplink_tool_t {
 
 /// Checks the schema of an argument, and its default.
 fn check_schema(schema: &Value) -> Result<()> {
-    let compiled = Schema::compile(schema)?;
+    let compiled = Validator::for_own_schemas().compile(&JsonSchema::new(schema)?)?;
     match schema.get("default") {
         Some(default) => compiled
             .check(&default.to_string())

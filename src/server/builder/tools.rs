@@ -11,6 +11,7 @@ use crate::server::context::Context;
 #[cfg(feature = "schemars")]
 use crate::server::forms;
 use crate::server::output::{self, ToolOutput};
+use crate::server::tools::NewTool;
 
 impl ServerBuilder {
     /// Adds a tool whose handler takes its arguments as `A`. The JSON Schemas of `A` and of a
@@ -82,8 +83,8 @@ impl ServerBuilder {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        match output::with_schemas::<A, R>(tool) {
-            Ok(tool) => self.with_tool(tool, output::answering(handler)),
+        match output::typed_tool(tool, handler) {
+            Ok(tool) => self.with_tool(tool),
             Err(error) => self.noting(Err(error)),
         }
     }
@@ -99,7 +100,7 @@ impl ServerBuilder {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.with_tool(tool, output::answering(handler))
+        self.with_tool(NewTool::new(tool, output::answering(handler)))
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread. See
@@ -109,7 +110,7 @@ impl ServerBuilder {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Self {
-        self.with_tool(tool, Arc::new(handler))
+        self.with_tool(NewTool::new(tool, Arc::new(handler)))
     }
 
     /// Adds a check that handlers can ask the user for a `T` with

@@ -1,10 +1,9 @@
-//! Checks of values against the JSON Schemas that tools in C usually have.
+//! The validator of builds without the feature `validation`: it checks the keywords that most
+//! schemas of tools consist of.
 //!
-//! A server checks the arguments of its tools in every build. In a build with the feature
-//! `validation`, the built-in validator checks the complete schemas. In other builds, the checks of
-//! this module are the validator: types, choices, bounds, lengths, required members, members and
-//! items. Other keywords are not checked. Each keyword of a schema restricts values by itself, so
-//! that a check of some keywords refuses no valid value.
+//! These are types, choices, bounds, lengths, required members, members and items. Other keywords
+//! are not checked. Each keyword of a schema restricts values by itself, so that a check of some
+//! keywords refuses no valid value.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,8 +15,6 @@ use serde_json::{Map, Number, Value};
 
 use super::decimal::Decimal;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
-#[cfg(not(feature = "validation"))]
-use crate::validation::Validator;
 
 /// Longer values are not repeated in error texts.
 const MAX_REPEATED: usize = 4096;
@@ -51,15 +48,6 @@ enum Rule {
     Items(Schema),
     /// The schema `false`.
     Nothing,
-}
-
-/// Returns a validator that makes the checks of this module.
-#[cfg(not(feature = "validation"))]
-pub(super) fn validator() -> Validator {
-    Validator::custom(|schema| {
-        let schema = Schema::compile(&schema.read()?)?;
-        Ok(move |json: &str| schema.check(json))
-    })
 }
 
 fn invalid(text: impl Into<String>) -> Error {
@@ -208,7 +196,7 @@ impl Rule {
                 check_members(known, others.as_ref(), json, location)
             }
             Self::Items(schema) => check_items(schema, json, location),
-            Self::Nothing => expected(false, &"no value"),
+            Self::Nothing => expected(false, &"nothing"),
         }
     }
 }
@@ -265,18 +253,15 @@ fn check_members(
     // An object may repeat a name: all of its values have to fit.
     for (name, value) in members(json)?.unwrap_or_default() {
         let known = known.iter().find(|(known, _)| *known == name);
-        match known.map(|(_, schema)| schema).or(others) {
-            // The schema `false`.
-            Some(Schema(rules)) if matches!(rules[..], [Rule::Nothing]) => {
-                let name = Value::from(name);
-                let text = format!("property {} is not expected", Quote(&name));
-                return Err(violation(location, text));
-            }
-            Some(schema) => {
-                let step = name.replace('~', "~0").replace('/', "~1");
-                schema.check_at(value.get(), &format!("{location}/{step}"))?;
-            }
-            None => {}
+        let known = known.map(|(_, schema)| schema);
+        let is_refused = |others: &Schema| matches!(others.0[..], [Rule::Nothing]);
+        if known.is_none() && others.is_some_and(is_refused) {
+            let text = format!("property {} is not expected", Quote(&Value::from(name)));
+            return Err(violation(location, text));
+        }
+        if let Some(schema) = known.or(others) {
+            let step = name.replace('~', "~0").replace('/', "~1");
+            schema.check_at(value.get(), &format!("{location}/{step}"))?;
         }
     }
     Ok(())
@@ -528,10 +513,10 @@ mod tests {
             (
                 r#"{"properties":{"n":false}}"#,
                 r#"{"n":1}"#,
-                r#"property "n" is not expected"#,
+                "/n: expected nothing, got 1",
             ),
-            ("false", "1", "expected no value, got 1"),
-            (r#"{"items":false}"#, "[1]", "/0: expected no value, got 1"),
+            ("false", "1", "expected nothing, got 1"),
+            (r#"{"items":false}"#, "[1]", "/0: expected nothing, got 1"),
             (
                 r#"{"enum":["red",1]}"#,
                 r#""blue""#,
