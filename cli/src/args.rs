@@ -10,9 +10,11 @@ use clap::error::ErrorKind;
 use clap::{
     Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
+use clap_complete::engine::ArgValueCandidates;
 use mcplink::schema::{LoggingLevel, ProtocolVersion, Root};
 
 pub(crate) use self::requests::*;
+use crate::configs;
 
 const ABOUT: &str = "Looks at, calls and checks MCP servers.
 
@@ -112,7 +114,7 @@ pub(crate) struct Place {
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Take the server of this name from a configuration file: see 'mcplink servers'
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", add = ArgValueCandidates::new(configs::candidates))]
     pub(crate) server: Option<String>,
     /// Look for NAME in this configuration file only
     #[arg(long, value_name = "FILE")]
@@ -359,7 +361,15 @@ Example: mcplink install files --host cursor -- npx -y @modelcontextprotocol/ser
     Install(InstallRequest),
     /// Print a script that completes the command line in a shell
     #[command(after_help = "\
-Example: mcplink completions bash > ~/.local/share/bash-completion/completions/mcplink")]
+The script asks the tool, which knows the servers of the configuration files. It goes into the
+file that the shell runs when it starts, so that it fits the installed version:
+  bash        source <(mcplink completions bash)
+  elvish      eval (mcplink completions elvish | slurp)
+  fish        mcplink completions fish | source
+  powershell  mcplink completions powershell | Out-String | Invoke-Expression
+  zsh         source <(mcplink completions zsh)
+
+Example: mcplink completions bash")]
     Completions {
         /// bash, elvish, fish, powershell or zsh
         #[arg(hide_possible_values = true)]

@@ -6,8 +6,9 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mcplink::ErrorKind;
+use clap_complete::engine::CompletionCandidate;
 use mcplink::client::{Config, ConfigInput, ServerConfig};
+use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::args::{Options, Place};
@@ -70,6 +71,11 @@ fn read_all(place: &Place) -> Result<Vec<(&'static str, Config)>, Failure> {
         let config = Config::read(path).map_err(|error| Failure::usage(error.to_string()))?;
         return Ok(vec![("--config", config)]);
     }
+    Ok(read_usual(|error| note(&format!("mcplink: {error}"))))
+}
+
+/// Reads the usual configuration files that are there. Those that can't be read are told of.
+fn read_usual(unreadable: impl Fn(&Error)) -> Vec<(&'static str, Config)> {
     let mut configs = Vec::new();
     for Source { host, path } in usual_places() {
         // The servers that Claude Code has for a project are those of this folder.
@@ -80,10 +86,40 @@ fn read_all(place: &Place) -> Result<Vec<(&'static str, Config)>, Failure> {
         match read {
             Ok(config) => configs.push((host, config)),
             Err(error) if error.kind() == ErrorKind::Io && !path.exists() => {}
-            Err(error) => note(&format!("mcplink: {error}")),
+            Err(error) => unreadable(&error),
         }
     }
-    Ok(configs)
+    configs
+}
+
+/// Returns the names that complete `--server` in a shell. A shell takes them as they are, so names
+/// with characters that mean something to a shell are left out.
+pub(crate) fn candidates() -> Vec<CompletionCandidate> {
+    let is_plain = |name: &&str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@/+".contains(c);
+        !name.starts_with('-') && name.chars().all(plain)
+    };
+    let configs: Vec<Config> = match given_config() {
+        Some(path) => Config::read(path).into_iter().collect(),
+        None => read_usual(|_| ()).into_iter().map(|(_, it)| it).collect(),
+    };
+    let servers = configs.iter().flat_map(Config::servers);
+    let names: BTreeSet<&str> = servers.map(ServerConfig::name).filter(is_plain).collect();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Returns the file that `--config` names on the command line that is completed.
+fn given_config() -> Option<PathBuf> {
+    let mut words = env::args_os();
+    while let Some(word) = words.next() {
+        if word == "--config" {
+            return words.next().map(PathBuf::from);
+        }
+        if let Some(path) = word.to_str().and_then(|it| it.strip_prefix("--config=")) {
+            return Some(PathBuf::from(path));
+        }
+    }
+    None
 }
 
 /// Returns the names of the enabled servers of the configuration files. If two files have a server

@@ -34,11 +34,21 @@ mod wanted;
 
 use std::process::ExitCode;
 
+use clap_complete::CompleteEnv;
+use clap_complete::env::Shells;
+
 use crate::actions::Session;
 use crate::args::{Action, Asked, Options};
 use crate::failure::Failure;
 
+/// The variable by which the scripts of `completions` ask the tool what may come next.
+const COMPLETE: &str = "MCPLINK_COMPLETE";
+
 fn main() -> ExitCode {
+    // Ends here if a script asks. There is one thread so far, as changes of variables need.
+    CompleteEnv::with_factory(args::command)
+        .var(COMPLETE)
+        .complete();
     interrupt::watch();
     let done = match args::read(std::env::args_os().skip(1)) {
         Ok(Asked::Text(text)) => print::out(&text).map_err(Failure::from),
@@ -84,7 +94,9 @@ fn run(options: Options, action: Action) -> Result<(), Failure> {
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "mcplink", &mut script);
+    if let Some(shell) = Shells::builtins().completer(&shell.to_string()) {
+        shell.write_registration(COMPLETE, "mcplink", "mcplink", "mcplink", &mut script)?;
+    }
     Ok(print::bytes(&script)?)
 }
 

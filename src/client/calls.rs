@@ -83,7 +83,7 @@ impl Client {
     /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
     /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
     /// entry that violates the specification is left out and logged: see
-    /// [`Misfit`](crate::schema::Misfit).
+    /// [`Misfit`].
     ///
     /// # Errors
     ///
@@ -288,7 +288,7 @@ impl Client {
     /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
     /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
     /// entry that violates the specification is left out and logged: see
-    /// [`Misfit`](crate::schema::Misfit).
+    /// [`Misfit`].
     ///
     /// # Errors
     ///
@@ -320,7 +320,7 @@ impl Client {
     /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
     /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
     /// entry that violates the specification is left out and logged: see
-    /// [`Misfit`](crate::schema::Misfit).
+    /// [`Misfit`].
     ///
     /// # Errors
     ///
@@ -409,7 +409,7 @@ impl Client {
     /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
     /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
     /// entry that violates the specification is left out and logged: see
-    /// [`Misfit`](crate::schema::Misfit).
+    /// [`Misfit`].
     ///
     /// # Errors
     ///

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::configs;
 
 #[derive(Args, Debug)]
 pub(crate) struct Call {
@@ -118,7 +121,7 @@ pub(crate) struct Check {
 #[derive(Args, Debug)]
 pub(crate) struct ProxyRequest {
     /// NAME, NAME=URL or NAME='COMMAND ARGUMENT ...'
-    #[arg(value_name = "SERVER")]
+    #[arg(value_name = "SERVER", add = ArgValueCandidates::new(configs::candidates))]
     pub(crate) servers: Vec<String>,
     /// Serve all enabled servers of the configuration files
     #[arg(long)]

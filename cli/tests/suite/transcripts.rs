@@ -1,6 +1,8 @@
 //! Sessions as a new user sees them, in pipes and at a terminal.
 
 use std::fs;
+#[cfg(unix)]
+use std::{env, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -173,15 +175,72 @@ fn a_task_is_started_and_an_unknown_one_refused() {
     assert_eq!(shell.wait().unwrap().code(), Some(0));
 }
 
+/// What bash puts behind this command line when the user presses Tab.
+#[cfg(unix)]
+fn completed(folder: &Folder, line: &str) -> Vec<String> {
+    let script = r#"
+source /dev/stdin <<<"$("$MCPLINK" completions bash)"
+COMP_WORDS=($LINE) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+if [[ $LINE == *' ' ]]; then COMP_WORDS+=('') COMP_CWORD=$((COMP_CWORD + 1)); fi
+_clap_complete_mcplink mcplink "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\n' "${COMPREPLY[@]}""#;
+    let tool = program();
+    let tool = Path::new(tool.get_program());
+    let mut paths = vec![tool.parent().unwrap().to_owned()];
+    paths.extend(env::split_paths(&env::var_os("PATH").unwrap()));
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script]).current_dir(&folder.0);
+    bash.env("PATH", env::join_paths(paths).unwrap());
+    bash.env("MCPLINK", tool).env("LINE", line);
+    bash.env("HOME", &folder.0).env_remove("XDG_CONFIG_HOME");
+    let output = bash.output().unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+// A shell takes what it is given as it is.
+#[cfg(unix)]
+#[test]
+fn a_shell_completes_actions_options_and_the_names_of_servers() {
+    let folder = Folder::new("completed");
+    let server = r#"{"command":"true"}"#;
+    let hostile = "x; rm -rf ~";
+    let names = ["github", "gitlab", "notes", hostile].map(|name| format!("\"{name}\":{server}"));
+    let servers = format!("{{\"mcpServers\":{{{}}}}}", names.join(","));
+    folder.write(".mcp.json", &servers);
+    let other = r#"{"mcpServers":{"elsewhere":{"command":"true"}}}"#;
+    folder.write("other.json", other);
+    assert_eq!(completed(&folder, "mcplink instal"), ["install"]);
+    assert_eq!(
+        completed(&folder, "mcplink tools --inherit"),
+        ["--inherit-env"]
+    );
+    let both = ["github", "gitlab"];
+    assert_eq!(completed(&folder, "mcplink tools --server git"), both);
+    assert_eq!(completed(&folder, "mcplink --server git"), both);
+    assert_eq!(completed(&folder, "mcplink proxy n"), ["notes"]);
+    let all = completed(&folder, "mcplink tools -s ");
+    assert_eq!(all, ["github", "gitlab", "notes"]);
+    let line = "mcplink tools --config other.json --server ";
+    assert_eq!(completed(&folder, line), ["elsewhere"]);
+    folder.write(".mcp.json", "{");
+    assert!(
+        completed(&folder, "mcplink tools --server x")
+            .concat()
+            .is_empty()
+    );
+}
+
 #[test]
 fn completions_and_the_manual_name_every_action() {
     let folder = Folder::new("completions");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = shows(&folder, &format!("completions {shell}"));
-        for word in ["tools", "check", "--inherit-env", "--save"] {
-            let word = word.trim_start_matches('-');
-            assert!(script.contains(word), "{shell}: {word}");
-        }
+        assert!(script.contains("MCPLINK_COMPLETE"), "{shell}: {script}");
     }
     let manual = shows(&folder, "man");
     assert!(
