@@ -270,10 +270,11 @@ impl ServerBuilder {
     /// Enables tasks: a client gets a task at once, and fetches the result of the call later. By
     /// default there are no tasks.
     ///
-    /// [`Tool::execution`] says which tools may, or must, run as tasks. By default, a tool may not
-    /// run as a task. A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the
-    /// server decides: each call of a tool with optional or required tasks becomes a task, if the
-    /// client declares the extension `io.modelcontextprotocol/tasks`.
+    /// [`Tool::execution`](crate::schema::Tool::execution) says which tools may, or must, run as
+    /// tasks. By default, a tool may not run as a task. A client of 2025-11-25 requests a task with
+    /// each call. Since 2026-07-28 the server decides: each call of a tool with optional or
+    /// required tasks becomes a task, if the client declares the extension
+    /// `io.modelcontextprotocol/tasks`.
     ///
     /// Clients that don't request a task, or don't declare the extension, get the result directly
     /// from a tool with optional tasks. A tool that requires tasks refuses the calls of these

@@ -1,17 +1,15 @@
 //! Arguments and structured results of tools, held against their JSON Schemas by the validator that is built in.
 
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::schema::{CallToolResult, JsonSchema, ProtocolVersion, Tool};
-use mcplink::server::{Context, Server, ServerBuilder};
+use mcplink::server::{Context, Server};
 use mcplink::validation::{SchemaLimits, Validator};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 
-use crate::scripted::{ScriptedClient, in_time, take};
+use crate::scripted::{ScriptedClient, in_time};
 
 fn schema(value: Value) -> JsonSchema {
     JsonSchema::new(&value).unwrap()
