@@ -6412,6 +6412,21 @@ mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
 MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
 
 /**
+ * Answers that the request failed inside of the host. The peer gets "internal error" without the
+ * reason, since the reason may have names, paths or secrets of the host.
+ *
+ * The reason is logged as an error, and reported as an event of kind
+ * MCPLINK_SERVER_HANDLER_FAILED. The first error of the process that no log hook gets is
+ * written to standard error.
+ *
+ * @param responder the responder.
+ * @param reason,len the reason; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_internal_error(mcplink_responder_t *responder, const char *reason, size_t len);
+
+/**
  * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
  * because models read tool errors.
  *
