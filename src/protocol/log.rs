@@ -18,8 +18,8 @@ pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 /// A log record of the library.
 ///
 /// A client or server without a hook drops its records, except for one: the first
-/// [error](LogLevel::Error) of the process is written to standard error. With the feature `log`, the
-/// records go to the logger of the crate `log` instead. Their targets are `mcplink::` and the
+/// [error](LogLevel::Error) of the process is written to standard error. With the feature `log`,
+/// the records go to the logger of the crate `log` instead. Their targets are `mcplink::` and the
 /// [`target`](Self::target), such as `mcplink::server`. Displaying the record gives its text.
 ///
 /// A log record never contains tokens or values of header fields.
