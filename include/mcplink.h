@@ -7807,6 +7807,24 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *o
 MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool asks);
 
 /**
+ * Sets a further parameter of the authorization request, such as "access_type" ("offline"),
+ * "audience" or "prompt". Default: none. A later call with the same name replaces the value. The
+ * user's browser gets the parameters, so they are not secret.
+ *
+ * "prompt" replaces the value "consent", which is sent with the scope offline_access. The other
+ * parameters of the library can't be replaced, and "response_mode", "request" and "request_uri"
+ * can't be set: opening a client with such a name fails with MCPLINK_E_INVALID. So does opening a
+ * client that logs in without a person.
+ *
+ * @param oauth the settings.
+ * @param param the name of the parameter.
+ * @param value the value; "" omits the parameter.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth_t *oauth, const char *param, const char *value);
+
+/**
  * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with
  * the tokens.
  *

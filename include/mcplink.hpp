@@ -1198,6 +1198,11 @@ public:
     {
         return note(mcplink_oauth_set_offline_access(get(), asks), "oauth::offline_access was refused");
     }
+    /* A further parameter of the authorization request, such as "access_type". */
+    oauth &authorization_param(const char *param, const char *value) noexcept
+    {
+        return note(mcplink_oauth_set_authorization_param(get(), param, value), "oauth::authorization_param was refused");
+    }
     /* Whether authorization servers may have private addresses when the server has a public one. */
     oauth &private_addresses(bool allowed) noexcept
     {
