@@ -244,13 +244,8 @@ mod with {
             everywhere,
             proxy,
             roots,
-            // The log hook is read for each log record.
-            log: _,
-            // These are read by `begin`.
-            way: _,
-            redirect_host: _,
-            redirect_path: _,
-            clients: _,
+            // The others are read by `begin`, and the log hook for each log record.
+            ..
         } = settings;
         let mut builder = begin(settings, inside)?;
         if let Some(name) = client_name {
