@@ -324,7 +324,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_authorization_param(
     // SAFETY: the header requires settings of this library and texts that end in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_authorization_param", |settings| {
-            let (param, value) = (name(param, "param")?, name(value, "value")?);
+            let (param, value) = (filled(param, "param")?, name(value, "value")?);
             settings.params.push((param.to_owned(), value.to_owned()));
             Ok(())
         })
