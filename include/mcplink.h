@@ -6412,6 +6412,21 @@ mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
 MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
 
 /**
+ * Answers that the request failed inside of the host. The peer gets "internal error" without the
+ * reason, since the reason may have names, paths or secrets of the host.
+ *
+ * The reason is logged as an error, and reported as an event of kind
+ * MCPLINK_SERVER_HANDLER_FAILED. The first error of the process that no log hook gets is
+ * written to standard error.
+ *
+ * @param responder the responder.
+ * @param reason,len the reason; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return see mcplink_responder_text.
+ * @note Threads: any. Blocks: only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_internal_error(mcplink_responder_t *responder, const char *reason, size_t len);
+
+/**
  * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
  * because models read tool errors.
  *
@@ -7790,6 +7805,24 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *o
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool asks);
+
+/**
+ * Sets a further parameter of the authorization request, such as "access_type" ("offline"),
+ * "audience" or "prompt". Default: none. A later call with the same name replaces the value. The
+ * user's browser gets the parameters, so they are not secret.
+ *
+ * "prompt" replaces the value "consent", which is sent with the scope offline_access. The other
+ * parameters of the library can't be replaced, and "response_mode", "request" and "request_uri"
+ * can't be set: opening a client with such a name fails with MCPLINK_E_INVALID. So does opening a
+ * client that logs in without a person.
+ *
+ * @param oauth the settings.
+ * @param param the name of the parameter.
+ * @param value the value; "" omits the parameter.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth_t *oauth, const char *param, const char *value);
 
 /**
  * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with

@@ -21,10 +21,11 @@
  * is refused.
  *
  * Callbacks may throw. A tool_failure of a tool's handler is sent to the model; any other exception
- * of a handler becomes an error without its text. An authentication callback that throws answers
- * with status 503, and a login callback that throws refuses the login. A callback that provides a
- * token, stores one or sends bytes has failed, as if it had returned false. Exceptions of callbacks
- * that only receive something (events, progress, log records, outcomes) are dropped.
+ * of a handler becomes an internal error, and its text is logged for the host. An authentication
+ * callback that throws answers with status 503, and a login callback that throws refuses the login.
+ * A callback that provides a token, stores one or sends bytes has failed, as if it had returned
+ * false. Exceptions of callbacks that only receive something (events, progress, log records,
+ * outcomes) are dropped.
  *
  * Lifetimes. Owners are move-only and free what they own. A moved-from owner is refused like NULL.
  * Views (std::string_view, json_view, request, responder, login, http_request, http_head) are valid
@@ -627,6 +628,11 @@ public:
     {
         return detail::told(mcplink_responder_fail(raw_, code, message, data));
     }
+    /* Answers "internal error". The reason is logged for the host, and not sent. */
+    result<void> internal_error(std::string_view reason)
+    {
+        return detail::told(mcplink_responder_internal_error(raw_, reason.data(), reason.size()));
+    }
     mcplink_responder_t *get() const noexcept { return raw_; }
 
 private:
@@ -844,10 +850,12 @@ inline void thrown(const mcplink_request_t *, mcplink_responder_t *answer) noexc
     } catch (const tool_failure &failure) {
         /* Fails for other requests than a tool call. */
         if (mcplink_responder_tool_error(answer, failure.what(), MCPLINK_NUL) != MCPLINK_OK)
-            mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
+            mcplink_responder_internal_error(answer, failure.what(), MCPLINK_NUL);
+    } catch (const std::exception &failure) {
+        /* The text of other exceptions is for the host, not for the peer. */
+        mcplink_responder_internal_error(answer, failure.what(), MCPLINK_NUL);
     } catch (...) {
-        /* The text of other exceptions is not sent to the peer. */
-        mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
+        mcplink_responder_internal_error(answer, "its handler threw", MCPLINK_NUL);
     }
 }
 inline void thrown(mcplink_login_t *login) noexcept { mcplink_login_refuse(login, nullptr); }
@@ -1189,6 +1197,11 @@ public:
     oauth &offline_access(bool asks) noexcept
     {
         return note(mcplink_oauth_set_offline_access(get(), asks), "oauth::offline_access was refused");
+    }
+    /* A further parameter of the authorization request, such as "access_type". */
+    oauth &authorization_param(const char *param, const char *value) noexcept
+    {
+        return note(mcplink_oauth_set_authorization_param(get(), param, value), "oauth::authorization_param was refused");
     }
     /* Whether authorization servers may have private addresses when the server has a public one. */
     oauth &private_addresses(bool allowed) noexcept

@@ -206,12 +206,14 @@ impl OAuthBuilder {
         let name = name.into();
         if name.is_empty() || OWN_PARAMS.contains(&&*name) {
             self.refuse(&format!(
-                "'{}' is no parameter that can be set (authorization_param)",
+                "'{}' is no parameter that can be set (OAuthBuilder::authorization_param)",
                 Excerpt(&name)
             ));
         }
         if !self.grant.is_for_a_person() {
-            self.refuse("only logins have parameters of their own (authorization_param)");
+            self.refuse(
+                "only logins have parameters of their own (OAuthBuilder::authorization_param)",
+            );
         }
         self.authorization_params.insert(name, value.into());
         self

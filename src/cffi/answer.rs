@@ -312,6 +312,33 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
     }
 }
 
+/// Answers that the request failed inside of the host. The peer gets "internal error" without the
+/// reason, since the reason may have names, paths or secrets of the host.
+///
+/// The reason is logged as an error, and reported as an event of kind
+/// MCPLINK_SERVER_HANDLER_FAILED. The first error of the process that no log hook gets is
+/// written to standard error.
+///
+/// responder: the responder.
+/// reason, len: the reason; len may be MCPLINK_NUL for text that ends in NUL.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_internal_error(
+    responder: *mut mcplink_responder_t,
+    reason: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires a responder of this library and text with its length.
+    unsafe {
+        answer("mcplink_responder_internal_error", responder, |_| {
+            let reason = payload(reason, len, "reason")?;
+            Ok(Answer::Failure(reason.to_owned()))
+        })
+    }
+}
+
 /// Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
 /// because models read tool errors.
 ///

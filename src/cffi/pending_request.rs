@@ -2,8 +2,9 @@
 
 use serde_json::value::RawValue;
 
+use super::log;
 use crate::error::{Error, ErrorKind, Result, RpcError};
-use crate::protocol::{CancelToken, Responder};
+use crate::protocol::{CancelToken, LogLevel, Responder};
 use crate::schema::{
     CallToolResult, CompleteResult, Completion, ContentBlock, GetPromptResult, ReadResourceResult,
     ResourceContents,
@@ -92,6 +93,8 @@ pub(super) enum Answer {
     BestOf(Vec<String>),
     NotFound,
     Error(RpcError),
+    /// An internal error, whose reason is for the host only.
+    Failure(String),
 }
 
 /// An answer that was checked for its request and converted into the result or error to send.
@@ -105,6 +108,7 @@ pub(super) enum Fitted {
     Completion(Completion),
     Raw(Box<RawValue>),
     Error(RpcError),
+    Failure(Error),
 }
 
 impl Call {
@@ -138,9 +142,13 @@ impl Call {
     /// [`ErrorKind::Invalid`] when the answer is invalid for the request,
     /// [`ErrorKind::Unsupported`] when an answer of this kind does not fit the request.
     pub(super) fn fit(&self, answer: Answer) -> Result<Fitted> {
-        if let Answer::Error(error) = answer {
-            return Ok(Fitted::Error(error));
-        }
+        let answer = match answer {
+            Answer::Error(error) => return Ok(Fitted::Error(error)),
+            Answer::Failure(why) => {
+                return Ok(Fitted::Failure(Error::new(ErrorKind::Io, why)));
+            }
+            answer => answer,
+        };
         match self {
             Self::Tool(call, ways) => (ways.fit)(call, answer),
             Self::Resource(call, ways) => (ways.fit)(call, answer),
@@ -162,6 +170,13 @@ impl Call {
             (Self::Method(responder), Fitted::Error(error)) => responder.refuse(&error),
             (Self::Question(question), Fitted::Raw(result)) => question.answer(Ok(result)),
             (Self::Question(question), Fitted::Error(error)) => question.answer(Err(error)),
+            (Self::Method(mut responder), Fitted::Failure(error)) => {
+                responder.fail(&error.to_string())
+            }
+            (Self::Question(question), Fitted::Failure(error)) => {
+                log::tell_process(LogLevel::Error, "client", &error.to_string());
+                question.answer(Err(RpcError::internal("internal error")))
+            }
             (Self::Method(_) | Self::Question(_), _) => Err(mistaken()),
         }
     }
@@ -191,6 +206,7 @@ impl Call {
                 give: |call, fitted| match fitted {
                     Fitted::Tool(result) => call.respond(result),
                     Fitted::Error(error) => call.refuse(&error),
+                    Fitted::Failure(error) => call.respond(Err::<CallToolResult, _>(error.into())),
                     _ => Err(mistaken()),
                 },
             },
@@ -236,6 +252,7 @@ impl Call {
                     Fitted::ResourceBytes(bytes) => call.respond(bytes),
                     Fitted::NoResource => call.not_found(),
                     Fitted::Error(error) => call.refuse(&error),
+                    Fitted::Failure(error) => call.respond(Err::<String, _>(error.into())),
                     _ => Err(mistaken()),
                 },
             },
@@ -257,6 +274,7 @@ impl Call {
                 give: |call, fitted| match fitted {
                     Fitted::Prompt(result) => call.respond(result),
                     Fitted::Error(error) => call.refuse(&error),
+                    Fitted::Failure(error) => call.respond(Err::<String, _>(error.into())),
                     _ => Err(mistaken()),
                 },
             },
@@ -282,6 +300,7 @@ impl Call {
                 give: |call, fitted| match fitted {
                     Fitted::Completion(completion) => call.respond(completion),
                     Fitted::Error(error) => call.refuse(&error),
+                    Fitted::Failure(error) => call.respond(Err::<Completion, _>(error.into())),
                     _ => Err(mistaken()),
                 },
             },

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The settings of Rust that error texts and log records name, with their names in C.
-const NAMES: [(&str, &str); 16] = [
+const NAMES: [(&str, &str); 17] = [
     (
         "Browser::show, Browser::program",
         "mcplink_oauth_set_browser",
@@ -33,6 +33,10 @@ const NAMES: [(&str, &str); 16] = [
         "mcplink_resource_server_set_root_certificates",
     ),
     ("OAuth::forget", "mcplink_oauth_forget"),
+    (
+        "OAuthBuilder::authorization_param",
+        "mcplink_oauth_set_authorization_param",
+    ),
     ("OAuthBuilder::registered", "mcplink_oauth_add_client"),
     (
         "OAuthBuilder::root_certificates",

@@ -25,7 +25,7 @@ use super::handlers::{Handlers, Work};
 use super::held_back::HeldBack;
 use super::incident::{Incident, IncidentHook, ServerEventKind};
 use super::keepalive::{KeepAlive, Pulse};
-use super::log::{LogHook, LogLevel, is_heard, tell};
+use super::log::{LogHook, LogLevel, tell};
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
 use super::worker_pool::WorkerPool;
@@ -388,11 +388,6 @@ impl Core {
         text: impl FnOnce() -> String,
     ) {
         tell(self.settings.log.as_ref(), level, target, text);
-    }
-
-    /// Whether a hook or a logger of the host gets the errors of this connection.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.trouble.is_some() || is_heard(self.settings.log.as_ref())
     }
 
     /// Reports a server event of this kind to the host's hook. Does not log the event.

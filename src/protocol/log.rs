@@ -4,8 +4,10 @@
 
 use std::any::Any;
 use std::fmt;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A hook that receives the library's log records. The hook may be called on any thread.
 ///
@@ -15,8 +17,9 @@ pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 
 /// A log record of the library.
 ///
-/// A client or server without a hook drops its records. With the feature `log`, the records go to
-/// the logger of the crate `log` instead. Their targets are `mcplink::` and the
+/// A client or server without a hook drops its records, except for one: the first
+/// [error](LogLevel::Error) of the process is written to standard error. With the feature `log`,
+/// the records go to the logger of the crate `log` instead. Their targets are `mcplink::` and the
 /// [`target`](Self::target), such as `mcplink::server`. Displaying the record gives its text.
 ///
 /// A log record never contains tokens or values of header fields.
@@ -84,7 +87,7 @@ impl fmt::Display for LogLevel {
 }
 
 /// Passes a log record to the hook. Without a hook, passes the record to the crate `log`, if the
-/// library was built with the feature `log`.
+/// library was built with the feature `log`. If nobody gets an error, calls [`tell_first`].
 pub(crate) fn tell(
     hook: Option<&LogHook>,
     level: LogLevel,
@@ -93,7 +96,13 @@ pub(crate) fn tell(
 ) {
     let Some(hook) = hook else {
         #[cfg(feature = "log")]
-        forward(level, target, text);
+        if log::max_level() >= log::Level::Error {
+            forward(level, target, text);
+            return;
+        }
+        if level == LogLevel::Error {
+            tell_first(&text());
+        }
         return;
     };
     // A panic of the host's hook must not end reading. During another unwind the panic would abort
@@ -108,13 +117,15 @@ pub(crate) fn tell(
     }));
 }
 
-/// Whether anybody gets the error records of a client or server with this hook.
-pub(super) fn is_heard(hook: Option<&LogHook>) -> bool {
-    #[cfg(feature = "log")]
-    let has_logger = log::max_level() >= log::Level::Error;
-    #[cfg(not(feature = "log"))]
-    let has_logger = false;
-    hook.is_some() || has_logger
+/// Writes the first error of this process that no hook gets to standard error. Without that nobody
+/// would learn the reason for a failure that only the host can fix.
+pub(crate) fn tell_first(text: &str) {
+    static HAS_TOLD: AtomicBool = AtomicBool::new(false);
+    if !HAS_TOLD.swap(true, Ordering::Relaxed) {
+        let note = "only the first failure is shown: a log hook gets all";
+        // There may be no standard error.
+        _ = writeln!(io::stderr(), "mcplink: {text} ({note})");
+    }
 }
 
 /// Passes a log record to the logger of the crate `log`.

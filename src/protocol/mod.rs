@@ -59,6 +59,8 @@ pub use self::handlers::Handlers;
 use self::incident::IncidentHook;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
+#[cfg(feature = "cffi")]
+pub(crate) use self::log::tell_first;
 pub use self::log::{LogHook, LogLevel, LogRecord};
 
 pub use self::peer::Peer;

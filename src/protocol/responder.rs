@@ -338,7 +338,7 @@ impl Responder {
 
     /// Answers the request with an internal error. The details are logged, and not disclosed to the
     /// peer.
-    fn fail(&mut self, why: &str) -> Result<()> {
+    pub(crate) fn fail(&mut self, why: &str) -> Result<()> {
         let text = || {
             format!(
                 "request {} ({}) of '{}': {why}",

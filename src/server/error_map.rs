@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::fmt;
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
@@ -150,21 +148,7 @@ pub(super) fn reveal(
     let core = peer.core();
     core.log_as("server", LogLevel::Error, text);
     core.trouble(ServerEventKind::HandlerFailed, Some(method), text);
-    if !core.is_heard() {
-        tell_first(&text());
-    }
     RpcError::internal("internal error")
-}
-
-/// Writes the first failure of a handler in this process to standard error. Without that nobody
-/// would learn the reason, if no hook of the host gets it.
-fn tell_first(text: &str) {
-    static HAS_TOLD: AtomicBool = AtomicBool::new(false);
-    if !HAS_TOLD.swap(true, Ordering::Relaxed) {
-        let note = "only the first failure is shown: a log hook gets all";
-        // There may be no standard error.
-        _ = writeln!(io::stderr(), "mcplink: {text} ({note})");
-    }
 }
 
 /// Returns the error for a client that lacks at least one of these scopes.

@@ -60,7 +60,7 @@ static struct {
     atomic_int visits, overs, returned;
     mcplink_login_t *kept;
     pthread_t thread;
-    char scopes[256];
+    char scopes[256], url[2048];
 } person;
 
 static void on_over(void *user)
@@ -115,6 +115,7 @@ static void visit(void *user, mcplink_login_t *login)
     CHECK_TEXT(mcplink_login_authorization_server(login), issuer.url);
     CHECK_TEXT(mcplink_login_server(login), resource.url);
     CHECK(!mcplink_login_is_over(login));
+    snprintf(person.url, sizeof person.url, "%s", mcplink_login_url(login).ptr);
     snprintf(person.scopes, sizeof person.scopes, "%s", mcplink_login_scopes(login).ptr);
     CHECK(mcplink_login_on_over(login, on_over, &ten, count_end) == MCPLINK_OK);
     CHECK(mcplink_login_on_over(login, on_over, &one, count_end) == MCPLINK_OK);
@@ -212,8 +213,11 @@ static void changed_settings(void)
     login_is_over(0);
     CHECK(mcplink_oauth_set_scopes(oauth, "files:read  files:write") == MCPLINK_OK);
     CHECK(mcplink_oauth_set_offline_access(oauth, false) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_authorization_param(oauth, "access_type", "online") == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_authorization_param(oauth, "access_type", "offline") == MCPLINK_OK);
     new = open_client(oauth);
     CHECK(issuer.logins == 2 && strcmp(person.scopes, "files:read files:write") == 0);
+    CHECK(strstr(person.url, "&access_type=offline") != NULL && strstr(person.url, "online") == NULL);
     login_is_over(0);
     mcplink_oauth_free(oauth);
     says(old, "who", "ada|files:read|4102444800");
@@ -221,6 +225,12 @@ static void changed_settings(void)
     CHECK(issuer.logins == 2);
     mcplink_client_free(old);
     mcplink_client_free(new);
+    /* A parameter of the library's own stays. */
+    oauth = visited(ANSWER);
+    CHECK(mcplink_oauth_set_authorization_param(oauth, "state", "x") == MCPLINK_OK);
+    CHECK(strstr(fails(oauth, MCPLINK_E_INVALID, ""), "mcplink_oauth_set_authorization_param") != NULL);
+    mcplink_oauth_free(oauth);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_authorization_param(it, "hd", NULL));
 }
 
 static void refused_logins(void)

@@ -63,6 +63,7 @@ RESTRICTS = {
     "mcplink_client_options_set_root_certificates": "",
     "mcplink_client_options_set_limit": "",
     "mcplink_oauth_add_client": "",
+    "mcplink_oauth_set_authorization_param": "value=empty",
     "mcplink_oauth_set_dpop": "",
     "mcplink_oauth_set_enterprise": "",
     "mcplink_oauth_set_proxy": "",

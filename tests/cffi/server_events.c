@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* What was told, one line each. */
 static struct {
@@ -65,6 +67,45 @@ static void silent(void *user, const mcplink_request_t *req, mcplink_responder_t
     (void)user, (void)req, (void)resp;
 }
 
+/* Fails for a reason that is the host's own. */
+static void broken(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
+{
+    (void)user, (void)req;
+    CHECK(mcplink_responder_internal_error(resp, "db.internal is away", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_responder_internal_error(resp, "again", MCPLINK_NUL) == MCPLINK_E_STATE);
+}
+
+/* Another process: its standard error is what this one reads. */
+static void the_first_error_that_nobody_hears_is_written_to_standard_error(void)
+{
+    char text[4096];
+    size_t length = 0;
+    ssize_t got;
+    int ends[2], status;
+    pid_t child;
+    CHECK(pipe(ends) == 0 && (child = fork()) >= 0);
+    if (child == 0) {
+        mcplink_server_t *server = mcplink_server_new("unheard", "1");
+        talk_t talk;
+        CHECK(dup2(ends[1], 2) == 2);
+        add_tool(server, "broken", broken, NULL, NULL);
+        talk = talk_begin(server);
+        talk_open(&talk, "{}");
+        talk_call(&talk, "1", "broken", "{}");
+        TALK_HOLDS(&talk, "\"internal error\"");
+        talk_call(&talk, "2", "broken", "{}");
+        TALK_HOLDS(&talk, "\"id\":2");
+        talk_end(&talk);
+        mcplink_server_free(server);
+        _exit(0);
+    }
+    CHECK(close(ends[1]) == 0);
+    while ((got = read(ends[0], text + length, sizeof text - 1 - length)) > 0) length += (size_t)got;
+    text[length] = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0 && close(ends[0]) == 0);
+    CHECK(strstr(text, "tool 'broken' failed: db.internal is away") != NULL && strchr(text, '\n') == text + length - 1);
+}
+
 static mcplink_server_t *make(mcplink_pump_t *pump)
 {
     mcplink_server_options_t *o = mcplink_server_options_new("events", "1");
@@ -79,6 +120,7 @@ static mcplink_server_t *make(mcplink_pump_t *pump)
     CHECK_STATUS(mcplink_server_new_with(o, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(o);
     add_tool(server, "silent", silent, NULL, NULL);
+    add_tool(server, "broken", broken, NULL, NULL);
     CHECK(ended == 1);
     return server;
 }
@@ -105,6 +147,10 @@ static void told_of_a_conversation(mcplink_pump_t *pump)
     talk_call(&talk, "8", "silent", "{}");
     NEXT(pump, MCPLINK_SERVER_HANDLER_FAILED, "\"session\":1", "\"method\":\"tools/call\"", "gave no answer");
     TALK_HOLDS(&talk, "\"id\":8");
+
+    talk_call(&talk, "9", "broken", "{}");
+    NEXT(pump, MCPLINK_SERVER_HANDLER_FAILED, "\"method\":\"tools/call\"", "db.internal is away");
+    TALK_HOLDS(&talk, "\"message\":\"internal error\"");
 
     other = talk_begin(server);
     talk_open(&other, "{}");
@@ -172,6 +218,7 @@ int main(void)
     mcplink_pump_t *pump = NULL;
     int fds = open_count();
 
+    the_first_error_that_nobody_hears_is_written_to_standard_error();
     told_of_a_conversation(NULL);
     ended = 0;
     told_of_an_intruder();

@@ -129,6 +129,17 @@ fn serving_what_fails() {
 
 #[test]
 #[ignore = "takes the standard streams: run by the tests below"]
+fn serving_what_misfits() {
+    let promised = JsonSchema::parse(r#"{"type":"object","required":["n"]}"#).unwrap();
+    let tool = Tool::new("promises").output_schema(promised);
+    server()
+        .tool_with(tool, |_: Value, _: &Context| "only a text")
+        .serve_stdio()
+        .unwrap();
+}
+
+#[test]
+#[ignore = "takes the standard streams: run by the tests below"]
 fn serving_slowly() {
     let (keep, kept) = mpsc::channel::<ToolCall>();
     std::thread::spawn(move || {
@@ -231,6 +242,16 @@ fn a_failure_that_no_hook_gets_is_told_once_on_standard_error() {
     let told = "mcplink: resource 'r:1' failed: the disk is full (";
     assert_eq!(printed.matches(told).count(), 1, "{printed}");
     assert_eq!(printed.matches("the disk is full").count(), 1, "{printed}");
+
+    let (client, stderr) = open("served_process::serving_what_misfits");
+    for _ in 0..2 {
+        let error = client.call_tool("promises", &json!({})).unwrap_err();
+        assert!(error.to_string().contains("internal error"), "{error}");
+    }
+    close(client);
+    let printed = stderr.text();
+    let told = "mcplink: the result of tool 'promises': it has no structured content";
+    assert_eq!(printed.matches(told).count(), 1, "{printed}");
 }
 
 // Seen in other SDKs: a stdio server lives on after the end of its input.

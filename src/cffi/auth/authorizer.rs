@@ -165,27 +165,14 @@ mod with {
         }
     }
 
-    /// Returns the Rust API's builder of an authorizer, with all settings applied.
-    fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
+    /// Begins the builder: the way to a token, and the clients that were registered beforehand.
+    fn begin(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
         let Settings {
             way,
             redirect_host,
             redirect_path,
             clients,
-            client_name,
-            client_uri,
-            document,
-            scopes,
-            asks_offline,
-            dpop,
-            store,
-            step_timeout,
-            login_timeout,
-            everywhere,
-            proxy,
-            roots,
-            // The log hook is read for each log record.
-            log: _,
+            ..
         } = settings;
         let mut others = clients.iter().map(registered);
         let mut first = |who: &str| {
@@ -238,6 +225,29 @@ mod with {
         for client in others {
             builder = builder.registered(client?);
         }
+        Ok(builder)
+    }
+
+    /// Returns the Rust API's builder of an authorizer, with all settings applied.
+    fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
+        let Settings {
+            client_name,
+            client_uri,
+            document,
+            scopes,
+            asks_offline,
+            params,
+            dpop,
+            store,
+            step_timeout,
+            login_timeout,
+            everywhere,
+            proxy,
+            roots,
+            // The others are read by `begin`, and the log hook for each log record.
+            ..
+        } = settings;
+        let mut builder = begin(settings, inside)?;
         if let Some(name) = client_name {
             builder = builder.client_name(name);
         }
@@ -252,6 +262,9 @@ mod with {
         }
         if let Some(asks) = asks_offline {
             builder = builder.ask_offline_access(*asks);
+        }
+        for (name, value) in params {
+            builder = builder.authorization_param(name, value);
         }
         if let Some(timeout) = step_timeout {
             builder = builder.step_timeout(*timeout);

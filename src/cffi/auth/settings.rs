@@ -60,6 +60,8 @@ pub(super) struct Settings {
     pub(super) document: Option<String>,
     pub(super) scopes: Option<Vec<String>>,
     pub(super) asks_offline: Option<bool>,
+    /// Further parameters of the authorization request, with their names.
+    pub(super) params: Vec<(String, String)>,
     pub(super) dpop: mcplink_dpop,
     pub(super) store: TokenStore,
     pub(super) step_timeout: Option<Duration>,
@@ -294,6 +296,36 @@ pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
     unsafe {
         set(oauth, "mcplink_oauth_set_offline_access", |settings| {
             settings.asks_offline = Some(asks);
+            Ok(())
+        })
+    }
+}
+
+/// Sets a further parameter of the authorization request, such as "access_type" ("offline"),
+/// "audience" or "prompt". Default: none. A later call with the same name replaces the value. The
+/// user's browser gets the parameters, so they are not secret.
+///
+/// "prompt" replaces the value "consent", which is sent with the scope offline_access. The other
+/// parameters of the library can't be replaced, and "response_mode", "request" and "request_uri"
+/// can't be set: opening a client with such a name fails with MCPLINK_E_INVALID. So does opening a
+/// client that logs in without a person.
+///
+/// oauth: the settings.
+/// param: the name of the parameter.
+/// value: the value; "" omits the parameter.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_authorization_param(
+    oauth: *mut mcplink_oauth_t,
+    param: *const c_char,
+    value: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires settings of this library and texts that end in NUL.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_authorization_param", |settings| {
+            let (param, value) = (filled(param, "param")?, name(value, "value")?);
+            settings.params.push((param.to_owned(), value.to_owned()));
             Ok(())
         })
     }

@@ -159,6 +159,41 @@ static void talks()
     CHECK(alive::count == 0);
 }
 
+#ifdef MCPLINK_EXCEPTIONS
+/* The text of an exception is for the host, whatever kind of handler threw it. */
+static void reasons_stay_with_the_host()
+{
+    int there[2], back[2];
+    CHECK(pipe(there) == 0 && pipe(back) == 0);
+    std::string heard;
+    {
+        auto throws = [](const mcplink::request &, mcplink::responder &) -> std::string { throw std::runtime_error("db.internal is away"); };
+        mcplink::server_options settings("cpp", "1.0");
+        settings.on_log(MCPLINK_LOG_ERROR, [&heard](std::int32_t, std::string_view, std::string_view text) { heard += std::string(text) + "\n"; });
+        auto server = mcplink::server::make(settings);
+        CHECK(worked(server));
+        CHECK(server->add_tool(mcplink::tool("breaks", "Throws"), throws));
+        CHECK(server->add_resource(mcplink::resource("file:///breaks", "breaks"), throws));
+        CHECK(server->add_prompt(mcplink::prompt("breaks", "Throws"), throws));
+        std::thread serving([&] { CHECK(server->serve_fds(there[0], back[1])); });
+        {
+            mcplink::client_options options;
+            auto client = mcplink::client::open(options.fds(back[0], there[1]));
+            CHECK(worked(client));
+            close(there[1]);
+            auto is_hidden = [](const auto &failed) {
+                return !failed && failed.error().rpc_code() == -32603 && failed.error().message().find("db.internal") == std::string_view::npos;
+            };
+            CHECK(is_hidden(client->call_tool("breaks")) && is_hidden(client->read_resource("file:///breaks")) && is_hidden(client->get_prompt("breaks")));
+        }
+        serving.join();
+        for (int fd : {there[0], back[0], back[1]}) close(fd);
+    }
+    for (const char *part : {"tool 'breaks' failed: db.internal is away", "resource 'file:///breaks' failed: db", "prompt 'breaks' failed: db"})
+        CHECK(heard.find(part) != std::string::npos);
+}
+#endif
+
 /* What a setter refuses is told by who takes the object, the first of it. */
 static void tells_what_was_refused()
 {
@@ -243,6 +278,9 @@ int main()
     trusts();
     logs_in();
     talks();
+#ifdef MCPLINK_EXCEPTIONS
+    reasons_stay_with_the_host();
+#endif
     std::puts("the wrapper works");
     return 0;
 }
