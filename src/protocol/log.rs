@@ -121,14 +121,16 @@ pub(crate) fn tell(
 /// The maximum number of errors that are written to standard error.
 const MAX_TOLD: usize = 16;
 
-/// Writes an error that no hook gets to standard error, unless the same text was written before.
-/// Without that nobody would learn the reason for a failure that only the host can fix. A process
-/// writes [`MAX_TOLD`] errors at most.
+/// Writes an error that no hook gets to standard error, unless the same text was written before,
+/// apart from the digits in it: each request has another number. Without that nobody would learn
+/// the reason for a failure that only the host can fix. A process writes [`MAX_TOLD`] errors at
+/// most.
 pub(crate) fn tell_once(text: &str) {
     static TOLD: StaticMutex<Vec<String>> = StaticMutex::new(Vec::new());
     let mut told = TOLD.lock();
-    if told.len() < MAX_TOLD && !told.iter().any(|other| other == text) {
-        told.push(text.to_owned());
+    let key = text.replace(|letter: char| letter.is_ascii_digit(), "");
+    if told.len() < MAX_TOLD && !told.contains(&key) {
+        told.push(key);
         drop(told);
         let note = "a failure is shown once: a log hook gets all";
         // There may be no standard error.
