@@ -6416,8 +6416,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
  * reason, since the reason may have names, paths or secrets of the host.
  *
  * The reason is logged as an error, and reported as an event of kind
- * MCPLINK_SERVER_HANDLER_FAILED. The first error of the process that no log hook gets is
- * written to standard error.
+ * MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
+ * once for each text.
  *
  * @param responder the responder.
  * @param reason,len the reason; len may be MCPLINK_NUL for text that ends in NUL.

@@ -47,10 +47,8 @@ impl<T> Mutex<T> {
 
 /// A mutex for a `static`. `loom` does not replace this type, since the constructor of `loom`'s
 /// mutex is not `const`.
-#[cfg(feature = "cffi")]
 pub(crate) struct StaticMutex<T>(std::sync::Mutex<T>);
 
-#[cfg(feature = "cffi")]
 impl<T> StaticMutex<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self(std::sync::Mutex::new(value))

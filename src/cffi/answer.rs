@@ -316,8 +316,8 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
 /// reason, since the reason may have names, paths or secrets of the host.
 ///
 /// The reason is logged as an error, and reported as an event of kind
-/// MCPLINK_SERVER_HANDLER_FAILED. The first error of the process that no log hook gets is
-/// written to standard error.
+/// MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
+/// once for each text.
 ///
 /// responder: the responder.
 /// reason, len: the reason; len may be MCPLINK_NUL for text that ends in NUL.

@@ -11,7 +11,7 @@ use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
 use super::wording::for_c;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{LogLevel, LogRecord, tell_first};
+use crate::protocol::{LogLevel, LogRecord, tell_once};
 use crate::schema::LoggingLevel;
 use crate::sync::StaticMutex;
 
@@ -135,7 +135,7 @@ fn severity(level: LogLevel) -> i32 {
 static DEFAULT: StaticMutex<Option<Arc<Hook>>> = StaticMutex::new(None);
 
 /// Logs a record through the hook of a handle, or through the process-wide hook if the handle has
-/// no hook. Without either, the first error of the process is written to standard error.
+/// no hook. Without either, an error is written to standard error once.
 pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>) {
     match own {
         Some(hook) => hook.tell(handle, record),
@@ -143,7 +143,7 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
             let hook = DEFAULT.lock().clone();
             match hook {
                 Some(hook) => hook.tell(handle, record),
-                None if record.level == LogLevel::Error => tell_first(record.text),
+                None if record.level == LogLevel::Error => tell_once(record.text),
                 None => {}
             }
         }

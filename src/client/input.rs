@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::input_round::InputRound;
+use super::misfits;
 use super::open_pages::OpenPages;
 use super::requester::Requester;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError, without_position};
@@ -234,6 +235,9 @@ impl InputHandlers {
                         let what = without_position(&error);
                         RpcError::invalid_params(format!("params of {method}: {what}"))
                     });
+                    if answering.is_ok() {
+                        misfits::log_halves(&peer, method, request.params());
+                    }
                     let mut asking = this.asking(&peer, responder.cancel_token());
                     asking.revision = this.server.get().map(|server| server.revision);
                     let asked = peer.core().person_asked();
@@ -295,6 +299,11 @@ impl InputHandlers {
                 );
                 Error::new(ErrorKind::Protocol, text).sent(true)
             })?;
+            misfits::log_halves(
+                peer,
+                &question.method,
+                question.params().unwrap_or_default(),
+            );
             let (this, asking) = (Arc::clone(&this), asking.clone());
             let run = move || answering(&this, &asking).map_err(refused);
             Ok((key.to_string(), Box::new(run) as _))

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde::de::DeserializeOwned;
 
+use crate::jsonrpc::surrogates;
 use crate::protocol::{LogLevel, Peer};
 use crate::schema::{Misfit, tree};
 use crate::sync::Mutex;
@@ -53,6 +54,18 @@ fn kind_of(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|step| !step.bytes().all(|byte| byte.is_ascii_digit()))
         .collect()
+}
+
+/// Logs that the params of a request of the server have halves of surrogate pairs, which were
+/// replaced.
+pub(super) fn log_halves(peer: &Peer, method: &str, params: &str) {
+    if let Some((_, count, first)) = surrogates::replaced(params) {
+        let misfit = Misfit::of_halves(params, count, first);
+        peer.core().log_as("client", LogLevel::Warning, || {
+            let server = peer.name();
+            format!("not all of the params of {method} of '{server}' fit: {misfit}")
+        });
+    }
 }
 
 /// Logs the parts of a result that were dropped as invalid.

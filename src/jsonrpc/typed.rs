@@ -169,11 +169,12 @@ fn rewritten(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Returns the digits of a number without fraction whose spelling has a point or an exponent.
+/// Returns the digits of a number without fraction whose spelling has a point or an exponent, or is
+/// `-0`.
 fn whole(number: &str) -> Option<String> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None if number.contains('.') => (number, 0),
+        None if number.contains('.') || number == "-0" => (number, 0),
         None => return None,
     };
     let (sign, digits) = match mantissa.strip_prefix('-') {
@@ -221,6 +222,7 @@ mod tests {
         check("-5.000", Some("-5"));
         check("0.0", Some("0"));
         check("-0.0", Some("0"));
+        check("-0", Some("0"));
         check("1e3", Some("1000"));
         check("1.5E+1", Some("15"));
         check("120e-1", Some("12"));

@@ -7,7 +7,8 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sync::StaticMutex;
 
 /// A hook that receives the library's log records. The hook may be called on any thread.
 ///
@@ -17,9 +18,9 @@ pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 
 /// A log record of the library.
 ///
-/// A client or server without a hook drops its records, except for one: the first
-/// [error](LogLevel::Error) of the process is written to standard error. With the feature `log`,
-/// the records go to the logger of the crate `log` instead. Their targets are `mcplink::` and the
+/// A client or server without a hook drops its records, except [errors](LogLevel::Error): each is
+/// written to standard error once, up to 16 errors in a process. With the feature `log`, the
+/// records go to the logger of the crate `log` instead. Their targets are `mcplink::` and the
 /// [`target`](Self::target), such as `mcplink::server`. Displaying the record gives its text.
 ///
 /// A log record never contains tokens or values of header fields.
@@ -87,7 +88,7 @@ impl fmt::Display for LogLevel {
 }
 
 /// Passes a log record to the hook. Without a hook, passes the record to the crate `log`, if the
-/// library was built with the feature `log`. If nobody gets an error, calls [`tell_first`].
+/// library was built with the feature `log`. If nobody gets an error, calls [`tell_once`].
 pub(crate) fn tell(
     hook: Option<&LogHook>,
     level: LogLevel,
@@ -101,7 +102,7 @@ pub(crate) fn tell(
             return;
         }
         if level == LogLevel::Error {
-            tell_first(&text());
+            tell_once(&text());
         }
         return;
     };
@@ -117,12 +118,21 @@ pub(crate) fn tell(
     }));
 }
 
-/// Writes the first error of this process that no hook gets to standard error. Without that nobody
-/// would learn the reason for a failure that only the host can fix.
-pub(crate) fn tell_first(text: &str) {
-    static HAS_TOLD: AtomicBool = AtomicBool::new(false);
-    if !HAS_TOLD.swap(true, Ordering::Relaxed) {
-        let note = "only the first failure is shown: a log hook gets all";
+/// The maximum number of errors that are written to standard error.
+const MAX_TOLD: usize = 16;
+
+/// Writes an error that no hook gets to standard error, unless the same text was written before,
+/// apart from the digits in it: each request has another number. Without that nobody would learn
+/// the reason for a failure that only the host can fix. A process writes [`MAX_TOLD`] errors at
+/// most.
+pub(crate) fn tell_once(text: &str) {
+    static TOLD: StaticMutex<Vec<String>> = StaticMutex::new(Vec::new());
+    let mut told = TOLD.lock();
+    let key = text.replace(|letter: char| letter.is_ascii_digit(), "");
+    if told.len() < MAX_TOLD && !told.contains(&key) {
+        told.push(key);
+        drop(told);
+        let note = "a failure is shown once: a log hook gets all";
         // There may be no standard error.
         _ = writeln!(io::stderr(), "mcplink: {text} ({note})");
     }

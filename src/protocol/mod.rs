@@ -60,7 +60,7 @@ use self::incident::IncidentHook;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 #[cfg(feature = "cffi")]
-pub(crate) use self::log::tell_first;
+pub(crate) use self::log::tell_once;
 pub use self::log::{LogHook, LogLevel, LogRecord};
 
 pub use self::peer::Peer;

@@ -83,7 +83,7 @@ impl Misfit {
 
     /// Makes the description of a result with texts that have half of a surrogate pair. The first
     /// of them is at this byte of the text.
-    pub(super) fn of_halves(text: &str, count: usize, first: usize) -> Self {
+    pub(crate) fn of_halves(text: &str, count: usize, first: usize) -> Self {
         let path = typed::pointer(text, first);
         let mut steps = path.split('/').skip(1);
         Self {

@@ -34,6 +34,7 @@ pub(crate) mod date;
 mod elicitation;
 mod elicitation_url;
 pub(crate) mod file_uri;
+pub(crate) mod finite;
 mod form;
 mod icon;
 mod icon_rules;

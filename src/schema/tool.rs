@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::content::{Blocks, ContentBlock, TextContent};
+use super::finite;
 use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::{Extra, Flag, JsonSchema, Present, RawObjectForm, is_object, raw, read_raw};
@@ -15,7 +16,7 @@ use super::misfit::Misfits;
 use super::result::{ResultType, fit_result_type};
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A tool of a server.
 ///
@@ -434,11 +435,19 @@ impl CallToolResult {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the value can't be written as JSON.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the value can't be written as JSON,
+    /// for example because it has an infinite number or NaN.
     pub fn structured(mut self, value: &(impl Serialize + ?Sized)) -> Result<Self> {
-        let value = raw("structured content", value)?;
-        self.content.push(TextContent::new(value.get()).into());
-        self.structured_content = Some(value);
+        let written = raw("structured content", value)?;
+        // What JSON can't represent is written as `null`.
+        if written.get().contains("null")
+            && let Some(found) = finite::unrepresentable(value)
+        {
+            let text = format!("the result has a number that JSON can't represent: {found}");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        self.content.push(TextContent::new(written.get()).into());
+        self.structured_content = Some(written);
         Ok(self)
     }
 

@@ -19,26 +19,34 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value, json};
 
-/// The values of `format` that `schemars` uses and no standard defines.
-const OWN_FORMATS: [&str; 17] = [
-    "int",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "int128",
-    "uint",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint128",
-    "float",
-    "double",
-    "ip",
-    "partial-date-time",
-    "bytes",
+/// The values of `format` that JSON Schema defines. `schemars` also uses words of its own, such as
+/// `uint8` and `partial-time`.
+///
+/// Spec: JSON Schema 2020-12 (validation), section 7.3.
+const FORMATS: [&str; 19] = [
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uuid",
+    "uri-template",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
 ];
+
+/// The keywords whose value is data, in which `$ref` is a member like any other.
+const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 
 /// The keywords whose value is an object of schemas, and those whose value is a list of schemas.
 const OBJECTS: [&str; 3] = ["$defs", "patternProperties", "properties"];
@@ -84,12 +92,14 @@ fn simplify(schema: &mut Schema) {
 /// Removes a format that no standard defines. The bounds of numbers with 32 bits, which only the
 /// format tells, are written as bounds.
 fn without_own_format(members: &mut Map<String, Value>) {
-    let format = members.get("format").and_then(Value::as_str).unwrap_or("");
-    let Some(format) = OWN_FORMATS.iter().find(|own| **own == format) else {
+    let Some(Value::String(format)) = members.get("format") else {
         return;
     };
-    members.remove("format");
-    let (least, most) = match *format {
+    if FORMATS.contains(&&**format) {
+        return;
+    }
+    let format = members.remove("format");
+    let (least, most) = match format.as_ref().and_then(Value::as_str).unwrap_or_default() {
         "int32" => (i64::from(i32::MIN), i64::from(i32::MAX)),
         "uint32" => (0, i64::from(u32::MAX)),
         _ => return,
@@ -146,27 +156,39 @@ fn anchor(schema: &mut Value, name: &str) {
 
 /// Whether a schema refers to the whole schema.
 fn is_recursive(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => members
-            .iter()
-            .any(|(name, value)| (name == "$ref" && value == "#") || is_recursive(value)),
-        Value::Array(values) => values.iter().any(is_recursive),
-        _ => false,
-    }
+    let mut is_recursive = false;
+    each_reference(&mut schema.clone(), &mut |target| {
+        is_recursive |= target == "#";
+    });
+    is_recursive
 }
 
 /// Replaces the references to the whole schema by `target`.
 fn redirect(schema: &mut Value, target: &str) {
-    match schema {
-        Value::Object(members) => {
-            for (name, value) in members {
-                if name == "$ref" && value == "#" {
-                    *value = json!(target);
-                }
-                redirect(value, target);
-            }
+    each_reference(schema, &mut |reference| {
+        if reference == "#" {
+            *reference = json!(target);
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| redirect(value, target)),
-        _ => {}
+    });
+}
+
+/// Calls `visit` for the value of each `$ref` of a schema and of the schemas in it.
+fn each_reference(schema: &mut Value, visit: &mut impl FnMut(&mut Value)) {
+    let Some(members) = schema.as_object_mut() else {
+        let schemas = schema.as_array_mut().into_iter().flatten();
+        schemas.for_each(|schema| each_reference(schema, visit));
+        return;
+    };
+    for (keyword, value) in members {
+        match keyword.as_str() {
+            "$ref" => visit(value),
+            keyword if DATA.contains(&keyword) => {}
+            keyword if OBJECTS.contains(&keyword) => {
+                let schemas = value.as_object_mut().into_iter();
+                let schemas = schemas.flat_map(Map::values_mut);
+                schemas.for_each(|schema| each_reference(schema, visit));
+            }
+            _ => each_reference(value, visit),
+        }
     }
 }

@@ -23,9 +23,9 @@ use super::session_state::{ClientContext, SessionState, is_modern, unsupported_v
 use super::subscriptions::{ConnectionSubscribers, SessionStream};
 use super::tasks::Start;
 use super::tools::{Entry, OutputCheck, Work};
-use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
+use crate::error::{ErrorCode, Excerpt, RpcError};
 use crate::jsonrpc::raw_object::read_beside;
-use crate::jsonrpc::{Request, is_empty_array};
+use crate::jsonrpc::{Request, is_empty_array, typed};
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, Peer, Responder};
 use crate::schema::tree;
@@ -246,7 +246,10 @@ pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError
 }
 
 fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
-    let (method, what) = (Excerpt(request.method()), without_position(error));
+    let (method, what) = (
+        Excerpt(request.method()),
+        typed::reason(request.params(), error),
+    );
     RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
 }
 

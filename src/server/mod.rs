@@ -28,7 +28,6 @@ mod derived;
 mod dispatch;
 mod error_map;
 mod events;
-mod finite;
 mod folder;
 mod forms;
 #[cfg(fuzzing)]

@@ -12,12 +12,12 @@ use super::context::Context;
 #[cfg(feature = "schemars")]
 use super::derived;
 use super::error_map::{Failure, HandlerError};
-use super::finite;
 #[cfg(feature = "schemars")]
 use super::tools::NewTool;
 use super::tools::ToolHandler;
 #[cfg(feature = "schemars")]
 use crate::schema::Tool;
+use crate::schema::finite;
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 
 /// The types that the handler of a tool may return.
@@ -154,17 +154,12 @@ impl<T: Serialize> ToolOutput for Json<T> {
 /// Makes the result of a structured value. A number that JSON can't represent is a failure of the
 /// tool, because it would be written as `null`.
 fn structured(value: &impl Serialize) -> Result<CallToolResult, HandlerError> {
-    let result = CallToolResult::default()
+    CallToolResult::default()
         .structured(value)
-        .map_err(|error| HandlerError(Failure::Unwritable(error)))?;
-    let written = result.structured_content.as_ref();
-    if written.is_some_and(|written| written.get().contains("null"))
-        && let Some(found) = finite::unrepresentable(value)
-    {
-        let text = format!("the result has a number that JSON can't represent: {found}");
-        return Err(HandlerError::new(text));
-    }
-    Ok(result)
+        .map_err(|error| match finite::unrepresentable(value) {
+            Some(_) => HandlerError::new(error.to_string()),
+            None => HandlerError(Failure::Unwritable(error)),
+        })
 }
 
 /// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an

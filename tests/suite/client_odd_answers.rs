@@ -275,10 +275,12 @@ fn questions_with_half_of_a_surrogate_pair_are_asked() {
     });
     for revision in BOTH {
         let (tell, told) = mpsc::channel();
+        let (log, logged) = mpsc::channel();
         let client = asker().on_elicit(move |form, _| {
             tell.send(form.message.clone()).unwrap();
             ElicitResult::decline()
         });
+        let client = client.on_log(move |record| drop(log.send(record.text.to_owned())));
         let (client, mut server) = connect_with(client, revision, &json!({ "tools": {} }));
         server.serve(
             || called(&client).unwrap(),
@@ -303,5 +305,36 @@ fn questions_with_half_of_a_surrogate_pair_are_asked() {
             },
         );
         assert_eq!(told.try_recv().unwrap(), "Whose \u{fffd}?", "{revision}");
+        let about =
+            "not all of the params of elicitation/create of 'the in-memory peer' fit: /message ";
+        let logged: Vec<String> = logged.try_iter().collect();
+        let lines = logged.iter().filter(|line| line.starts_with(about));
+        assert_eq!(lines.count(), 1, "{revision}: {logged:?}");
+    }
+}
+
+#[test]
+fn progress_with_half_of_a_surrogate_pair_is_told() {
+    for revision in BOTH {
+        let (tell, told) = mpsc::channel();
+        let (client, mut server) = connect(revision, &json!({ "tools": {} }));
+        server.serve(
+            || {
+                let options = CallOptions::new()
+                    .on_progress(move |progress| drop(tell.send(progress.message.clone())));
+                client.call_tool_with("t", &json!({}), options).unwrap()
+            },
+            |server| {
+                let request = server.asked("tools/call");
+                let token = &request["params"]["_meta"]["progressToken"];
+                let params = json!({ "progressToken": token, "progress": 1, "message": "HALF x" });
+                let method = "notifications/progress";
+                let notice = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+                send_with_half(server, &notice);
+                server.answer(&request, json!({ "resultType": "complete", "content": [] }));
+            },
+        );
+        let message = told.try_recv().unwrap();
+        assert_eq!(message.as_deref(), Some("\u{fffd} x"), "{revision}");
     }
 }

@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use mcplink::schema::{Prompt, ProtocolVersion};
+use mcplink::ErrorKind;
+use mcplink::schema::{CallToolResult, Prompt, ProtocolVersion};
 use mcplink::server::{Context, Json, Server};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,43 @@ fn untitled(schema: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(untitled),
         _ => {}
     }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is looked at")]
+struct Formats {
+    #[schemars(extend("format" = "partial-time"))]
+    own: String,
+    #[schemars(extend("format" = "time"))]
+    standard: String,
+    #[serde(default = "reference")]
+    #[schemars(extend("examples" = [{ "$ref": "#" }]))]
+    data: Value,
+    /// A member of this name is no keyword.
+    default: Option<Box<Self>>,
+}
+
+fn reference() -> Value {
+    json!({ "$ref": "#" })
+}
+
+#[test]
+fn formats_are_those_of_json_schema_and_data_stays() {
+    let tools = taking::<Formats>().result("tools/list", json!({}));
+    let schema = &tools["tools"][0]["inputSchema"]["properties"]["x"];
+    let schema = match schema.get("$ref") {
+        Some(_) => &tools["tools"][0]["inputSchema"]["$defs"]["Formats"],
+        None => schema,
+    };
+    let members = &schema["properties"];
+    assert_eq!(members["own"].get("format"), None, "{schema}");
+    assert_eq!(members["standard"]["format"], "time");
+    assert_eq!(members["data"]["default"], reference());
+    assert_eq!(members["data"]["examples"], json!([reference()]));
+    assert!(
+        members["default"].to_string().contains("#/$defs/"),
+        "{schema}"
+    );
 }
 
 /// `tests/interop/run` holds the same schemas against the validators of TypeScript.
@@ -235,4 +273,9 @@ fn a_number_that_json_has_not_is_a_failure_of_the_tool() {
         assert!(text.contains(found), "{text}");
         assert!(failed.get("structuredContent").is_none(), "{failed}");
     }
+    let ratio = f64::NAN;
+    let refused = CallToolResult::default().structured(&Measured { ratio, other: None });
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+    assert!(refused.to_string().contains("/ratio is NaN"), "{refused}");
 }

@@ -107,7 +107,7 @@ fn what_is_wrong_with_a_request_is_told_before_the_handler_runs() {
                 -32602,
                 "'lang'",
             ),
-            ("review", json!({ "code": 1 }), -32602, "prompts/get"),
+            ("review", json!({ "code": 1 }), -32602, "/arguments/code: "),
             ("talk", json!({ "a": "1" }), -32602, "arguments"),
             ("broken", json!({}), -32603, "internal error"),
             ("refused", json!({}), -32602, "not today"),
@@ -157,7 +157,10 @@ fn a_handler_judges_what_goes_into_its_prompt() {
         };
         assert_eq!(ask(json!("../secret")), "path has to stay in the project");
         for no_text in [json!(["a"]), json!({ "a": "b" }), json!(7), json!(true)] {
-            assert!(ask(no_text.clone()).contains("prompts/get"), "{no_text}");
+            assert!(
+                ask(no_text.clone()).contains("prompts/get: /arguments/path"),
+                "{no_text}"
+            );
         }
         let good = json!({ "name": "explain", "arguments": { "path": "main.rs" } });
         let given = client.result("prompts/get", good);

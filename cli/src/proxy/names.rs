@@ -30,6 +30,16 @@ pub(super) fn prefixes(servers: &[&str]) -> Vec<String> {
     named.collect()
 }
 
+/// Returns the name of a tool behind a prefix. Without a prefix it is its own name, if interfaces of
+/// models take its length, and the protocol its characters.
+pub(super) fn of_tool(prefix: &str, own: &str) -> String {
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    match prefix.is_empty() && !(own.len() <= MAX_NAME && own.bytes().all(is_taken)) {
+        true => with_digest(own, MAX_NAME),
+        false => prefixed(prefix, own),
+    }
+}
+
 /// Returns the name of a tool or prompt behind a prefix. Without a prefix it is its own name.
 pub(super) fn prefixed(prefix: &str, own: &str) -> String {
     let name = format!("{prefix}{own}");

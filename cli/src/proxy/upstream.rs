@@ -193,7 +193,7 @@ impl Upstream {
         let named_tool = |mut tool: Tool| {
             // The proxy waits for tasks itself.
             tool.execution = None;
-            let name = prefixed(&tool.name);
+            let name = names::of_tool(&self.prefix, &tool.name);
             is_shown(&name).then_some((name, tool))
         };
         let named_prompt = |prompt: Prompt| (prefixed(&prompt.name), prompt);

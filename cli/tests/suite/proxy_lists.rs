@@ -60,6 +60,16 @@ fn names_fit_the_interfaces_of_models() {
     assert_eq!(all["dots.in.name"], dots);
     // The order of the servers does not matter.
     assert_eq!(named(&[&b, &a], &own), all);
+    // Without a prefix, names are those of the server as far as they fit.
+    let alone = named(&[&a], &own);
+    let kept = |own: &str| alone[own].contains(own);
+    assert!(kept(&fits) && kept("dots.in.name"), "{alone:?}");
+    for own in [&first, &second] {
+        let [name] = Vec::from_iter(&alone[own])[..] else {
+            panic!("{alone:?}")
+        };
+        assert!(name.len() == 64 && name.starts_with("long_x"), "{name}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::super::call_channel::Progress;
 use super::PROGRESS;
 use crate::jsonrpc::raw_object::RawObject;
 use crate::jsonrpc::{RequestId, find_params, short_number};
+use crate::schema::tree;
 
 /// The params of a progress notification.
 #[derive(Default)]
@@ -24,7 +25,7 @@ impl ProgressParams {
             b"progress" => self.progress = Some(read_number(value)?),
             b"total" if value == b"null" => self.total = None,
             b"total" => self.total = Some(read_number(value)?),
-            b"message" => self.message = serde_json::from_str(str::from_utf8(value).ok()?).ok()?,
+            b"message" => self.message = tree::read(str::from_utf8(value).ok()?).ok()?,
             _ => {}
         }
         Some(())

@@ -7,7 +7,7 @@ use serde::ser::{self, Serializer};
 
 /// Returns the first number in a value that JSON can't represent, after its place (a JSON Pointer,
 /// RFC 6901). For example, `/ratio is NaN`.
-pub(super) fn unrepresentable(value: &impl Serialize) -> Option<String> {
+pub(crate) fn unrepresentable(value: &(impl Serialize + ?Sized)) -> Option<String> {
     let found = value.serialize(Finite).err()?.0?;
     // The whole value has no place.
     Some(match found.starts_with(' ') {
@@ -50,13 +50,36 @@ struct Finite;
 struct Parts {
     index: usize,
     key: String,
+    /// The variant of an enum that has these parts: a member around them.
+    variant: Option<&'static str>,
 }
 
 impl Parts {
+    fn of_variant(variant: &'static str) -> Self {
+        Self {
+            variant: Some(variant),
+            ..Self::default()
+        }
+    }
+
     fn element(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), NotFinite> {
         let index = self.index;
         self.index += 1;
-        value.serialize(Finite).map_err(|found| found.below(index))
+        self.part(index, value)
+    }
+
+    fn part(
+        &self,
+        step: impl fmt::Display,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<(), NotFinite> {
+        value.serialize(Finite).map_err(|found| {
+            let found = found.below(step);
+            match self.variant {
+                Some(variant) => found.below(variant),
+                None => found,
+            }
+        })
     }
 }
 
@@ -160,20 +183,20 @@ impl Serializer for Finite {
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
+        variant: &'static str,
         _: usize,
     ) -> Result<Parts, NotFinite> {
-        Ok(Parts::default())
+        Ok(Parts::of_variant(variant))
     }
 
     fn serialize_struct_variant(
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
+        variant: &'static str,
         _: usize,
     ) -> Result<Parts, NotFinite> {
-        Ok(Parts::default())
+        Ok(Parts::of_variant(variant))
     }
 }
 
@@ -205,7 +228,7 @@ macro_rules! members {
                 name: &'static str,
                 value: &T,
             ) -> Result<(), NotFinite> {
-                member(name, value)
+                self.part(name, value)
             }
 
             fn end(self) -> Result<(), NotFinite> {
@@ -262,6 +285,8 @@ mod tests {
     enum Kind {
         None,
         At(f64),
+        Between { least: f64, most: f64 },
+        Pair(u8, f64),
     }
 
     #[test]
@@ -280,6 +305,14 @@ mod tests {
         assert_eq!(found(1.5, f64::INFINITY, Kind::None), expected);
         let expected = Some("/others/7/1/At is -inf".to_owned());
         assert_eq!(found(1.5, 2.5, Kind::At(f64::NEG_INFINITY)), expected);
+        let between = Kind::Between {
+            least: 0.0,
+            most: f64::NAN,
+        };
+        let expected = Some("/others/7/1/Between/most is NaN".to_owned());
+        assert_eq!(found(1.5, 2.5, between), expected);
+        let expected = Some("/others/7/1/Pair/1 is NaN".to_owned());
+        assert_eq!(found(1.5, 2.5, Kind::Pair(1, f64::NAN)), expected);
         assert_eq!(unrepresentable(&f64::NAN), Some("it is NaN".to_owned()));
         assert_eq!(unrepresentable(&serde_json::Value::Null), None);
     }
