@@ -1,4 +1,5 @@
-//! An iterator over the members of an object that is known to be valid JSON.
+//! Iterators over the members of an object, and over the items of an array, that are known to be
+//! valid JSON.
 //!
 //! Every message was validated when it was parsed. A later search for a member therefore only has
 //! to find where each member ends. Most of a large text is skipped many bytes at a time.
@@ -89,7 +90,7 @@ impl<'a> RawObject<'a> {
         let rest = rest.trim_ascii_start();
         let (value, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
         self.rest = rest;
-        Some((name_of(key)?, value))
+        Some((name_of(key), value))
     }
 }
 
@@ -108,12 +109,42 @@ impl<'a> Iterator for RawObject<'a> {
     }
 }
 
-/// Decodes a key. The given text includes the quotes.
-fn name_of(key: &str) -> Option<Cow<'_, str>> {
-    if key.contains('\\') {
-        return serde_json::from_str(key).ok().map(Cow::Owned);
+/// An iterator over the items of an array, as JSON texts. If the text is not valid JSON, the iterator
+/// yields some items or none, and does not panic.
+#[cfg(not(feature = "validation"))]
+pub(crate) struct RawArray<'a>(&'a str);
+
+#[cfg(not(feature = "validation"))]
+impl<'a> RawArray<'a> {
+    /// Returns the items of an array, given as JSON text.
+    pub(crate) fn of(array: &'a str) -> Self {
+        Self(array)
     }
-    Some(Cow::Borrowed(&key[1..key.len() - 1]))
+}
+
+#[cfg(not(feature = "validation"))]
+impl<'a> Iterator for RawArray<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let rest = self.0.trim_ascii_start().strip_prefix(['[', ','])?;
+        let rest = rest.trim_ascii_start();
+        let (item, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
+        self.0 = rest;
+        Some(item).filter(|item| !item.is_empty())
+    }
+}
+
+/// Decodes a key. The given text includes the quotes. A key with half a surrogate pair is no text:
+/// it is returned as it was written, so that the iteration goes on.
+fn name_of(key: &str) -> Cow<'_, str> {
+    let written = &key[1..key.len() - 1];
+    if written.contains('\\')
+        && let Ok(name) = serde_json::from_str(key)
+    {
+        return Cow::Owned(name);
+    }
+    Cow::Borrowed(written)
 }
 
 /// Returns the end of the string at the beginning of these bytes.
@@ -242,6 +273,31 @@ mod tests {
                 ("f", "[]"),
             ],
         );
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_in_a_key_does_not_end_the_iteration() {
+        check(r#"{"\ud800":1,"a":2}"#, &[("\\ud800", "1"), ("a", "2")]);
+    }
+
+    #[cfg(not(feature = "validation"))]
+    #[test]
+    fn items_are_found_as_they_were_written() {
+        let cases: [(&str, &[&str]); 7] = [
+            ("[]", &[]),
+            (" [ ] ", &[]),
+            ("[1]", &["1"]),
+            (
+                " [\n-1.5e3 ,\"]\\\"\" , null,[[],2] ,{\"a\":[3]}\t] ",
+                &["-1.5e3", "\"]\\\"\"", "null", "[[],2]", "{\"a\":[3]}"],
+            ),
+            ("{}", &[]),
+            ("[\"a", &[]),
+            ("[1,", &["1"]),
+        ];
+        for (array, items) in cases {
+            assert_eq!(RawArray::of(array).collect::<Vec<_>>(), items, "{array}");
+        }
     }
 
     #[test]

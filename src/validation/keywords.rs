@@ -5,16 +5,16 @@
 //! are not checked. Each keyword of a schema restricts values by itself, so that a check of some
 //! keywords refuses no valid value.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use super::decimal::Decimal;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
+use crate::jsonrpc::raw_object::{RawArray, RawObject};
 
 /// Longer values are not repeated in error texts.
 const MAX_REPEATED: usize = 4096;
@@ -31,10 +31,10 @@ enum Rule {
     Types(Vec<&'static str>),
     OneOf(Value),
     Exactly(Value),
-    AtLeast(Number),
-    AtMost(Number),
-    MoreThan(Number),
-    LessThan(Number),
+    AtLeast(Limit),
+    AtMost(Limit),
+    MoreThan(Limit),
+    LessThan(Limit),
     MinLength(u64),
     MaxLength(u64),
     MinItems(u64),
@@ -84,20 +84,32 @@ impl Schema {
         Ok(Self(rules))
     }
 
-    /// Checks a value.
+    /// Checks a value, given as valid JSON text without white space around it.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when the value does not fit. The text has the location of the value
     /// that does not fit, and the expected value.
     pub(super) fn check(&self, json: &str) -> Result<()> {
-        self.check_at(json, "")
+        self.check_at(json, &Location::Root)
     }
 
-    fn check_at(&self, json: &str, location: &str) -> Result<()> {
-        self.0
-            .iter()
-            .try_for_each(|rule| rule.check(json, location))
+    fn check_at(&self, json: &str, location: &Location<'_>) -> Result<()> {
+        let looks_into = |rule: &Rule| matches!(rule, Rule::Required(_) | Rule::Members { .. });
+        let is_searched = json.starts_with('{') && self.0.iter().any(looks_into);
+        let members: Option<Vec<_>> = is_searched.then(|| RawObject::of(json).collect());
+        self.0.iter().try_for_each(|rule| match (rule, &members) {
+            (Rule::Required(names), Some(members)) => check_required(names, members, location),
+            (Rule::Members { known, others }, Some(members)) => {
+                check_members(known, others.as_ref(), members, location)
+            }
+            (Rule::Items(schema), _) => check_items(schema, json, location),
+            _ if rule.fits(json) => Ok(()),
+            _ => {
+                let text = format!("expected {}{}", Expected(rule), Got(json));
+                Err(location.violation(text))
+            }
+        })
     }
 }
 
@@ -109,12 +121,12 @@ impl Rule {
             "enum" if value.is_array() => Self::OneOf(value.clone()),
             "enum" => return Err(invalid("expected an array")),
             "const" => Self::Exactly(value.clone()),
-            "minimum" => Self::AtLeast(number(value)?),
-            "maximum" => Self::AtMost(number(value)?),
+            "minimum" => Self::AtLeast(Limit::read(value)?),
+            "maximum" => Self::AtMost(Limit::read(value)?),
             // A boolean is right in draft-04 only.
             "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => return Ok(None),
-            "exclusiveMinimum" => Self::MoreThan(number(value)?),
-            "exclusiveMaximum" => Self::LessThan(number(value)?),
+            "exclusiveMinimum" => Self::MoreThan(Limit::read(value)?),
+            "exclusiveMaximum" => Self::LessThan(Limit::read(value)?),
             "minLength" => Self::MinLength(count(value)?),
             "maxLength" => Self::MaxLength(count(value)?),
             "minItems" => Self::MinItems(count(value)?),
@@ -122,14 +134,10 @@ impl Rule {
             // Up to draft-04, a property is required by a boolean in its own schema.
             "required" if value.is_boolean() => return Ok(None),
             "required" => Self::Required(names(value)?),
-            "properties" => Self::Members {
-                known: members_of(value)?,
-                others: others_of(others)?,
-            },
-            "additionalProperties" if !others.contains_key("properties") => Self::Members {
-                known: Vec::new(),
-                others: others_of(others)?,
-            },
+            "properties" => return members(schemas_of(value)?, others),
+            "additionalProperties" if !others.contains_key("properties") => {
+                return members(Vec::new(), others);
+            }
             // Beside "prefixItems", the schema is that of the items behind the first ones. An array
             // has this meaning up to draft 2019-09.
             "items" if !value.is_array() && !others.contains_key("prefixItems") => {
@@ -139,70 +147,84 @@ impl Rule {
         }))
     }
 
-    fn check(&self, json: &str, location: &str) -> Result<()> {
-        let expected = |fits: bool, what: &dyn Display| {
-            if fits {
-                return Ok(());
-            }
-            Err(violation(
-                location,
-                format_args!("expected {what}{}", Got(json)),
-            ))
-        };
+    /// Returns whether a value fits, as far as its members and items are not looked into.
+    fn fits(&self, json: &str) -> bool {
         match self {
-            Self::Types(types) => {
-                let fits = types.iter().any(|name| is_of_type(json, name));
-                expected(fits, &types.join(" or "))
-            }
+            Self::Types(types) => types.iter().any(|name| is_of_type(json, name)),
             Self::OneOf(choices) => {
-                let fits = is_one_of(json, choices)?;
-                expected(fits, &format_args!("one of {}", Quote(choices)))
+                let mut choices = choices.as_array().into_iter().flatten();
+                choices.any(|choice| is_same(json, choice))
             }
-            Self::Exactly(value) => expected(is_same(json, value)?, &Quote(value)),
-            Self::AtLeast(limit) => {
-                let fits = compared(json, limit).is_none_or(Ordering::is_ge);
-                expected(fits, &format_args!("at least {limit}"))
+            Self::Exactly(value) => is_same(json, value),
+            Self::AtLeast(limit) => limit.compared(json).is_none_or(Ordering::is_ge),
+            Self::AtMost(limit) => limit.compared(json).is_none_or(Ordering::is_le),
+            Self::MoreThan(limit) => limit.compared(json).is_none_or(Ordering::is_gt),
+            Self::LessThan(limit) => limit.compared(json).is_none_or(Ordering::is_lt),
+            Self::MinLength(limit) => length(json).is_none_or(|length| length >= *limit),
+            Self::MaxLength(limit) => length(json).is_none_or(|length| length <= *limit),
+            Self::MinItems(limit) => count_of_items(json).is_none_or(|count| count >= *limit),
+            Self::MaxItems(limit) => count_of_items(json).is_none_or(|count| count <= *limit),
+            Self::Nothing => false,
+            Self::Required(_) | Self::Members { .. } | Self::Items(_) => true,
+        }
+    }
+}
+
+/// The value that a rule expects, for an error text.
+struct Expected<'a>(&'a Rule);
+
+impl Display for Expected<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Rule::Types(types) => f.write_str(&types.join(" or ")),
+            Rule::OneOf(choices) => write!(f, "one of {}", Quote(choices)),
+            Rule::Exactly(value) => Quote(value).fmt(f),
+            Rule::AtLeast(limit) => write!(f, "at least {}", limit.number),
+            Rule::AtMost(limit) => write!(f, "at most {}", limit.number),
+            Rule::MoreThan(limit) => write!(f, "more than {}", limit.number),
+            Rule::LessThan(limit) => write!(f, "less than {}", limit.number),
+            Rule::MinLength(limit) => write!(f, "at least {limit} characters"),
+            Rule::MaxLength(limit) => write!(f, "at most {limit} characters"),
+            Rule::MinItems(limit) => write!(f, "at least {limit} items"),
+            Rule::MaxItems(limit) => write!(f, "at most {limit} items"),
+            Rule::Nothing => f.write_str("nothing"),
+            Rule::Required(_) | Rule::Members { .. } | Rule::Items(_) => f.write_str("a value"),
+        }
+    }
+}
+
+/// The location of a value in the checked text.
+enum Location<'a> {
+    Root,
+    Member(&'a Location<'a>, &'a str),
+    Item(&'a Location<'a>, usize),
+}
+
+impl Location<'_> {
+    fn violation(&self, what: impl Display) -> Error {
+        match self {
+            Self::Root => invalid(what.to_string()),
+            _ => invalid(format!("{}: {what}", Excerpt(&self.to_string()))),
+        }
+    }
+}
+
+/// Writes the location as a JSON Pointer (RFC 6901).
+impl Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Member(parent, name) => {
+                let step = name.replace('~', "~0").replace('/', "~1");
+                write!(f, "{parent}/{step}")
             }
-            Self::AtMost(limit) => {
-                let fits = compared(json, limit).is_none_or(Ordering::is_le);
-                expected(fits, &format_args!("at most {limit}"))
-            }
-            Self::MoreThan(limit) => {
-                let fits = compared(json, limit).is_none_or(Ordering::is_gt);
-                expected(fits, &format_args!("more than {limit}"))
-            }
-            Self::LessThan(limit) => {
-                let fits = compared(json, limit).is_none_or(Ordering::is_lt);
-                expected(fits, &format_args!("less than {limit}"))
-            }
-            Self::MinLength(limit) => {
-                let fits = length(json).is_none_or(|length| length >= *limit);
-                expected(fits, &format_args!("at least {limit} characters"))
-            }
-            Self::MaxLength(limit) => {
-                let fits = length(json).is_none_or(|length| length <= *limit);
-                expected(fits, &format_args!("at most {limit} characters"))
-            }
-            Self::MinItems(limit) => {
-                let fits = items(json)?.is_none_or(|items| items.len() as u64 >= *limit);
-                expected(fits, &format_args!("at least {limit} items"))
-            }
-            Self::MaxItems(limit) => {
-                let fits = items(json)?.is_none_or(|items| items.len() as u64 <= *limit);
-                expected(fits, &format_args!("at most {limit} items"))
-            }
-            Self::Required(names) => check_required(names, json, location),
-            Self::Members { known, others } => {
-                check_members(known, others.as_ref(), json, location)
-            }
-            Self::Items(schema) => check_items(schema, json, location),
-            Self::Nothing => expected(false, &"nothing"),
+            Self::Item(parent, index) => write!(f, "{parent}/{index}"),
         }
     }
 }
 
 /// Compiles the schemas of the keyword "properties".
-fn members_of(value: &Value) -> Result<Vec<(String, Schema)>> {
+fn schemas_of(value: &Value) -> Result<Vec<(String, Schema)>> {
     let members = value
         .as_object()
         .ok_or_else(|| invalid("expected an object"))?;
@@ -214,31 +236,41 @@ fn members_of(value: &Value) -> Result<Vec<(String, Schema)>> {
     known.collect()
 }
 
-/// Compiles the schema of the members that "properties" does not name. Beside "patternProperties",
-/// which is not checked, these members are not known: returns `None`.
-fn others_of(keywords: &Map<String, Value>) -> Result<Option<Schema>> {
-    let schema = keywords.get("additionalProperties");
-    let schema = schema.map(Schema::compile).transpose()?;
-    Ok(schema.filter(|_| !keywords.contains_key("patternProperties")))
+/// Returns the rule for the members of an object, or `None` if every member fits.
+fn members(
+    mut known: Vec<(String, Schema)>,
+    keywords: &Map<String, Value>,
+) -> Result<Option<Rule>> {
+    let others = keywords.get("additionalProperties");
+    let others = others.map(Schema::compile).transpose()?;
+    // Beside "patternProperties", which is not checked, it is not known which members these are.
+    let others = others.filter(|schema| {
+        let is_known = !keywords.contains_key("patternProperties");
+        is_known && !schema.0.is_empty()
+    });
+    if others.is_none() {
+        known.retain(|(_, schema)| !schema.0.is_empty());
+    }
+    let is_checked = others.is_some() || !known.is_empty();
+    Ok(is_checked.then_some(Rule::Members { known, others }))
 }
 
-fn check_items(schema: &Schema, json: &str, location: &str) -> Result<()> {
-    let mut items = items(json)?.unwrap_or_default().into_iter().enumerate();
-    items.try_for_each(|(at, item)| schema.check_at(item.get(), &format!("{location}/{at}")))
+fn check_items(schema: &Schema, json: &str, location: &Location<'_>) -> Result<()> {
+    let mut items = RawArray::of(json).enumerate();
+    items.try_for_each(|(at, item)| schema.check_at(item, &Location::Item(location, at)))
 }
 
-fn check_required(names: &[String], json: &str, location: &str) -> Result<()> {
-    let Some(members) = members(json)? else {
-        return Ok(());
-    };
+fn check_required(
+    names: &[String],
+    members: &[(Cow<'_, str>, &str)],
+    location: &Location<'_>,
+) -> Result<()> {
     let is_there = |name: &&String| members.iter().any(|(known, _)| known == *name);
     match names.iter().find(|name| !is_there(name)) {
         Some(name) => {
             let name = Value::from(name.as_str());
-            Err(violation(
-                location,
-                format_args!("property {} is missing", Quote(&name)),
-            ))
+            let text = format!("property {} is missing", Quote(&name));
+            Err(location.violation(text))
         }
         None => Ok(()),
     }
@@ -247,31 +279,24 @@ fn check_required(names: &[String], json: &str, location: &str) -> Result<()> {
 fn check_members(
     known: &[(String, Schema)],
     others: Option<&Schema>,
-    json: &str,
-    location: &str,
+    members: &[(Cow<'_, str>, &str)],
+    location: &Location<'_>,
 ) -> Result<()> {
     // An object may repeat a name: all of its values have to fit.
-    for (name, value) in members(json)?.unwrap_or_default() {
-        let known = known.iter().find(|(known, _)| *known == name);
+    for (name, value) in members {
+        let known = known.iter().find(|(known, _)| known == name);
         let known = known.map(|(_, schema)| schema);
         let is_refused = |others: &Schema| matches!(others.0[..], [Rule::Nothing]);
         if known.is_none() && others.is_some_and(is_refused) {
-            let text = format!("property {} is not expected", Quote(&Value::from(name)));
-            return Err(violation(location, text));
+            let name = Value::from(&**name);
+            let text = format!("property {} is not expected", Quote(&name));
+            return Err(location.violation(text));
         }
         if let Some(schema) = known.or(others) {
-            let step = name.replace('~', "~0").replace('/', "~1");
-            schema.check_at(value.get(), &format!("{location}/{step}"))?;
+            schema.check_at(value, &Location::Member(location, name))?;
         }
     }
     Ok(())
-}
-
-fn violation(location: &str, what: impl Display) -> Error {
-    if location.is_empty() {
-        return invalid(what.to_string());
-    }
-    invalid(format!("{}: {what}", Excerpt(location)))
 }
 
 /// The received value, for the end of an error text.
@@ -302,10 +327,42 @@ fn types(value: &Value) -> Result<Vec<&'static str>> {
     }
 }
 
-fn number(value: &Value) -> Result<Number> {
-    match value {
-        Value::Number(number) => Ok(number.clone()),
-        _ => Err(invalid(format!("expected a number, got {}", Quote(value)))),
+/// A number with which numbers are compared.
+struct Limit {
+    number: Number,
+    exact: Option<Decimal>,
+}
+
+impl Limit {
+    fn read(value: &Value) -> Result<Self> {
+        match value {
+            Value::Number(number) => Ok(Self::of(number)),
+            _ => Err(invalid(format!("expected a number, got {}", Quote(value)))),
+        }
+    }
+
+    fn of(number: &Number) -> Self {
+        let exact = (!number.is_f64()).then(|| number.to_string());
+        Self {
+            number: number.clone(),
+            exact: exact.and_then(|text| Decimal::read(&text)),
+        }
+    }
+
+    /// Compares a number with the limit; returns `None` if the JSON text is no number.
+    ///
+    /// The comparison is exact for limits that fit 64 bits. The parser has rounded all other limits
+    /// to a double, so the number is rounded in the same way: otherwise a number could be outside a
+    /// limit to which it is equal.
+    fn compared(&self, json: &str) -> Option<Ordering> {
+        let number = Decimal::read(json)?;
+        match &self.exact {
+            Some(limit) => Some(number.cmp(limit)),
+            None => json
+                .parse::<f64>()
+                .ok()?
+                .partial_cmp(&self.number.as_f64()?),
+        }
     }
 }
 
@@ -338,126 +395,50 @@ fn is_of_type(json: &str, name: &str) -> bool {
     }
 }
 
-/// Compares a number with a limit; returns `None` if the JSON text is no number.
-///
-/// The comparison is exact for limits that fit 64 bits. The parser has rounded all other limits to
-/// a double, so the number is rounded in the same way: otherwise a number could be outside a limit
-/// to which it is equal.
-fn compared(json: &str, limit: &Number) -> Option<Ordering> {
-    let number = Decimal::read(json)?;
-    if limit.is_f64() {
-        return json.parse::<f64>().ok()?.partial_cmp(&limit.as_f64()?);
-    }
-    Some(number.cmp(&Decimal::read(&limit.to_string())?))
-}
-
-/// Returns whether the JSON text is one of the values of an array.
-fn is_one_of(json: &str, choices: &Value) -> Result<bool> {
-    for choice in choices.as_array().into_iter().flatten() {
-        if is_same(json, choice)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Returns whether the JSON text is this value. Numbers are compared as numbers: 1 is 1.0.
-fn is_same(json: &str, value: &Value) -> Result<bool> {
-    Ok(match value {
-        Value::Number(number) => compared(json, number) == Some(Ordering::Equal),
-        Value::String(text) => {
-            serde_json::from_str::<String>(json).is_ok_and(|given| given == *text)
+fn is_same(json: &str, value: &Value) -> bool {
+    match value {
+        Value::Number(number) => Limit::of(number).compared(json) == Some(Ordering::Equal),
+        Value::String(wanted) => text(json).is_some_and(|given| given == *wanted),
+        Value::Array(wanted) if json.starts_with('[') => {
+            let given: Vec<_> = RawArray::of(json).collect();
+            let mut pairs = given.iter().zip(wanted);
+            given.len() == wanted.len() && pairs.all(|(given, wanted)| is_same(given, wanted))
         }
-        Value::Array(wanted) => match items(json)? {
-            Some(given) => is_same_array(&given, wanted)?,
-            None => false,
-        },
-        Value::Object(wanted) => match members(json)? {
+        Value::Object(wanted) if json.starts_with('{') => {
             // Of a repeated name, the last value counts, as everywhere in this library.
-            Some(given) => is_same_object(&given.into_iter().collect(), wanted)?,
-            None => false,
-        },
+            let given: BTreeMap<_, _> = RawObject::of(json).collect();
+            let is_there = |(name, wanted): (&String, &Value)| {
+                let given = given.get(name.as_str());
+                given.is_some_and(|given| is_same(given, wanted))
+            };
+            given.len() == wanted.len() && wanted.iter().all(is_there)
+        }
+        Value::Array(_) | Value::Object(_) => false,
         Value::Null => json == "null",
         Value::Bool(true) => json == "true",
         Value::Bool(false) => json == "false",
-    })
+    }
 }
 
-fn is_same_array(given: &[&RawValue], wanted: &[Value]) -> Result<bool> {
-    if given.len() != wanted.len() {
-        return Ok(false);
+/// Decodes a string; returns `None` if the JSON text is no string.
+fn text(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(json).ok().map(Cow::Owned);
     }
-    for (found, value) in given.iter().zip(wanted) {
-        if !is_same(found.get(), value)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn is_same_object(
-    given: &BTreeMap<String, &RawValue>,
-    wanted: &Map<String, Value>,
-) -> Result<bool> {
-    if given.len() != wanted.len() {
-        return Ok(false);
-    }
-    for (name, value) in wanted {
-        match given.get(name) {
-            Some(found) if is_same(found.get(), value)? => {}
-            _ => return Ok(false),
-        }
-    }
-    Ok(true)
+    Some(Cow::Borrowed(inner))
 }
 
 /// Returns the number of characters of a string; `None` if the JSON text is no string.
 fn length(json: &str) -> Option<u64> {
-    let text = serde_json::from_str::<String>(json).ok()?;
-    Some(text.chars().count() as u64)
+    text(json).map(|text| text.chars().count() as u64)
 }
 
-/// Returns the items of an array; `None` if the JSON text is no array.
-fn items(json: &str) -> Result<Option<Vec<&RawValue>>> {
-    read(json, '[')
-}
-
-/// Returns the members of an object, in their order; `None` if the JSON text is no object.
-fn members(json: &str) -> Result<Option<Vec<(String, &RawValue)>>> {
-    let members: Option<Members<'_>> = read(json, '{')?;
-    Ok(members.map(|members| members.0))
-}
-
-fn read<'a, T: Deserialize<'a>>(json: &'a str, begins: char) -> Result<Option<T>> {
-    if !json.starts_with(begins) {
-        return Ok(None);
-    }
-    let read = serde_json::from_str(json);
-    read.map(Some).map_err(|error| invalid(error.to_string()))
-}
-
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut all = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    all.push(member);
-                }
-                Ok(Members(all))
-            }
-        }
-        deserializer.deserialize_map(All)
-    }
+/// Returns the number of items of an array; `None` if the JSON text is no array.
+fn count_of_items(json: &str) -> Option<u64> {
+    json.starts_with('[')
+        .then(|| RawArray::of(json).count() as u64)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -517,6 +498,16 @@ mod tests {
             ),
             ("false", "1", "expected nothing, got 1"),
             (r#"{"items":false}"#, "[1]", "/0: expected nothing, got 1"),
+            (
+                r#"{"properties":{"o":{"items":{"required":["n"]}}}}"#,
+                r#"{"\ud800":1,"o":[{"\u006e":1},{"m":1}]}"#,
+                r#"/o/1: property "n" is missing"#,
+            ),
+            (
+                r#"{"properties":{},"required":["n"],"additionalProperties":false}"#,
+                "{}",
+                r#"property "n" is missing"#,
+            ),
             (
                 r#"{"enum":["red",1]}"#,
                 r#""blue""#,

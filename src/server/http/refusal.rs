@@ -205,6 +205,10 @@ pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
         .values("Accept")
         .flat_map(|value| value.split(|byte| *byte == b','));
     for range in ranges {
+        // Most clients name a type without parameters. No other range is more specific.
+        if range.trim_ascii().eq_ignore_ascii_case(media.as_bytes()) {
+            return true;
+        }
         let end = range.iter().position(|byte| *byte == b';');
         let (range, parameters) = range.split_at(end.unwrap_or(range.len()));
         let range = range.trim_ascii();
