@@ -6578,8 +6578,7 @@ mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
  * mcplink_listener_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
- * invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
- * without HTTP.
+ * invalid options; MCPLINK_E_CLOSED when the server was stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -7049,8 +7048,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_token(mcplink_http_options
  * An identifier with a "/" at the end and the same identifier without the "/" name two different
  * issuers.
  * @return the description. The caller owns it and frees it with mcplink_resource_server_free.
- * NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
- * listener or endpoint is made with the description.
+ * NULL for an invalid argument. Invalid URLs are reported when a listener or endpoint is made with
+ * the description.
  * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
@@ -7670,7 +7669,7 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * mcplink_http_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
- * stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP.
+ * stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -7689,10 +7688,9 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
  * MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
- * exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP.
- * @note Threads: any, several at once. Blocks:
- * without a pump the handler runs on this thread, and the function blocks until the handler
- * returns.
+ * exchange.
+ * @note Threads: any, several at once. Blocks: without a pump the handler runs on this thread,
+ * and the function blocks until the handler returns.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_http_serve(mcplink_http_t *http,

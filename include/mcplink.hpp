@@ -294,11 +294,11 @@ public:
 
 protected:
     /* Refuses a missing value, so that it does not count as "none". */
-    void need(bool there, const char *what, mcplink_status_t status = MCPLINK_E_INVALID) noexcept
+    void need(bool there, const char *what) noexcept
     {
         if (there) return;
         known_here_ = true;
-        note(status, what);
+        note(MCPLINK_E_INVALID, what);
     }
     /* As above, for an object that is passed to another one. */
     template <class Other> void need(const described<Other> &other) noexcept
@@ -2309,8 +2309,7 @@ class resource_server : public detail::described<resource_server> {
 public:
     resource_server(const char *resource, const char *issuer) : owned_(mcplink_resource_server_new(resource, issuer))
     {
-        const auto why = mcplink_has_feature("http-server") ? MCPLINK_E_INVALID : MCPLINK_E_UNSUPPORTED;
-        need(owned_ != nullptr, "resource_server could not be made", why);
+        need(owned_ != nullptr, "resource_server could not be made");
     }
     resource_server &issuer(const char *issuer) noexcept
     {

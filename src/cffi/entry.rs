@@ -9,7 +9,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::failure::{Failure, live_errors, mcplink_error_t};
-#[cfg(feature = "http-server")]
 use super::handle::Fault;
 use super::handle::{Object, Tagged, slots, tagged};
 use super::log;
@@ -149,7 +148,6 @@ pub(super) unsafe fn find<T: Object>(object: *const T) -> Option<Arc<T>> {
 /// # Safety
 ///
 /// The requirements of [`get`] apply.
-#[cfg(feature = "http-server")]
 pub(super) unsafe fn optional<'a, T: Object>(
     object: *const T,
     what: &str,

@@ -68,13 +68,6 @@ pub unsafe extern "C" fn mcplink_responder_send_away(
     })
 }
 
-#[cfg(feature = "http-server")]
 fn close_stream_and_retry(context: &crate::server::Context, retry_ms: u32) -> crate::Result<()> {
     context.close_stream_and_retry(std::time::Duration::from_millis(retry_ms.into()))
-}
-
-/// Does nothing: a build without HTTP has no stream to close.
-#[cfg(not(feature = "http-server"))]
-fn close_stream_and_retry(_: &crate::server::Context, _: u32) -> crate::Result<()> {
-    Ok(())
 }

@@ -53,12 +53,9 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
     const BUILT: [(&str, bool); 7] = [
-        (
-            "http",
-            cfg!(all(feature = "http-client", feature = "http-server")),
-        ),
+        ("http", cfg!(feature = "http-client")),
         ("http-client", cfg!(feature = "http-client")),
-        ("http-server", cfg!(feature = "http-server")),
+        ("http-server", true),
         ("tls", cfg!(feature = "tls")),
         ("auth", cfg!(feature = "auth")),
         ("jwt", cfg!(feature = "jwt")),

@@ -16,13 +16,14 @@ use super::dispatch::{Conversation, read, send};
 use super::error_map::HandlerError;
 use super::guard::{GuardedResult, Primitive};
 use super::paging::List;
+use super::raw_result;
 use super::uri::is_uri;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{Request, typed};
+use crate::jsonrpc::{RawResult, Request, typed};
 use crate::protocol::Responder;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt,
-    PromptMessage, ResourceContents, method,
+    PromptMessage, ProtocolVersion, ResourceContents, method,
 };
 
 type Arguments = BTreeMap<String, String>;
@@ -177,6 +178,27 @@ impl PromptCall {
         });
         let answer = result.map_err(|error| context.reveal(error, "prompt", &entry.item.name));
         context.conclude(answer)
+    }
+
+    /// Answers the call with a result that another server gave, as
+    /// [`ToolCall::respond_raw`](super::ToolCall::respond_raw) does for tools.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`respond`](Self::respond).
+    pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
+        if !self.context().may_stay_raw(result, revision, false) {
+            return match raw_result::parse::<GetPromptResult>(result) {
+                Ok(mut result) => {
+                    if !revision.is_modern() {
+                        result.result_type = None;
+                    }
+                    self.respond(result)
+                }
+                Err(error) => self.respond(Err::<GetPromptResult, HandlerError>(error.into())),
+            };
+        }
+        self.call.into_context().conclude_raw(result)
     }
 
     /// Answers the call with an error.

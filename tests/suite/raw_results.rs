@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use mcplink::client::{CallOptions, Client};
 use mcplink::jsonrpc::RawResult;
 use mcplink::schema::{
-    ElicitRequestParams, ElicitResult, JsonSchema, ProtocolVersion, Resource, Tool,
+    ElicitRequestParams, ElicitResult, JsonSchema, Prompt, ProtocolVersion, Resource, Tool,
 };
 use mcplink::server::{
-    Context, Guard, GuardedRequest, GuardedResult, List, ResourceCall, Server, ServerBuilder,
-    ToolCall,
+    Context, Guard, GuardedRequest, GuardedResult, List, PromptCall, ResourceCall, Server,
+    ServerBuilder, ToolCall,
 };
 use mcplink::transport::memory;
 use serde_json::{Value, json};
@@ -39,14 +39,25 @@ fn behind() -> Server {
             .map_err(mcplink::server::HandlerError::from)
         })
         .resource(Resource::new("x:1", "one"), |_: &_, _: &_| "text of x:1")
+        .prompt(Prompt::new("one"), |(): (), _: &Context| {
+            serde_json::from_value::<mcplink::schema::GetPromptResult>(
+                json!({ "messages": [], "new": true }),
+            )
+            .map_err(mcplink::server::HandlerError::from)
+        })
         .build()
         .unwrap()
 }
 
 /// A server that answers with the raw results of another one.
 fn in_front(behind: Client, builder: ServerBuilder) -> Server {
-    let (tools, resources) = (behind.clone(), behind);
+    let (tools, resources, prompts) = (behind.clone(), behind.clone(), behind);
     builder
+        .deferred_prompt(Prompt::new("one"), move |call: PromptCall| {
+            let result = prompts.get_prompt_raw("one", &[], CallOptions::new());
+            call.respond_raw(&result.unwrap(), prompts.revision())
+                .unwrap();
+        })
         .deferred_tool(
             Tool::new("one").input_schema(JsonSchema::any_object()),
             move |call: ToolCall| {
@@ -86,6 +97,11 @@ fn a_raw_result_reaches_a_client_of_either_era() {
             let wanted = ours.is_modern().then_some("complete");
             assert_eq!(result["resultType"].as_str(), wanted, "{theirs} {ours}");
 
+            let result = client.get_prompt_raw("one", &[], CallOptions::new());
+            let result = value(&result.unwrap());
+            assert_eq!(result["new"], true, "{theirs} {ours}");
+            assert_eq!(result["resultType"].as_str(), wanted, "{theirs} {ours}");
+
             // The resource is in no list of the server in front.
             assert!(client.list_resources().unwrap().is_empty());
             let read = client.read_resource("x:1").unwrap();
@@ -120,13 +136,13 @@ fn members_of_a_later_era_do_not_pass() {
             &json!({
                 "protocolVersion": "2025-11-25",
                 "serverInfo": { "name": "behind", "version": "1.0" },
-                "capabilities": { "tools": {}, "resources": {} },
+                "capabilities": { "tools": {}, "resources": {}, "prompts": {} },
             }),
         );
         script.receive();
         let forged = json!({ "resultType": "input_required", "content": [], "contents": [],
-            "ttlMs": 9, "cacheScope": "public", "new": true });
-        for method in ["tools/call", "resources/read"] {
+            "messages": [], "ttlMs": 9, "cacheScope": "public", "new": true });
+        for method in ["tools/call", "resources/read", "prompts/get"] {
             let request = script.receive_request(method);
             script.answer(&request, &forged);
         }
@@ -148,6 +164,8 @@ fn members_of_a_later_era_do_not_pass() {
         (&read["ttlMs"], &read["cacheScope"]),
         (&json!(0), &json!("private"))
     );
+    let result = client.get_prompt_raw("one", &[], CallOptions::new());
+    assert_eq!(value(&result.unwrap())["resultType"], "complete");
     peer.join().unwrap();
 }
 
@@ -156,8 +174,10 @@ struct Censor;
 
 impl Guard for Censor {
     fn release(&self, outgoing: &mut GuardedResult<'_>, _: &Context) {
-        if let GuardedResult::Tool(result) = outgoing {
-            result.content.clear();
+        match outgoing {
+            GuardedResult::Tool(result) => result.content.clear(),
+            GuardedResult::Prompt(result) => result.description = Some("censored".to_owned()),
+            _ => {}
         }
     }
 }
@@ -174,6 +194,8 @@ fn a_guard_that_changes_results_sees_raw_ones_too() {
             let client = connect(&server, revision);
             let result = client.call_tool("one", &json!({})).unwrap();
             assert_eq!(result.content.len(), blocks, "{revision}");
+            let result = client.get_prompt("one", &[]).unwrap();
+            assert_eq!(result.description.is_some(), blocks == 0, "{revision}");
         }
     }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use mcplink::client::Requester;
 use mcplink::jsonrpc::RawResult;
 use mcplink::protocol::{CancelToken, OnCancel, Progress};
-use mcplink::schema::{ClientCapabilities, GetPromptResult, ProtocolVersion};
+use mcplink::schema::{ClientCapabilities, ProtocolVersion};
 use mcplink::server::{AskError, Context, PromptCall, ResourceCall, ToolCall};
 use mcplink::{Error, ErrorKind, RpcError};
 
@@ -44,8 +44,7 @@ pub(super) enum Call {
 /// The outcome of a call at its server.
 pub(super) enum Outcome {
     /// The result as JSON, and the revision of the server.
-    Raw(RawResult, ProtocolVersion),
-    Prompt(Box<GetPromptResult>),
+    Done(RawResult, ProtocolVersion),
     Failed(RpcError),
 }
 
@@ -61,26 +60,20 @@ impl Call {
     /// Answers the call. Answering fails only when the client no longer waits.
     pub(super) fn answer(self, outcome: Outcome) {
         _ = match (self, outcome) {
-            (Self::Tool(call), Outcome::Raw(result, revision)) => {
+            (Self::Tool(call), Outcome::Done(result, revision)) => {
                 call.respond_raw(&result, revision)
             }
-            (Self::Resource(call), Outcome::Raw(result, revision)) => {
+            (Self::Prompt(call), Outcome::Done(result, revision)) => {
                 call.respond_raw(&result, revision)
             }
-            (Self::Prompt(call), Outcome::Prompt(result)) => call.respond(*result),
+            (Self::Resource(call), Outcome::Done(result, revision)) => {
+                call.respond_raw(&result, revision)
+            }
             (Self::Tool(call), Outcome::Failed(error)) => call.refuse(&error),
             (Self::Prompt(call), Outcome::Failed(error)) => call.refuse(&error),
             (Self::Resource(call), Outcome::Failed(error)) => call.refuse(&error),
-            (Self::Tool(call), Outcome::Prompt(_)) => call.refuse(&of_another_kind()),
-            (Self::Resource(call), Outcome::Prompt(_)) => call.refuse(&of_another_kind()),
-            (Self::Prompt(call), Outcome::Raw(..)) => call.refuse(&of_another_kind()),
         };
     }
-}
-
-/// A result of another kind than the call, which no server can cause.
-fn of_another_kind() -> RpcError {
-    RpcError::internal("internal error")
 }
 
 /// Returns the error for the client: the server's own error, or a description of the failure.

@@ -182,7 +182,7 @@ impl Proxy {
         };
         self.run(upstream, Call::Tool(call), move |client, options| {
             let result = client.call_tool_raw(&own, &arguments, options())?;
-            Ok(Outcome::Raw(result, client.revision()))
+            Ok(Outcome::Done(result, client.revision()))
         });
     }
 
@@ -197,8 +197,8 @@ impl Proxy {
                 .iter()
                 .map(|(key, value)| (&**key, &**value))
                 .collect();
-            let result = client.get_prompt_with(&own, &pairs, options())?;
-            Ok(Outcome::Prompt(Box::new(result)))
+            let result = client.get_prompt_raw(&own, &pairs, options())?;
+            Ok(Outcome::Done(result, client.revision()))
         });
     }
 
@@ -216,7 +216,7 @@ impl Proxy {
         let uri = call.read().uri().to_owned();
         let send = move |client: &Client, options: &mut dyn FnMut() -> CallOptions<'static>| {
             let result = client.read_resource_raw(&uri, options())?;
-            Ok(Outcome::Raw(result, client.revision()))
+            Ok(Outcome::Done(result, client.revision()))
         };
         if upstreams.is_empty() {
             return self.run(&upstream, Call::Resource(call), send);

@@ -3,10 +3,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use mcplink::client::CallOptions;
 use serde_json::{Value, json};
 
 use crate::actions::{run_to, with_tools};
 use crate::failures::Folder;
+use crate::proxy::{builder, proxy};
 use crate::runs::{Terminal, example, mcp_against, program, shown_at_a_terminal};
 use crate::stub::{Stub, discovered, initialized};
 
@@ -133,6 +135,27 @@ fn a_block_that_does_not_fit_costs_no_other() {
         let (code, out, said) = run_to(&url, &words);
         assert_eq!((code, &*said), (0, ""));
         assert!(out.contains("null") || out.contains("a:c"), "{out}");
+    }
+}
+
+#[test]
+fn the_proxy_passes_results_as_they_came() {
+    let message = json!({ "role": "user", "content": { "type": "text", "text": null } });
+    let stub = answering(json!({
+        "tools/list": { "tools": [{ "name": "x", "inputSchema": { "type": "object" } }] },
+        "prompts/list": { "prompts": [{ "name": "x" }] },
+        "tools/call": { "content": [message["content"]], "later": 1 },
+        "prompts/get": { "messages": [message], "later": 1 },
+    }));
+    let front = proxy(&[&format!("a={}", stub.url())]);
+    let client = builder("modern").connect(front).unwrap();
+    let called = client.call_tool_raw("x", &json!({}), CallOptions::new());
+    let given = client.get_prompt_raw("x", &[], CallOptions::new());
+    for result in [called, given] {
+        let result = result.unwrap();
+        let text = result.as_str();
+        assert!(text.contains(r#""text":null"#), "{text}");
+        assert!(text.contains(r#""later":1"#), "{text}");
     }
 }
 

@@ -21,7 +21,6 @@ mod settings;
 mod token_store;
 
 pub(super) use self::authorizer::Made;
-#[cfg(feature = "http-server")]
 pub(super) use self::settings::mcplink_dpop;
 pub(super) use self::settings::mcplink_oauth_t;
 

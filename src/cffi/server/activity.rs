@@ -1,12 +1,11 @@
 //! Statistics and activity of a server, and its log messages to clients.
 
 use std::ffi::c_char;
-use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use super::mcplink_server_t;
-use super::serving::{Served, Serving};
+use super::serving::{Line, Served, Serving};
 use crate::cffi::arg;
 use crate::cffi::dump::Dumped;
 use crate::cffi::entry::{giving, told};
@@ -17,69 +16,45 @@ use crate::cffi::log::level_of;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::optional;
 
-impl Served {
+impl Served for Line {
+    fn close(&self) {
+        self.close();
+    }
+
     fn stats(&self) -> Value {
-        match self {
-            Self::Session(line) => {
-                let Some(connection) = line.connection() else {
-                    return json!({ "kind": "session", "closed": true });
-                };
-                let (peer, stats) = (connection.peer(), connection.peer().stats());
-                json!({
-                    "kind": "session",
-                    "peer": peer.name(),
-                    "closed": peer.is_closed(),
-                    "requestsInHand": stats.requests_in_flight,
-                    "callsInFlight": stats.calls_in_flight,
-                    "queuedBytes": stats.queued_bytes,
-                    "threads": stats.threads,
-                    "noise": stats.noise,
-                    "malformed": stats.malformed,
-                    "tooLong": stats.too_long,
-                    "refusedBusy": stats.refused_busy,
-                    "droppedNotifications": stats.dropped_notifications,
-                })
-            }
-            #[cfg(feature = "http-server")]
-            Self::Listener(listener) => {
-                let stats = listener.stats();
-                json!({
-                    "kind": "listener",
-                    "url": listener.url(),
-                    "sessions": listener.sessions(),
-                    "connections": stats.connections,
-                    "requestsInHand": stats.in_hand,
-                    "streams": stats.streams,
-                    "waiting": stats.waiting,
-                    "threads": stats.workers,
-                    "accepted": stats.accepted,
-                    "refused": stats.refused,
-                })
-            }
-            #[cfg(feature = "http-server")]
-            Self::Mounted(service) => json!({ "kind": "http", "sessions": service.sessions() }),
-        }
+        let Some(connection) = self.connection() else {
+            return json!({ "kind": "session", "closed": true });
+        };
+        let (peer, stats) = (connection.peer(), connection.peer().stats());
+        json!({
+            "kind": "session",
+            "peer": peer.name(),
+            "closed": peer.is_closed(),
+            "requestsInHand": stats.requests_in_flight,
+            "callsInFlight": stats.calls_in_flight,
+            "queuedBytes": stats.queued_bytes,
+            "threads": stats.threads,
+            "noise": stats.noise,
+            "malformed": stats.malformed,
+            "tooLong": stats.too_long,
+            "refusedBusy": stats.refused_busy,
+            "droppedNotifications": stats.dropped_notifications,
+        })
+    }
+
+    fn activity(&self) -> String {
+        let connection = self.connection();
+        connection.map_or_else(String::new, |it| format!("{}\n", it.activity()))
     }
 }
 
 impl Dumped for Serving {
     fn dump(&self) -> String {
-        let mut text = String::new();
-        for served in self.all() {
-            // Writing to a string does not fail.
-            _ = match &served {
-                Served::Session(line) => match line.connection() {
-                    Some(connection) => writeln!(text, "{}", connection.activity()),
-                    None => Ok(()),
-                },
-                #[cfg(feature = "http-server")]
-                other => writeln!(text, "{}", other.stats()),
-            };
+        let text: String = self.all().iter().map(|served| served.activity()).collect();
+        match text.is_empty() {
+            true => "a server that serves nobody\n".to_owned(),
+            false => text,
         }
-        if text.is_empty() {
-            text.push_str("a server that serves nobody\n");
-        }
-        text
     }
 }
 
@@ -103,7 +78,7 @@ pub unsafe extern "C" fn mcplink_server_stats(
     unsafe {
         giving(stats, err, || {
             let server = enter(server, "server")?;
-            let all: Vec<Value> = server.serving.all().iter().map(Served::stats).collect();
+            let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
             Ok(Document::parse(&Value::from(all).to_string())?.into_raw())
         })
     }

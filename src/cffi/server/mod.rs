@@ -6,11 +6,8 @@ mod events;
 mod folder;
 mod guard;
 mod handler;
-#[cfg(feature = "http-server")]
 mod http;
 mod limits;
-#[cfg(not(feature = "http-server"))]
-mod no_http;
 mod notices;
 mod options;
 mod params;

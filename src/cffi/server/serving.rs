@@ -15,6 +15,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::cffi::user::Inside;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
@@ -61,25 +63,18 @@ impl Line {
     }
 }
 
-/// A connection, listener or endpoint that a server serves.
-#[derive(Clone)]
-pub(super) enum Served {
-    Session(Arc<Line>),
-    #[cfg(feature = "http-server")]
-    Listener(Arc<crate::server::http::HttpServer>),
-    #[cfg(feature = "http-server")]
-    Mounted(crate::server::http::HttpService),
-}
+/// A connection, listener or endpoint that a server serves. A trait, so that a program without
+/// listeners does not carry their code.
+pub(super) trait Served: Send + Sync {
+    /// Closes it. Idempotent.
+    fn close(&self);
 
-impl Served {
-    fn close(&self) {
-        match self {
-            Self::Session(line) => line.close(),
-            #[cfg(feature = "http-server")]
-            Self::Listener(listener) => listener.close(),
-            #[cfg(feature = "http-server")]
-            Self::Mounted(service) => service.close(),
-        }
+    /// Returns its counters; the member `kind` says what it is.
+    fn stats(&self) -> Value;
+
+    /// Returns what it does at present, as lines of text; empty for nothing.
+    fn activity(&self) -> String {
+        format!("{}\n", self.stats())
     }
 }
 
@@ -101,7 +96,7 @@ pub(super) struct Serving {
 
 #[derive(Default)]
 struct State {
-    served: HashMap<u64, Served>,
+    served: HashMap<u64, Arc<dyn Served>>,
     next: u64,
     /// The number of threads that are closing a connection, listener or endpoint of the server.
     closers: usize,
@@ -156,15 +151,15 @@ impl Serving {
     ///
     /// [`ErrorKind::Closed`] when the server was stopped, [`ErrorKind::Io`] when the system can't
     /// provide a thread or descriptor.
-    pub(super) fn enter(self: &Arc<Self>, served: Served) -> Result<u64> {
+    pub(super) fn enter(self: &Arc<Self>, served: Arc<dyn Served>) -> Result<u64> {
         let entered = self.try_enter(&served);
         if entered.is_err() {
-            self.close(&served);
+            self.close(&*served);
         }
         entered
     }
 
-    fn try_enter(self: &Arc<Self>, served: &Served) -> Result<u64> {
+    fn try_enter(self: &Arc<Self>, served: &Arc<dyn Served>) -> Result<u64> {
         if self.wake.get().is_none() {
             let wake = Wake::new().map_err(|error| Error::io("preparing to serve", error))?;
             // Another thread may have set the descriptor first.
@@ -186,7 +181,7 @@ impl Serving {
         }
         state.next += 1;
         let number = state.next;
-        state.served.insert(number, served.clone());
+        state.served.insert(number, Arc::clone(served));
         Ok(number)
     }
 
@@ -233,12 +228,12 @@ impl Serving {
         self.ended.load(Ordering::SeqCst)
     }
 
-    pub(super) fn all(&self) -> Vec<Served> {
+    pub(super) fn all(&self) -> Vec<Arc<dyn Served>> {
         self.state.lock().served.values().cloned().collect()
     }
 
     /// Closes a connection, listener or endpoint that is served.
-    fn close(&self, served: &Served) {
+    fn close(&self, served: &dyn Served) {
         let _inside = self.inside();
         served.close();
     }
@@ -267,7 +262,6 @@ impl Serving {
 
     /// Returns whether this thread runs a callback of the server, or closes a connection, listener
     /// or endpoint of the server.
-    #[cfg(feature = "http-server")]
     pub(super) fn is_inside(&self) -> bool {
         crate::cffi::user::is_inside(self.number)
     }
@@ -276,15 +270,15 @@ impl Serving {
         let all = self.all();
         for some in all.chunks(MAX_CLOSING_THREADS) {
             let threads = some.iter().skip(1).map(|served| {
-                let (this, elsewhere) = (Arc::clone(self), served.clone());
+                let (this, elsewhere) = (Arc::clone(self), Arc::clone(served));
                 let threads = &self.threads;
-                let thread = threads.start("close", Stack::Large, move || this.close(&elsewhere));
+                let thread = threads.start("close", Stack::Large, move || this.close(&*elsewhere));
                 // If no thread can be started, this thread closes the entry.
-                thread.map_err(|_| self.close(served))
+                thread.map_err(|_| self.close(&**served))
             });
             let threads: Vec<_> = threads.collect();
             if let Some(first) = some.first() {
-                self.close(first);
+                self.close(&**first);
             }
             for thread in threads.into_iter().flatten() {
                 // The thread does not panic: closing catches panics of callbacks.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::events::session_number;
 use super::mcplink_server_t;
-use super::serving::{Line, Served, Serving};
+use super::serving::{Line, Serving};
 use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, told, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{
@@ -94,7 +94,7 @@ impl mcplink_server_t {
         }
         self.check_open()?;
         let line = Line::new(self.open(None, transport)?);
-        let number = match self.serving.enter(Served::Session(Arc::clone(&line))) {
+        let number = match self.serving.enter(Arc::clone(&line) as _) {
             Ok(number) => number,
             Err(_) if self.serving.is_stopped() => return self.served(None),
             Err(error) => return Err(error.into()),
@@ -137,8 +137,7 @@ impl mcplink_server_t {
         let connection = self.open(principal, transport)?;
         let shown = self.server.number_of(&connection).map_or(0, session_number);
         let line = Line::new(connection);
-        let served = Served::Session(Arc::clone(&line));
-        let number = self.serving.enter(served)?;
+        let number = self.serving.enter(Arc::clone(&line) as _)?;
         Ok(into_raw(mcplink_session_t {
             gate: Gate::new(),
             line,

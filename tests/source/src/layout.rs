@@ -53,8 +53,6 @@ struct Source {
     text: String,
     /// The functions that not only tests have, with their lines of code.
     functions: BTreeMap<String, usize>,
-    /// The functions of the C interface.
-    exported: BTreeSet<String>,
 }
 
 impl Source {
@@ -67,12 +65,7 @@ impl Source {
             functions.visit_item(item);
         }
         let functions = functions.found;
-        let exported = items.iter().filter_map(|item| match item {
-            syn::Item::Fn(function) if function.sig.abi.is_some() => Some(&function.sig.ident),
-            _ => None,
-        });
         Self {
-            exported: exported.map(ToString::to_string).collect(),
             path,
             text,
             functions,
@@ -627,17 +620,4 @@ fn lines_of_comments_fit_into_100_columns() {
             );
         }
     }
-}
-
-/// A library that is built without HTTP servers exports the same functions of the C interface.
-#[test]
-fn each_function_of_http_servers_in_c_has_a_form_without_them() {
-    let exported = |place: &str| -> BTreeSet<&String> {
-        let sources = library().sources.iter();
-        let files = sources.filter(|source| source.path.starts_with(place));
-        files.flat_map(|source| &source.exported).collect()
-    };
-    let without = exported("cffi/server/no_http.rs");
-    assert!(!without.is_empty(), "the test no longer sees the code");
-    assert_eq!(exported("cffi/server/http"), without);
 }

@@ -3,6 +3,8 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
@@ -24,6 +26,28 @@ pub struct mcplink_listener_t {
     serving: Arc<Serving>,
     /// The number that [`Serving::enter`] returned for the listener.
     number: u64,
+}
+
+impl Served for HttpServer {
+    fn close(&self) {
+        self.close();
+    }
+
+    fn stats(&self) -> Value {
+        let stats = self.stats();
+        json!({
+            "kind": "listener",
+            "url": self.url(),
+            "sessions": self.sessions(),
+            "connections": stats.connections,
+            "requestsInHand": stats.in_hand,
+            "streams": stats.streams,
+            "waiting": stats.waiting,
+            "threads": stats.workers,
+            "accepted": stats.accepted,
+            "refused": stats.refused,
+        })
+    }
 }
 
 impl Object for mcplink_listener_t {
@@ -64,8 +88,8 @@ impl Handled for mcplink_listener_t {
 /// mcplink_listener_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
-/// invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
-/// without HTTP. Threads: any. Blocks: no. Since 0.1.
+/// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -88,8 +112,7 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };
             let listener = Arc::new(server.server.listen_http(bind, options)?);
-            let served = Served::Listener(Arc::clone(&listener));
-            let number = server.serving.enter(served)?;
+            let number = server.serving.enter(Arc::clone(&listener) as _)?;
             Ok(into_raw(mcplink_listener_t {
                 gate: Gate::new(),
                 url: listener.url().into(),

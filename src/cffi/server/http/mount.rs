@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
@@ -26,6 +28,16 @@ pub struct mcplink_http_t {
     serving: Arc<Serving>,
     /// The number that [`Serving::enter`] returned for the endpoint.
     number: u64,
+}
+
+impl Served for HttpService {
+    fn close(&self) {
+        self.close();
+    }
+
+    fn stats(&self) -> Value {
+        json!({ "kind": "http", "sessions": self.sessions() })
+    }
 }
 
 impl Object for mcplink_http_t {
@@ -55,7 +67,7 @@ impl Handled for mcplink_http_t {
 /// mcplink_http_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
-/// stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no. Since 0.1.
+/// stopped. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -76,7 +88,7 @@ pub unsafe extern "C" fn mcplink_server_http(
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };
             let service = server.server.http_service(options);
-            let number = server.serving.enter(Served::Mounted(service.clone()))?;
+            let number = server.serving.enter(Arc::new(service.clone()))?;
             Ok(into_raw(mcplink_http_t {
                 gate: Gate::new(),
                 service,
@@ -97,9 +109,8 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
 /// MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
-/// exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
-/// without a pump the handler runs on this thread, and the function blocks until the handler
-/// returns. Since 0.1.
+/// exchange. Threads: any, several at once. Blocks: without a pump the handler runs on this thread,
+/// and the function blocks until the handler returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]

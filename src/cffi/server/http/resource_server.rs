@@ -252,8 +252,8 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// An identifier with a "/" at the end and the same identifier without the "/" name two different
 /// issuers.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
-/// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
-/// listener or endpoint is made with the description. Threads: any. Since 0.1.
+/// NULL for an invalid argument. Invalid URLs are reported when a listener or endpoint is made with
+/// the description. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
