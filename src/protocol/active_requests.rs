@@ -314,7 +314,7 @@ struct Table {
     listed: usize,
     /// One of the open requests that can be cancelled by their ids. Often only one request is open
     /// at a time, and then the tree below needs no node. Of several requests with one id, the
-    /// newest is here or there.
+    /// newest can be cancelled.
     one: Option<Arc<ActiveRequest>>,
     /// The other open requests that can be cancelled by their ids.
     by_id: BTreeMap<RequestId, Arc<ActiveRequest>>,
@@ -384,14 +384,6 @@ impl Table {
 
     fn requests(&self) -> impl Iterator<Item = &Arc<ActiveRequest>> {
         self.slots.iter().flatten()
-    }
-
-    /// Returns the requests with this id, the newest first.
-    fn newest_with(&self, id: &RequestId) -> Vec<Arc<ActiveRequest>> {
-        let fits = |request: &&Arc<ActiveRequest>| request.id.as_ref() == Some(id);
-        let mut fitting: Vec<_> = self.requests().filter(fits).cloned().collect();
-        fitting.sort_by_key(|request| std::cmp::Reverse(request.since));
-        fitting
     }
 }
 
@@ -568,17 +560,11 @@ impl ActiveRequests {
         let mut table = self.table.lock();
         let request = table.one.take_if(|one| one.id() == id);
         let request = request.or_else(|| table.by_id.remove(id));
-        let fitting = match request {
-            Some(request) => vec![request],
-            // An earlier request can still have the id that a later one took and gave back.
-            None => table.newest_with(id),
-        };
         drop(table);
-        fitting.into_iter().find_map(|request| {
-            let watcher = request.step(Phase::Cancelled).ok()?;
-            let callbacks = request.fire(watcher, reason.clone());
-            Some((request, callbacks))
-        })
+        let request = request?;
+        let watcher = request.step(Phase::Cancelled).ok()?;
+        let callbacks = request.fire(watcher, reason);
+        Some((request, callbacks))
     }
 
     /// Cancels a request whose client has disconnected. Returns the callbacks that the caller has
