@@ -309,7 +309,9 @@ fn who_reads_nothing_for_long_is_broken_off() {
     assert_eq!(listener.stats().connections, 0);
 }
 
-/// Of many clients that ask for much and read none of it, some are broken off; one that reads gets all.
+/// Of many connections of one client that read nothing, some are broken off; a client that reads gets all. It has an
+/// address of its own: a system that takes more bytes for a silent connection makes that one look like a reader.
+#[cfg(any(target_os = "linux", windows))]
 #[test]
 fn what_nobody_reads_is_bounded_over_all_connections() {
     const LEN: usize = 12 << 20;
@@ -338,7 +340,7 @@ fn what_nobody_reads_is_bounded_over_all_connections() {
     // The system takes some of each, so that more are there than the bound has room for by itself.
     let stats = listener.stats();
     assert!(stats.refused > 0 && stats.in_hand < 16, "{stats:?}");
-    let mut reader = Client::to(&listener);
+    let mut reader = Client::from(2, listener.local_addr());
     reader.get("/large");
     assert_eq!(reader.receive().body.len(), LEN);
     reader.expect_service();
