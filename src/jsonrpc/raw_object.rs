@@ -109,8 +109,8 @@ impl<'a> Iterator for RawObject<'a> {
     }
 }
 
-/// An iterator over the items of an array, as JSON texts. If the text is not valid JSON, the iterator
-/// yields some items or none, and does not panic.
+/// An iterator over the items of an array, as JSON texts. If the text is not valid JSON, the
+/// iterator yields some items or none, and does not panic.
 #[cfg(not(feature = "validation"))]
 pub(crate) struct RawArray<'a>(&'a str);
 
