@@ -196,8 +196,8 @@ impl Display for Expected<'_> {
 /// The location of a value in the checked text.
 enum Location<'a> {
     Root,
-    Member(&'a Location<'a>, &'a str),
-    Item(&'a Location<'a>, usize),
+    Member(&'a Self, &'a str),
+    Item(&'a Self, usize),
 }
 
 impl Location<'_> {
