@@ -49,7 +49,8 @@ impl<'a> Tapped<'a> {
         String::from_utf8_lossy(self.text)
     }
 
-    pub(super) fn outgoing(number: u64, message: &'a SessionMessage) -> Self {
+    /// Creates the view of a message that this side sends.
+    pub fn outgoing(number: u64, message: &'a SessionMessage) -> Self {
         Self {
             direction: Direction::Outgoing,
             number,
@@ -60,7 +61,7 @@ impl<'a> Tapped<'a> {
     }
 
     /// Creates the view of a received message. Returns `None` when no message was received.
-    pub(super) fn incoming(number: u64, received: &'a Received) -> Option<Self> {
+    pub fn incoming(number: u64, received: &'a Received) -> Option<Self> {
         let (text, too_long): (&[u8], _) = match received {
             Received::Message(message) => (&message.text, None),
             Received::TooLong(long) => (&[], Some(long)),

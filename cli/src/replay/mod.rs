@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcplink::schema::read_json;
 use mcplink::transport::Stdio;
-use mcplink::transport::trace::Replay;
+use mcplink_testing::trace::Replay;
 use serde_json::{Value, json};
 
 use self::compare::{compare_messages, shortened};
