@@ -79,7 +79,8 @@ impl<'a> Tapped<'a> {
 
 type Hook = Arc<dyn Fn(&Tapped<'_>) + Send + Sync>;
 
-/// Wraps a transport and shows each message to a hook: for logs, counts and [traces](super::trace).
+/// Wraps a transport and shows each message to a hook, for example for logs and counts. The crate
+/// `mcplink-testing` records and replays the messages.
 ///
 /// Messages and timeouts of the transport do not change. Its [`address`](Transport::address) does
 /// not change either. A transport made by [`again`](Transport::again) has the same hook.

@@ -294,7 +294,6 @@ unsafe fn answer_with(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_elicit(
     options: *mut mcplink_client_options_t,
@@ -325,7 +324,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 ///
 /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     options: *mut mcplink_client_options_t,
@@ -356,7 +354,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
 ///
 /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_sample(
     options: *mut mcplink_client_options_t,
@@ -385,7 +382,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
 /// tools: true if the model may use tools that the server names.
 /// context: true if the handler adds the context that a server requests (includeContext).
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_sampling(
     options: *mut mcplink_client_options_t,
@@ -410,7 +406,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
 ///
 /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_roots(
     options: *mut mcplink_client_options_t,
@@ -439,7 +434,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
 /// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
 /// value, or with an error.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_request(
     options: *mut mcplink_client_options_t,
