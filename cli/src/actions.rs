@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use mcplink::client::{CallOptions, Client, Subscription, ToolAnswer};
-use mcplink::schema::{CompleteRequestParams, CompletionReference, Tool};
+use mcplink::schema::{CompleteRequestParams, CompletionReference, Tool, read_json};
 use serde_json::{Value, json};
 
 use crate::args::{self, Action, CompletionRequest, Options, Output, ReferenceKind, TaskAction};
@@ -571,12 +571,12 @@ impl Session {
 
 /// Whether a raw result of a tool is an error of the tool.
 pub(crate) fn is_error(raw: &str) -> bool {
-    serde_json::from_str::<Value>(raw).is_ok_and(|result| result["isError"] == true)
+    read_json::<Value>(raw).is_ok_and(|result| result["isError"] == true)
 }
 
 /// Reads a result. A result that does not fit is a failure of the server.
 fn read<T: serde::de::DeserializeOwned>(raw: &str) -> Result<T, Failure> {
-    serde_json::from_str(raw).map_err(|error| {
+    read_json(raw).map_err(|error| {
         let text = format!("the result can't be read: {error}: {raw}");
         Failure::new(LOST, text)
     })

@@ -1,6 +1,6 @@
 //! The description of a tool: parameters, result, hints, and an example of a call.
 
-use mcplink::schema::{JsonSchema, Tool};
+use mcplink::schema::{JsonSchema, Tool, read_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,9 +67,9 @@ impl Object {
     }
 
     fn read(json: &str) -> Self {
-        let parts = serde_json::from_str::<Parts>(json).unwrap_or_default();
+        let parts = read_json::<Parts>(json).unwrap_or_default();
         Self {
-            root: serde_json::from_str(json).unwrap_or_default(),
+            root: read_json(json).unwrap_or_default(),
             properties: parts.properties,
             required: parts.required,
         }
@@ -90,7 +90,7 @@ fn push_indented(text: &mut String, lines: &str, depth: usize) {
 fn push_members(text: &mut String, object: &Object, document: &Object, depth: usize) {
     let margin = "  ".repeat(depth);
     for (name, schema) in &object.properties.0 {
-        let value: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+        let value: Value = read_json(schema.get()).unwrap_or_default();
         let resolved = resolve(&value, &document.root);
         let required = match object.is_required(name) {
             true => ", required",
@@ -244,7 +244,7 @@ fn example(tool: &Tool, input: &Object, place: &Place) -> String {
         if !input.is_required(name) {
             continue;
         }
-        let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+        let schema: Value = read_json(schema.get()).unwrap_or_default();
         let value = sample(&schema, &input.root, 0);
         words.push(quoted(&match value {
             Value::String(text) if !text.starts_with('@') => format!("{name}={text}"),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
 use mcplink::protocol::{LogLevel, LogRecord};
-use mcplink::schema::LoggingMessageNotificationParams;
+use mcplink::schema::{LoggingMessageNotificationParams, read_json};
 use mcplink::transport::http::Http;
 use mcplink::transport::{Child, Direction, Stderr, Tap, Tapped, Transport};
 use mcplink::{Error, ErrorKind};
@@ -257,7 +257,7 @@ fn show_warning(record: &LogRecord<'_>) {
 
 fn show_log_message(message: &LoggingMessageNotificationParams) {
     let data = message.data.get();
-    let text = serde_json::from_str::<String>(data).unwrap_or_else(|_| data.to_owned());
+    let text = read_json::<String>(data).unwrap_or_else(|_| data.to_owned());
     let logger = message.logger.as_deref().unwrap_or("server");
     print::note(&format!("[{}] {logger}: {text}", message.level));
 }

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::transport::trace::Recorder;
 use mcplink::transport::{
     Control, Limits, Received, Receiver, Sender, SessionMessage, Stderr, Stdio, Transport,
     TransportParts,
 };
 use mcplink::{Error, ErrorKind};
+use mcplink_testing::trace::Recorder;
 
 use crate::args::{Options, RecordRequest};
 use crate::failure::{Failure, LOST};

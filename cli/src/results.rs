@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use mcplink::schema::{
-    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents,
+    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents, read_json,
 };
 use serde_json::value::RawValue;
 
@@ -171,7 +171,7 @@ fn write(folder: &std::path::Path, name: &str, mime_type: Option<&str>, bytes: &
 }
 
 fn is_same_json(one: &str, other: &str) -> bool {
-    let value = |text| serde_json::from_str::<serde_json::Value>(text).ok();
+    let value = |text| read_json::<serde_json::Value>(text).ok();
     value(one).is_some_and(|one| Some(one) == value(other))
 }
 
@@ -224,8 +224,8 @@ enum Shape {
 impl Shape {
     fn of(json: &RawValue) -> Option<Self> {
         let text = json.get();
-        let object = serde_json::from_str(text).map(Self::Object);
-        let shape = object.or_else(|_| serde_json::from_str(text).map(Self::Objects));
+        let object = read_json(text).map(Self::Object);
+        let shape = object.or_else(|_| read_json(text).map(Self::Objects));
         shape.ok().filter(|shape| match shape {
             Self::Object(Members(members)) => !members.is_empty(),
             Self::Objects(objects) => {
@@ -237,6 +237,6 @@ impl Shape {
 }
 
 fn cell(value: &RawValue) -> String {
-    let text = serde_json::from_str::<String>(value.get());
+    let text = read_json::<String>(value.get());
     text.unwrap_or_else(|_| value.get().to_owned())
 }

@@ -112,7 +112,6 @@ pub(super) unsafe fn answer(
 /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: one of the codes above. Threads: any. Blocks: only while a client does not read. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_text(
     responder: *mut mcplink_responder_t,
@@ -138,7 +137,6 @@ pub unsafe extern "C" fn mcplink_responder_text(
 /// added.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_typed_text(
     responder: *mut mcplink_responder_t,
@@ -166,7 +164,6 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
 /// a tool the type is image/... or audio/...
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_bytes(
     responder: *mut mcplink_responder_t,
@@ -195,7 +192,6 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
 /// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_json(
     responder: *mut mcplink_responder_t,
@@ -219,7 +215,6 @@ pub unsafe extern "C" fn mcplink_responder_json(
 /// text that ends in NUL.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_structured(
     responder: *mut mcplink_responder_t,
@@ -242,7 +237,6 @@ pub unsafe extern "C" fn mcplink_responder_structured(
 /// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_tool_error(
     responder: *mut mcplink_responder_t,
@@ -268,7 +262,6 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
 /// text in order come last.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_values(
     responder: *mut mcplink_responder_t,
@@ -299,7 +292,6 @@ pub unsafe extern "C" fn mcplink_responder_values(
 /// responder: the responder.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_not_found(
     responder: *mut mcplink_responder_t,
@@ -323,7 +315,6 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
 /// reason, len: the reason; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_internal_error(
     responder: *mut mcplink_responder_t,
@@ -348,7 +339,6 @@ pub unsafe extern "C" fn mcplink_responder_internal_error(
 /// data: details as JSON; NULL for no details.
 /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_fail(
     responder: *mut mcplink_responder_t,

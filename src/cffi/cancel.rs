@@ -47,7 +47,6 @@ pub(super) unsafe fn optional_token(
 ///
 /// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
 /// while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
@@ -66,7 +65,6 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 /// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
 /// handler.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -> mcplink_status_t {
     told("mcplink_cancel_trigger", || {
@@ -80,7 +78,6 @@ pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -
 ///
 /// cancel: the token; for NULL the function returns false.
 /// Returns: true if the token was triggered. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
     value(false, || {
@@ -94,7 +91,6 @@ pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_canc
 /// can no longer be cancelled through the token.
 ///
 /// cancel: the token; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_free(cancel: *mut mcplink_cancel_t) {
     // SAFETY: the header requires a token of this library, freed once.

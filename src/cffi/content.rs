@@ -39,7 +39,6 @@ unsafe fn add(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED
 /// for requests of other kinds. mcplink_responder_send fails after a block that was refused, so the
 /// status may be ignored. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_text(
     responder: *mut mcplink_responder_t,
@@ -60,7 +59,6 @@ pub unsafe extern "C" fn mcplink_responder_add_text(
 /// data, len: the bytes.
 /// mime_type: image/... or audio/...
 /// Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_bytes(
     responder: *mut mcplink_responder_t,
@@ -86,7 +84,6 @@ pub unsafe extern "C" fn mcplink_responder_add_bytes(
 /// {"type":"resource_link","uri":"file:///a","name":"a"}; len may be MCPLINK_NUL for text that ends
 /// in NUL.
 /// Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_json(
     responder: *mut mcplink_responder_t,
@@ -113,7 +110,6 @@ pub unsafe extern "C" fn mcplink_responder_add_json(
 /// Returns: see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
 /// request can still be answered. Threads: any. Blocks: only while a client does not read. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_send(
     responder: *mut mcplink_responder_t,

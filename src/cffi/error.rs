@@ -10,7 +10,6 @@ use super::text::{mcplink_str_t, view_or_empty};
 /// Frees an error.
 ///
 /// error: the error; may be NULL. Text that belongs to the error is invalid afterwards. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
     // SAFETY: the header requires an error of this library, freed once.
@@ -21,7 +20,6 @@ pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
 ///
 /// error: the error; for NULL the function returns MCPLINK_OK.
 /// Returns: one of MCPLINK_E_*. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_status(error: *const mcplink_error_t) -> mcplink_status_t {
     // SAFETY: the header requires an error of this library.
@@ -37,7 +35,6 @@ pub unsafe extern "C" fn mcplink_error_status(error: *const mcplink_error_t) -> 
 /// error: the error; for NULL the function returns "".
 /// Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for users.
 /// To distinguish failures, compare their status. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) -> *const c_char {
     // SAFETY: the header requires an error of this library.
@@ -50,7 +47,6 @@ pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) ->
 /// error: the error; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the error; empty when no request failed. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_method(error: *const mcplink_error_t) -> mcplink_str_t {
     // SAFETY: the header requires an error of this library.
@@ -62,7 +58,6 @@ pub unsafe extern "C" fn mcplink_error_method(error: *const mcplink_error_t) -> 
 ///
 /// error: the error; for NULL the function returns 0.
 /// Returns: 0 when the error did not come from the peer. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_rpc_code(error: *const mcplink_error_t) -> i64 {
     // SAFETY: the header requires an error of this library.
@@ -76,7 +71,6 @@ pub unsafe extern "C" fn mcplink_error_rpc_code(error: *const mcplink_error_t) -
 /// error: the error; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the error; empty when the error has no data. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_data(error: *const mcplink_error_t) -> mcplink_str_t {
     // SAFETY: the header requires an error of this library.
@@ -88,7 +82,6 @@ pub unsafe extern "C" fn mcplink_error_data(error: *const mcplink_error_t) -> mc
 ///
 /// error: the error; for NULL the function returns 0.
 /// Returns: 0 when the error did not come from the system. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_os_code(error: *const mcplink_error_t) -> i32 {
     // SAFETY: the header requires an error of this library.
@@ -102,7 +95,6 @@ pub unsafe extern "C" fn mcplink_error_os_code(error: *const mcplink_error_t) ->
 ///
 /// error: the error; for NULL the function returns 0.
 /// Returns: 0 when the error has no HTTP status. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_http_status(error: *const mcplink_error_t) -> i32 {
     // SAFETY: the header requires an error of this library.
@@ -117,7 +109,6 @@ pub unsafe extern "C" fn mcplink_error_http_status(error: *const mcplink_error_t
 /// error: the error; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the error; empty when the answer has no challenge.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_http_challenge(
     error: *const mcplink_error_t,
@@ -133,7 +124,6 @@ pub unsafe extern "C" fn mcplink_error_http_challenge(
 /// error: the error; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the error; empty when the error has no such code.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_oauth_code(error: *const mcplink_error_t) -> mcplink_str_t {
     // SAFETY: the header requires an error of this library.
@@ -146,7 +136,6 @@ pub unsafe extern "C" fn mcplink_error_oauth_code(error: *const mcplink_error_t)
 /// error: the error; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the error; empty when there are no such lines. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t) -> mcplink_str_t {
     // SAFETY: the header requires an error of this library.
@@ -159,7 +148,6 @@ pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t
 ///
 /// error: the error; for NULL the function returns false.
 /// Returns: true if the request may have been sent. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_was_sent(error: *const mcplink_error_t) -> bool {
     // SAFETY: the header requires an error of this library.
@@ -173,7 +161,6 @@ pub unsafe extern "C" fn mcplink_error_was_sent(error: *const mcplink_error_t) -
 ///
 /// error: the error; for NULL the function returns false.
 /// Returns: true if the call can be retried. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_is_retryable(error: *const mcplink_error_t) -> bool {
     // SAFETY: the header requires an error of this library.

@@ -22,7 +22,6 @@ use crate::error::{Error, ErrorKind, Result};
 /// not: the request was answered with the refusal, so return. The same status for custom methods
 /// and on a client, where the request stays unanswered. MCPLINK_E_INVALID; MCPLINK_E_STATE after
 /// the answer. Threads: any. Blocks: only while a client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_need_extension(
@@ -60,7 +59,6 @@ pub unsafe extern "C" fn mcplink_responder_need_extension(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
 /// no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
 /// client. Threads: any. Blocks: only while a client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_notify(
     responder: *mut mcplink_responder_t,

@@ -344,7 +344,6 @@ impl Serialize for Node {
 /// err: receives the error on failure, with line and column; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
 /// may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_parse(
@@ -368,7 +367,6 @@ pub unsafe extern "C" fn mcplink_json_parse(
 ///
 /// document: the document; may be NULL. Do not pass a node of a document, such as the node that
 /// mcplink_json_get returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
     // SAFETY: the header requires a node of this library; a document is freed once.
@@ -387,7 +385,6 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 ///
 /// node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
 /// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_type(
     node: *const mcplink_json_t,
@@ -410,7 +407,6 @@ pub unsafe extern "C" fn mcplink_json_type(
 ///
 /// node: a node or NULL.
 /// Returns: true if node is NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header requires a node of this library.
@@ -424,7 +420,6 @@ pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) ->
 /// of the last member.
 /// Returns: a node of the same document; NULL when the object has no such member. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_get(
     object: *const mcplink_json_t,
@@ -441,7 +436,6 @@ pub unsafe extern "C" fn mcplink_json_get(
 /// index: from 0.
 /// Returns: a node of the same document; NULL when the index is out of range. Threads: any. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_at(
     array: *const mcplink_json_t,
@@ -458,7 +452,6 @@ pub unsafe extern "C" fn mcplink_json_at(
 /// index: from 0.
 /// Returns: text that is valid as long as the document; empty when the index is out of range.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_key_at(
     object: *const mcplink_json_t,
@@ -478,7 +471,6 @@ pub unsafe extern "C" fn mcplink_json_key_at(
 ///
 /// node: a node or NULL.
 /// Returns: the length; 0 for values of other types. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize {
     // SAFETY: the header requires a node of this library.
@@ -491,7 +483,6 @@ pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize 
 /// pointer: the JSON pointer; "" for the node itself.
 /// Returns: a node of the same document; NULL when the document has no value there. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_pointer(
     node: *const mcplink_json_t,
@@ -509,7 +500,6 @@ pub unsafe extern "C" fn mcplink_json_pointer(
 /// node: a node or NULL.
 /// Returns: text that is valid as long as the document; empty for values of other types. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
     // SAFETY: the header requires a node of this library.
@@ -524,7 +514,6 @@ pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplin
 /// hold a default value. May be NULL.
 /// Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut i64) -> bool {
     // SAFETY: the header requires a node of this library.
@@ -540,7 +529,6 @@ pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut
 ///
 /// node: a node or NULL.
 /// Returns: the number; 0 for values of other types. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
     // SAFETY: the header requires a node of this library.
@@ -553,7 +541,6 @@ pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
 ///
 /// node: a node or NULL.
 /// Returns: true for the value true; false for all other values. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header requires a node of this library.
@@ -564,7 +551,6 @@ pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bo
 ///
 /// node: a node or NULL.
 /// Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcplink_str_t {
     value(mcplink_str_t::EMPTY, || {

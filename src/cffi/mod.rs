@@ -4,6 +4,9 @@
 //! wraps the result in C objects. The doc comments of exported items are written for C readers,
 //! because cbindgen copies them into the header.
 //!
+//! `#[unsafe(no_mangle)]` is sound everywhere here: each exported name begins with `mcplink_`, so
+//! no other symbol has it.
+//!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
 //!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed

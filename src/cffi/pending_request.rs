@@ -2,9 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::log;
 use crate::error::{Error, ErrorKind, Result, RpcError};
-use crate::protocol::{CancelToken, LogLevel, Responder};
+use crate::protocol::{CancelToken, Responder};
 use crate::schema::{
     CallToolResult, CompleteResult, Completion, ContentBlock, GetPromptResult, ReadResourceResult,
     ResourceContents,
@@ -35,23 +34,31 @@ pub(super) struct Ways<C> {
 /// A function that receives the answer to a request from a server.
 type Sink = Box<dyn FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send>;
 
+/// A function that logs the reason why a handler failed.
+type FailureLog = Box<dyn Fn(&str) + Send + Sync>;
+
 /// A request from a server to a client. Dropping the request answers the request with an internal
 /// error.
 pub(super) struct Question {
     sink: Mutex<Option<Sink>>,
     cancel: CancelToken,
+    /// Logs a failure of the handler, for the client.
+    log: FailureLog,
 }
 
 impl Question {
     /// Makes a pending request. `sink` receives the answer. If the answer can't be delivered,
-    /// `sink` returns the reason, like [`Responder::respond`].
+    /// `sink` returns the reason, like [`Responder::respond`]. `log` logs the reason why the
+    /// handler failed.
     pub(super) fn new(
         cancel: CancelToken,
+        log: FailureLog,
         sink: impl FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send + 'static,
     ) -> Self {
         Self {
             sink: Mutex::new(Some(Box::new(sink))),
             cancel,
+            log,
         }
     }
 
@@ -174,7 +181,7 @@ impl Call {
                 responder.fail(&error.to_string())
             }
             (Self::Question(question), Fitted::Failure(error)) => {
-                log::tell_process(LogLevel::Error, "client", &error.to_string());
+                (question.log)(&error.to_string());
                 question.answer(Err(RpcError::internal("internal error")))
             }
             (Self::Method(_) | Self::Question(_), _) => Err(mistaken()),

@@ -65,7 +65,6 @@ impl Handled for mcplink_pump_t {
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor. Threads: any.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_new(
@@ -88,7 +87,6 @@ pub unsafe extern "C" fn mcplink_pump_new(
 /// pump runs, it returns at once, and mcplink_pump_dispatch continues to its end.
 ///
 /// pump: the pump; may be NULL. Threads: any; not while another thread uses it. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
     // SAFETY: the header requires a pump of this library, freed once.
@@ -103,7 +101,6 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
 /// never read or close it. The descriptor stays readable until the pump is empty, so a program may
 /// dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
 /// empty. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
@@ -124,7 +121,6 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
 /// Returns: the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
 /// is being dispatched already, by another thread or by one of its own callbacks. Threads: any, one
 /// at a time; best always the same thread. Blocks: while the callbacks run. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_events: i32) -> i32 {
     let mut count = 0;
@@ -147,7 +143,6 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
 /// Returns: the number of callbacks that wait; 0 after the timeout, and after mcplink_pump_wakeup;
 /// or a negative status. Threads: any. Blocks: yes, until a callback waits or the timeout is over.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms: u32) -> i32 {
     let mut count = 0;
@@ -167,7 +162,6 @@ pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms
 /// pump: the pump.
 /// Returns: MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where the function does nothing.
 /// Threads: any, also in signal handlers. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcplink_status_t {
     let wake = |pump: &mcplink_pump_t| {
@@ -198,7 +192,6 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// user, destroy: passed to callback; destroy runs when another function is set or the pump is
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_set_notify(

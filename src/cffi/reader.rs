@@ -108,7 +108,6 @@ fn refuse(responder: &mcplink_responder_t, wrong: String) -> Outcome {
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID: the request was answered; MCPLINK_E_STATE when it was
 /// answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits. Threads:
 /// any. Blocks: only while a client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_string(
@@ -139,7 +138,6 @@ pub unsafe extern "C" fn mcplink_request_string(
 /// out: receives an integer from -2^63 to 2^63-1; 1.0 counts as an integer.
 /// Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_integer(
@@ -170,7 +168,6 @@ pub unsafe extern "C" fn mcplink_request_integer(
 /// out: receives the number, rounded to a double.
 /// Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_number(
@@ -201,7 +198,6 @@ pub unsafe extern "C" fn mcplink_request_number(
 /// out: receives the value.
 /// Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_boolean(

@@ -241,7 +241,6 @@ unsafe fn find(request: *const mcplink_request_t) -> Option<slots::Part<mcplink_
 /// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the request has no arguments.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_args(
     request: *const mcplink_request_t,
@@ -262,7 +261,6 @@ pub unsafe extern "C" fn mcplink_request_args(
 /// Returns: a node that is valid as long as the request; NULL when the params have no C
 /// representation. Only the handler of a resource can get NULL for this reason: other requests with
 /// such params are refused before the handler runs. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_params(
     request: *const mcplink_request_t,
@@ -282,7 +280,6 @@ pub unsafe extern "C" fn mcplink_request_params(
 /// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the member is missing. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_meta(
     request: *const mcplink_request_t,
@@ -302,7 +299,6 @@ pub unsafe extern "C" fn mcplink_request_meta(
 /// Returns: text that is valid as long as the request; empty for requests of other methods.
 /// Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
@@ -318,7 +314,6 @@ pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t)
 /// request: the request; for NULL the function returns "".
 /// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
     // SAFETY: the header requires a request of this library.
@@ -333,7 +328,6 @@ pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t
 ///
 /// request: the request; for NULL the function returns "".
 /// Returns: text that is valid as long as the request. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_method(
     request: *const mcplink_request_t,
@@ -351,7 +345,6 @@ pub unsafe extern "C" fn mcplink_request_method(
 ///
 /// request: the request; for NULL the function returns 0.
 /// Returns: a number from 1 on a server; 0 on a client. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request_t) -> u64 {
     // SAFETY: the header requires a request of this library.
@@ -365,7 +358,6 @@ pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request
 /// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty when the principal is unknown.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_principal(
     request: *const mcplink_request_t,
@@ -384,7 +376,6 @@ pub unsafe extern "C" fn mcplink_request_principal(
 /// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty when no scope was granted, or the
 /// scopes are unknown. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_scopes(
     request: *const mcplink_request_t,
@@ -404,7 +395,6 @@ pub unsafe extern "C" fn mcplink_request_scopes(
 /// scope: the name of the scope.
 /// Returns: true if the scope was granted; false also when the scopes are unknown. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_has_scope(
     request: *const mcplink_request_t,
@@ -421,7 +411,6 @@ pub unsafe extern "C" fn mcplink_request_has_scope(
 ///
 /// request: the request; for NULL the function returns 0.
 /// Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_t) -> i64 {
     // SAFETY: the header requires a request of this library.
@@ -439,7 +428,6 @@ pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_
 /// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty for custom methods, and on a client.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_revision(
     request: *const mcplink_request_t,
@@ -458,7 +446,6 @@ pub unsafe extern "C" fn mcplink_request_revision(
 /// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the client did not send them.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_client_info(
     request: *const mcplink_request_t,
@@ -478,7 +465,6 @@ pub unsafe extern "C" fn mcplink_request_client_info(
 /// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL for custom methods, and on a client.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_capabilities(
     request: *const mcplink_request_t,

@@ -304,7 +304,6 @@ pub(super) fn unsupported() -> Failure {
 /// Returns: the same responder. The caller now owns a reference, and frees it with
 /// mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
 /// server or client. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_keep(
@@ -320,7 +319,6 @@ pub unsafe extern "C" fn mcplink_responder_keep(
 ///
 /// responder: a responder that mcplink_responder_keep returned; may be NULL. Threads: any. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
     // SAFETY: the header requires that the responder was kept, and is released once for each
@@ -338,7 +336,6 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
 ///
 /// responder: the responder; for NULL the function returns NULL.
 /// Returns: a request that is valid as long as the responder. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_request(
     responder: *const mcplink_responder_t,
@@ -354,7 +351,6 @@ pub unsafe extern "C" fn mcplink_responder_request(
 /// responder: the responder; for NULL the function returns false.
 /// Returns: true if the request was cancelled or the peer has disconnected; the handler should
 /// return then. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_is_cancelled(
     responder: *const mcplink_responder_t,
@@ -379,7 +375,6 @@ pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_
 /// user, destroy: passed to callback; destroy runs after the callback, when another function is
 /// set, or when the responder is freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_on_cancel(
@@ -433,7 +428,6 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
 /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
 /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
 /// while a client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_progress(
     responder: *mut mcplink_responder_t,
@@ -469,7 +463,6 @@ pub unsafe extern "C" fn mcplink_responder_progress(
 /// name, and MCPLINK_E_UNSUPPORTED for custom methods and on a client: the request was answered
 /// with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
 /// client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_need_scopes(
@@ -514,7 +507,6 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
 /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
 /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
 /// while a client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_log(
     responder: *mut mcplink_responder_t,
@@ -550,7 +542,6 @@ pub unsafe extern "C" fn mcplink_responder_log(
 /// without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
 /// invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(
@@ -622,7 +613,6 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
 /// answer.
 /// Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_remember(
@@ -657,7 +647,6 @@ pub unsafe extern "C" fn mcplink_responder_remember(
 /// key: names the value.
 /// Returns: a node that is valid as long as the responder; NULL when no value is stored under this
 /// key, and after the answer. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_recall(
     responder: *const mcplink_responder_t,

@@ -352,7 +352,6 @@ fn kind_of(block: Option<&JsonNode>) -> Kind {
 /// result: the result; for NULL the function returns empty text.
 /// Returns: the id, valid as long as the result; empty when the result is no task. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_task_id(result: *const mcplink_result_t) -> mcplink_str_t {
     // SAFETY: the header requires a result of this library.
@@ -364,7 +363,6 @@ pub unsafe extern "C" fn mcplink_result_task_id(result: *const mcplink_result_t)
 ///
 /// result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     // SAFETY: the header requires a result of this library, freed once.
@@ -386,7 +384,6 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
 /// mcplink_client_request and contains text or a number without a C representation, such as half of
 /// a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half, and a call
 /// fails with MCPLINK_E_PROTOCOL when the server sends such a number. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_json(
     result: *const mcplink_result_t,
@@ -402,7 +399,6 @@ pub unsafe extern "C" fn mcplink_result_json(
 ///
 /// result: the result; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the result. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
     // SAFETY: the header requires a result of this library.
@@ -415,7 +411,6 @@ pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> 
 /// function returns empty text.
 /// Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
     value(mcplink_str_t::EMPTY, || {
@@ -429,7 +424,6 @@ pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) ->
 ///
 /// result: the result; for NULL the function returns false.
 /// Returns: true if the tool failed. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_result_t) -> bool {
     // SAFETY: the header requires a result of this library.
@@ -441,7 +435,6 @@ pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_res
 /// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_structured(
     result: *const mcplink_result_t,
@@ -457,7 +450,6 @@ pub unsafe extern "C" fn mcplink_result_structured(
 /// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_meta(
     result: *const mcplink_result_t,
@@ -479,7 +471,6 @@ pub unsafe extern "C" fn mcplink_result_meta(
 /// is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
 /// 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
 /// part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_misfits(
     result: *const mcplink_result_t,
@@ -495,7 +486,6 @@ pub unsafe extern "C" fn mcplink_result_misfits(
 ///
 /// result: the result; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_result_t) -> usize {
     value(0, || {
@@ -511,7 +501,6 @@ pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_res
 /// index: from 0.
 /// Returns: a node that is valid as long as the result; NULL when index is out of range. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content(
     result: *const mcplink_result_t,
@@ -528,7 +517,6 @@ pub unsafe extern "C" fn mcplink_result_content(
 /// result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
 /// index: from 0.
 /// Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_kind(
     result: *const mcplink_result_t,
@@ -548,7 +536,6 @@ pub unsafe extern "C" fn mcplink_result_content_kind(
 /// len: receives the number of bytes, or 0 when NULL is returned; may be NULL.
 /// Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
 /// bytes or they can't be decoded. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_bytes(
     result: *const mcplink_result_t,

@@ -17,7 +17,6 @@ use super::user::{UserData, mcplink_destroy_fn};
 /// user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
 /// removed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_set_log(
     level: arg::mcplink_log_level,

@@ -116,7 +116,6 @@ impl From<ErrorKind> for Status {
 /// status: any number.
 /// Returns: a static string that ends in NUL; "unknown status" for a number that this library does
 /// not know. Never NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_status_name(status: mcplink_status_t) -> *const c_char {
     let known = Status::ALL.iter().find(|(known, _)| known.code() == status);

@@ -17,7 +17,6 @@ use super::status::{mcplink_status, mcplink_status_t};
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
 /// answering. MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_become_task(
@@ -51,7 +50,6 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
 /// Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
 /// the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
 /// client. Threads: any. Blocks: only while a client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_send_away(

@@ -341,7 +341,6 @@ impl Handled for mcplink_transport_t {
 /// freed.
 /// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_new(
@@ -367,7 +366,6 @@ pub unsafe extern "C" fn mcplink_transport_new(
 /// mcplink_transport_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_pair(
@@ -410,7 +408,6 @@ fn end_of_pair(end: memory::Memory) -> *mut mcplink_transport_t {
 /// callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
 /// reached any more.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_send(
     transport: *mut mcplink_transport_t,
@@ -434,7 +431,6 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
 /// free the session or client, the server and the transport. Release the shared user data in
 /// destroy, not in the callback. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_close(
     transport: *mut mcplink_transport_t,
@@ -455,7 +451,6 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
 /// callback: called once after one or more refusals, when at most 8 MiB are still queued. The
 /// callback runs on the reader thread, and may feed bytes. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_room(
     transport: *mut mcplink_transport_t,
@@ -480,7 +475,6 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 /// connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any,
 /// before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed(
@@ -504,7 +498,6 @@ pub unsafe extern "C" fn mcplink_transport_feed(
 /// connection normally.
 /// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed_end(
@@ -526,7 +519,6 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
 ///
 /// transport: the transport; may be NULL. Threads: any. Blocks: until running functions of the
 /// transport have returned. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_free(transport: *mut mcplink_transport_t) {
     // SAFETY: the header requires a transport of this library, freed once.

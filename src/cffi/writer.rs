@@ -167,7 +167,6 @@ unsafe fn write(
 ///
 /// Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
 /// at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
@@ -177,7 +176,6 @@ pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
 /// Frees a writer and the text that mcplink_writer_finish returned.
 ///
 /// writer: the writer; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
     // SAFETY: the header requires a writer of this library, freed once.
@@ -189,7 +187,6 @@ pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> mcplink_status_t {
     plain(|| {
@@ -207,7 +204,6 @@ pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> 
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_begin_object(
     writer: *mut mcplink_writer_t,
@@ -220,7 +216,6 @@ pub unsafe extern "C" fn mcplink_writer_begin_object(
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_begin_array(
     writer: *mut mcplink_writer_t,
@@ -233,7 +228,6 @@ pub unsafe extern "C" fn mcplink_writer_begin_array(
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_end(writer: *mut mcplink_writer_t) -> mcplink_status_t {
     // SAFETY: the header requires a writer of this library.
@@ -245,7 +239,6 @@ pub unsafe extern "C" fn mcplink_writer_end(writer: *mut mcplink_writer_t) -> mc
 /// writer: the writer, inside an object.
 /// key: the key.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_key(
     writer: *mut mcplink_writer_t,
@@ -260,7 +253,6 @@ pub unsafe extern "C" fn mcplink_writer_key(
 /// writer: the writer.
 /// text, len: UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_str(
     writer: *mut mcplink_writer_t,
@@ -276,7 +268,6 @@ pub unsafe extern "C" fn mcplink_writer_str(
 /// writer: the writer.
 /// number: the integer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_i64(
     writer: *mut mcplink_writer_t,
@@ -291,7 +282,6 @@ pub unsafe extern "C" fn mcplink_writer_i64(
 /// writer: the writer.
 /// number: the integer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_u64(
     writer: *mut mcplink_writer_t,
@@ -307,7 +297,6 @@ pub unsafe extern "C" fn mcplink_writer_u64(
 /// writer: the writer.
 /// number: the number; NaN and infinities are errors, because JSON can't represent them.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_f64(
     writer: *mut mcplink_writer_t,
@@ -329,7 +318,6 @@ pub unsafe extern "C" fn mcplink_writer_f64(
 /// writer: the writer.
 /// boolean: the value.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_boolean(
     writer: *mut mcplink_writer_t,
@@ -343,7 +331,6 @@ pub unsafe extern "C" fn mcplink_writer_boolean(
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> mcplink_status_t {
     // SAFETY: the header requires a writer of this library.
@@ -356,7 +343,6 @@ pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> m
 /// json, len: one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
 /// error.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_raw(
     writer: *mut mcplink_writer_t,
@@ -380,7 +366,6 @@ pub unsafe extern "C" fn mcplink_writer_raw(
 /// writer: the writer.
 /// data, len: the bytes.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_bytes(
     writer: *mut mcplink_writer_t,
@@ -405,7 +390,6 @@ pub unsafe extern "C" fn mcplink_writer_bytes(
 /// be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
 /// value, NaN, or text that is not UTF-8. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_finish(

@@ -243,6 +243,18 @@ pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Resul
     })
 }
 
+/// Deserializes JSON text of a peer, as this library reads messages: `5.0` is an integer, an empty
+/// array is an empty object, and half of a surrogate pair is U+FFFD.
+///
+/// [`RawResult`](crate::jsonrpc::RawResult) and the observers of a transport give such text.
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`] when the text is not JSON, or does not fit the type.
+pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    tree::read(text).map_err(|error| Error::new(ErrorKind::Invalid, typed::reason(text, &error)))
+}
+
 /// Deserializes JSON bytes with serde_json's deserializer for texts. Its deserializer for bytes
 /// would be compiled as a second copy of the same code.
 pub(crate) fn from_bytes<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {

@@ -95,7 +95,7 @@ pub use input::{
     CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
     InputResponse, InputResponses, ListRootsRequest,
 };
-pub use json::{Extra, JsonObject, JsonSchema};
+pub use json::{Extra, JsonObject, JsonSchema, read_json};
 pub use lifecycle::{
     CancelledNotificationParams, DiscoverResult, Implementation, InitializeRequestParams,
     InitializeResult,

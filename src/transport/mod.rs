@@ -31,7 +31,6 @@ pub(crate) mod deadlines;
     allow(dead_code, reason = "HTTP is what has one so far")
 )]
 pub(crate) mod exchange_transport;
-mod faults;
 mod framing;
 pub mod http;
 pub mod memory;
@@ -50,7 +49,6 @@ mod stream;
 pub(crate) mod sys;
 mod tap;
 mod threads;
-pub mod trace;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -59,7 +57,6 @@ use std::time::{Duration, Instant};
 
 pub(crate) use allowance::Allowance;
 pub use child::{Child, Stderr, StderrLines, StderrTail};
-pub use faults::{Fault, Faults};
 pub use stdio::Stdio;
 pub use stream::Stream;
 pub use tap::{Direction, Tap, Tapped};
@@ -135,6 +132,12 @@ impl TransportParts {
             control,
             exchange_transport: None,
         }
+    }
+
+    /// Whether each request has its own exchange, as over HTTP. The receiver and the sender then
+    /// carry no messages, so a wrapper of the two sees none.
+    pub fn has_exchanges(&self) -> bool {
+        self.exchange_transport.is_some()
     }
 }
 

@@ -49,7 +49,8 @@ impl<'a> Tapped<'a> {
         String::from_utf8_lossy(self.text)
     }
 
-    pub(super) fn outgoing(number: u64, message: &'a SessionMessage) -> Self {
+    /// Creates the view of a message that this side sends.
+    pub fn outgoing(number: u64, message: &'a SessionMessage) -> Self {
         Self {
             direction: Direction::Outgoing,
             number,
@@ -60,7 +61,7 @@ impl<'a> Tapped<'a> {
     }
 
     /// Creates the view of a received message. Returns `None` when no message was received.
-    pub(super) fn incoming(number: u64, received: &'a Received) -> Option<Self> {
+    pub fn incoming(number: u64, received: &'a Received) -> Option<Self> {
         let (text, too_long): (&[u8], _) = match received {
             Received::Message(message) => (&message.text, None),
             Received::TooLong(long) => (&[], Some(long)),
@@ -78,7 +79,8 @@ impl<'a> Tapped<'a> {
 
 type Hook = Arc<dyn Fn(&Tapped<'_>) + Send + Sync>;
 
-/// Wraps a transport and shows each message to a hook: for logs, counts and [traces](super::trace).
+/// Wraps a transport and shows each message to a hook, for example for logs and counts. The crate
+/// `mcplink-testing` records and replays the messages.
 ///
 /// Messages and timeouts of the transport do not change. Its [`address`](Transport::address) does
 /// not change either. A transport made by [`again`](Transport::again) has the same hook.

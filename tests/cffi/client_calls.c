@@ -174,6 +174,20 @@ static void on_refusal(void *user, const mcplink_request_t *request, mcplink_res
     counter_add(&((struct host *)user)->asked);
 }
 
+static void on_failure(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    (void)user;
+    (void)request;
+    CHECK(mcplink_responder_internal_error(responder, "db.internal is away", MCPLINK_NUL) == MCPLINK_OK);
+}
+
+static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+{
+    (void)level;
+    (void)target;
+    if (strstr(text.ptr, "sampling/createMessage: its handler failed: db.internal is away")) counter_add(&((struct host *)user)->asked);
+}
+
 static void *answer_kept(void *user)
 {
     struct host *h = user;
@@ -240,6 +254,21 @@ static void questions(const char *revision)
         pthread_join(thread, NULL);
     }
     mcplink_client_free(c);
+
+    /* The handler failed: the log hook of the client gets the reason, the server does not. */
+    {
+        struct host log = ASKED_NOTHING;
+        mcplink_client_options_t *failing = everything_options();
+        CHECK(mcplink_client_options_on_sample(failing, on_failure, &sample, NULL) == MCPLINK_OK);
+        CHECK(mcplink_client_options_set_log(failing, MCPLINK_LOG_ERROR, on_log, &log, NULL) == MCPLINK_OK);
+        c = open_with(failing, revision);
+        CHECK(mcplink_client_call_tool(c, "test_input_required_result_sampling", "{}", MCPLINK_NUL, NULL, &r, &err) != MCPLINK_OK);
+        CHECK(counter_wait(&log.asked, 1) && strstr(mcplink_error_message(err), "db.internal") == NULL);
+        mcplink_result_free(r);
+        mcplink_error_free(err);
+        err = NULL;
+        mcplink_client_free(c);
+    }
 
     /* Refused. */
     sample.answer = NULL;

@@ -191,7 +191,14 @@ def as_json():
     whole = {"version": ".".join(str(version[f"MCPLINK_VERSION_{it}"]) for it in ("MAJOR", "MINOR", "PATCH")), "constants": version, "enums": enums,
              "objects": objects, "callbacks": callbacks,
              "functions": [described(name, prototype, docs, frees) | {"must_use": must_use} for name, (prototype, must_use) in functions.items()]}
-    return json.dumps(whole, indent=1) + "\n"
+    return "{\n" + ",\n".join(f' "{name}": {on_lines(value)}' for name, value in whole.items()) + "\n}\n"
+
+
+def on_lines(value):
+    """An entry of a list on a line, so that a change of the interface is a change of few lines."""
+    if not isinstance(value, list):
+        return json.dumps(value)
+    return "[\n" + ",\n".join("  " + json.dumps(entry) for entry in value) + "\n ]"
 
 
 def as_cdef():

@@ -14,14 +14,13 @@ use mcplink::client::{Client, ClientBuilder, Event, Restart};
 use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, ProtocolVersion, SubscriptionFilter, Tool};
 use mcplink::server::{Context, Server};
-use mcplink::transport::trace::Replay;
 #[cfg(unix)]
 use mcplink::transport::{Child, Stderr, Tap};
-use mcplink::transport::{
-    Direction, Fault, Faults, Limits, Received, SessionMessage, Stream, Transport, memory,
-};
+use mcplink::transport::{Direction, Limits, Received, SessionMessage, Stream, Transport, memory};
 use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind};
+use mcplink_testing::trace::Replay;
+use mcplink_testing::{Fault, Faults};
 use serde_json::{Value, json};
 
 use crate::client_restart::Spawner;

@@ -10,8 +10,9 @@ use mcplink::protocol::Connection;
 use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
 use mcplink::server::Server;
 use mcplink::transport::Direction::{self, Incoming, Outgoing};
-use mcplink::transport::{Fault, Faults, memory};
+use mcplink::transport::memory;
 use mcplink::{ErrorKind, Result};
+use mcplink_testing::{Fault, Faults};
 use serde_json::{Value, json};
 
 use crate::common::{LONG, within};

@@ -9,7 +9,8 @@ use mcplink::client::CallOptions;
 use mcplink::client::Event;
 use mcplink::protocol::CancelToken;
 use mcplink::schema::{ElicitResult, SubscriptionFilter};
-use mcplink::transport::{Direction, Faults, Limits, Tap};
+use mcplink::transport::{Direction, Limits, Tap};
+use mcplink_testing::Faults;
 use serde_json::{Value, json};
 
 use crate::common::{LONG, Witness};

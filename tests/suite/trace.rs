@@ -9,9 +9,9 @@ use mcplink::client::Client;
 use mcplink::protocol::Connection;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::Server;
-use mcplink::transport::trace::{Recorder, Replay};
 use mcplink::transport::{Transport, memory};
 use mcplink::{ErrorKind, Result};
+use mcplink_testing::trace::{Recorder, Replay};
 use serde_json::{Value, json};
 
 use crate::common::{LONG, within};

@@ -351,9 +351,11 @@ fn find_out(options: &args::Check, program: &Options) -> Result<Server, Failure>
         let start = Instant::now();
         let spoken = server.connect(revision).and_then(|mut conn| {
             let spoken = conn.initialize().map(|()| conn.revision);
-            // A server that opens with a faulty result is checked, and the checks say the fault. An
-            // unknown method is no fault of a legacy server, whatever it answers.
-            let is_faulty = era == Era::Legacy && conn.is_opened;
+            // A server that opens with a faulty result is checked, and the checks say the fault. To
+            // a legacy server, server/discover is an unknown method: whatever it answers, that is
+            // no fault.
+            let is_modern_only = newest(Era::Legacy, &allowed).is_none();
+            let is_faulty = conn.is_opened && (era == Era::Legacy || is_modern_only);
             match spoken {
                 Ok(spoken) => {
                     server.share(spoken, conn);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{code_of, initialize_params, result_of};
+use super::wire::{code_of, initialize_params, refusal, result_of};
 use super::{Check, Seen, Server, Verdict, excerpt_of, passed, skip};
 use crate::args::Level;
 
@@ -295,11 +295,8 @@ fn message_form(server: &Server) -> Seen {
                 let seen = excerpt_of(response);
                 return Err(format!("expected either result or error: {seen}").into());
             }
-            if let Some(error) = error
-                && !(error["code"].is_i64() && error["message"].is_string())
-            {
-                let seen = excerpt_of(error);
-                return Err(format!("expected an integer code and a message: {seen}").into());
+            if error.is_some() {
+                refusal(response)?;
             }
         }
         passed()

@@ -4,7 +4,7 @@ use mcplink::schema::ProtocolVersion;
 use serde_json::{Value, json};
 
 use super::spec::Types;
-use super::wire::initialize_params;
+use super::wire::{initialize_params, refusal};
 use super::{Check, Conn, Seen, Server, Verdict, passed, skip};
 use crate::args::Level;
 
@@ -82,8 +82,7 @@ fn validate(revision: ProtocolVersion, method: &str, name: &str, result: &Value)
 fn ask(conn: &mut Conn, method: &str, name: &str, params: Value) -> Result<Value, Verdict> {
     let response = conn.request(method, params)?;
     let Some(result) = response.get("result") else {
-        let error = super::excerpt_of(&response["error"]);
-        return skip(&format!("{method} is refused: {error}"));
+        return skip(&format!("{method} is refused: {}", refusal(&response)?));
     };
     validate(conn.revision, method, name, result)?;
     Ok(result.clone())

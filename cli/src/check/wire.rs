@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::schema::ProtocolVersion;
+use mcplink::schema::{ProtocolVersion, read_json};
 use mcplink::transport::{Child, Limits, Received, SessionMessage, Transport as _, TransportParts};
 use serde_json::{Map, Value, json};
 use ureq::Agent;
@@ -31,7 +31,7 @@ pub(super) struct Conn {
     last_id: u64,
     /// The result of `initialize` or `server/discover`.
     pub(super) opening: Value,
-    /// Whether the server has answered initialize with a result.
+    /// Whether the server has answered the first request with a result.
     pub(super) is_opened: bool,
     /// Notifications and requests of the server.
     pub(super) others: Vec<Value>,
@@ -217,7 +217,7 @@ impl Web {
             // A body that breaks off is seen as incomplete JSON.
             _ = reader.take(MAX_BODY).read_to_end(&mut bytes);
             answer.text = String::from_utf8_lossy(&bytes).into_owned();
-            match serde_json::from_str(&answer.text) {
+            match read_json(&answer.text) {
                 Ok(Value::Array(messages)) => answer.messages = messages,
                 Ok(message) => answer.messages.push(message),
                 Err(_) => {}
@@ -240,7 +240,7 @@ impl Answer {
                 data.push_str(part.strip_prefix(' ').unwrap_or(part));
                 data.push('\n');
             } else if line.is_empty() && !data.is_empty() {
-                if let Ok(message) = serde_json::from_str::<Value>(&data) {
+                if let Ok(message) = read_json::<Value>(&data) {
                     let is_last = id.is_some() && is_response(&message, id);
                     self.messages.push(message);
                     if is_last {
@@ -348,7 +348,9 @@ impl Conn {
     /// Says `initialize` in a legacy revision; asks for the capabilities in a modern one.
     pub(super) fn initialize(&mut self) -> Result<(), Verdict> {
         if self.revision.is_modern() {
-            self.opening = self.discover()?;
+            let response = self.request("server/discover", json!({}))?;
+            self.is_opened = response.get("result").is_some();
+            self.opening = result_of("server/discover", &response)?.clone();
             return Ok(());
         }
         let response = self.request("initialize", initialize_params(self.revision.as_str()))?;
@@ -549,7 +551,9 @@ impl Conn {
                 }
                 Err(error) => return Err(format!("the server can't be read: {error:#}")),
             };
-            let message = serde_json::from_slice::<Value>(&text).ok();
+            let message = str::from_utf8(&text)
+                .ok()
+                .and_then(|text| read_json::<Value>(text).ok());
             let Some(message) = message.filter(|message| message["jsonrpc"] == "2.0") else {
                 self.noise.push(excerpt(&String::from_utf8_lossy(&text)));
                 continue;
@@ -582,11 +586,19 @@ pub(super) fn result_of<'a>(method: &str, response: &'a Value) -> Result<&'a Val
     match response.get("result") {
         Some(result) if result.is_object() => Ok(result),
         Some(_) => Err(format!("the result of {method} is no object").into()),
-        None => {
-            let error = excerpt_of(&response["error"]);
-            Err(format!("{method} is refused: {error}").into())
-        }
+        None => Err(format!("{method} is refused: {}", refusal(response)?).into()),
     }
+}
+
+/// Returns the error of a response as text. An error that is not of the form that the specification
+/// gives it is a failure.
+pub(super) fn refusal(response: &Value) -> Result<String, Verdict> {
+    let error = &response["error"];
+    let text = excerpt_of(error);
+    if error["code"].is_i64() && error["message"].is_string() {
+        return Ok(text);
+    }
+    Err(format!("expected an error with an integer code and a message: {text}").into())
 }
 
 /// Returns the code of an error response; `None` for a result.

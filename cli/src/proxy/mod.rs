@@ -32,8 +32,8 @@ use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
 use mcplink::schema::{ElicitRequestParams, method};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
-use mcplink::transport::trace::Recorder;
 use mcplink::transport::{Direction, Tap, Tapped, Transport};
+use mcplink_testing::trace::Recorder;
 
 use self::exchange::Exchanges;
 use self::host::Host;

@@ -7,8 +7,9 @@ mod trace;
 use std::fs;
 use std::time::Duration;
 
+use mcplink::schema::read_json;
 use mcplink::transport::Stdio;
-use mcplink::transport::trace::Replay;
+use mcplink_testing::trace::Replay;
 use serde_json::{Value, json};
 
 use self::compare::{compare_messages, shortened};
@@ -62,7 +63,7 @@ fn serve(text: &str, ignore: &[String]) -> Result<(), Failure> {
 /// Returns the difference of a message of the client from a recorded one. Messages that are no JSON
 /// are not compared.
 fn difference(recorded: &str, sent: &str, ignore: &[String]) -> Option<String> {
-    let message = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let message = |text: &str| read_json::<Value>(text).ok();
     let changes = compare_messages(&message(recorded)?, &message(sent)?, ignore);
     if changes.is_empty() {
         return None;

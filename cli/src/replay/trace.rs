@@ -1,5 +1,6 @@
 //! The steps of a recorded conversation, as its client sees them.
 
+use mcplink::schema::read_json;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -56,8 +57,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Step>, String> {
             line: number,
             is_sent,
             text: message.get().to_owned(),
-            message: serde_json::from_str(message.get())
-                .map_err(|error| wrong(error.to_string()))?,
+            message: read_json(message.get()).map_err(|error| wrong(error.to_string()))?,
         });
     }
     match steps.iter().any(|step| step.is_sent) {
@@ -82,6 +82,9 @@ mod tests {
         let steps = read(text).expect("a trace");
         assert_eq!(steps.len(), 1);
         assert_eq!((steps[0].line, steps[0].method()), (2, Some("ping")));
+        // Half of a surrogate pair.
+        let steps = read("{\"dir\":\"out\",\"message\":{\"method\":\"a\\ud83d\"}}").unwrap();
+        assert_eq!(steps[0].method(), Some("a\u{fffd}"));
         assert!(read("{\"dir\":\"up\"}").unwrap_err().contains("line 1"));
         assert!(read("").is_err());
     }

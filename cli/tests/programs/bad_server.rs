@@ -1,6 +1,7 @@
 //! A server with one fault, for tests of `mcplink check`: `cli_bad_server FAULT` serves standard
 //! input and output. A fault that is JSON has the results of methods, such as
-//! `{"tools/call": {"content": 1}}`. `cli_bad_server FAULT http` serves HTTP and prints its URL first.
+//! `{"tools/call": {"content": 1}}`; U+FFFE in it is sent as half of a surrogate pair. Its member
+//! `errors` has the errors of methods. `cli_bad_server FAULT http` serves HTTP and prints its URL first.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -48,7 +49,7 @@ fn serve_stdio(fault: &str) {
                 json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })
             );
         } else if let Some(response) = respond(fault, &message) {
-            println!("{response}");
+            println!("{}", response.to_string().replace('\u{fffe}', "\\ud83d"));
         }
         if fault == "dies" && message["method"] == "notifications/initialized" {
             std::process::exit(3);
@@ -105,6 +106,9 @@ fn respond(fault: &str, message: &Value) -> Option<Value> {
     }
     let params = &message["params"];
     let own = serde_json::from_str::<Value>(fault).unwrap_or_default();
+    if let Some(error) = own["errors"].get(method) {
+        return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+    }
     if let Some(result) = own.get(method) {
         return Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     }

@@ -381,7 +381,44 @@ fn faults_of_the_first_result_are_found() {
         assert!(text.contains(expected), "{result}: {text}");
     });
     let discovered = json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": 1}});
-    let report = results_of("2026-07-28", &[("server/discover", cached(discovered))]);
+    for (result, expected) in [
+        (cached(discovered), "capabilities.tools is 1"),
+        (json!([]), "the result is []"),
+    ] {
+        let report = results_of("2026-07-28", &[("server/discover", result)]);
+        let text = report.to_string();
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// An error without a code or a message is a fault, whatever is refused.
+#[test]
+fn faults_of_errors_are_found() {
+    let errors = json!({"tools/call": {"code": -32602}, "prompts/get": {"message": "no"}});
+    let report = results_of("2025-11-25", &[("errors", errors)]);
+    assert_eq!(
+        names(&report, "failed"),
+        ["results/call", "results/prompt"],
+        "{report:#}"
+    );
     let text = report.to_string();
-    assert!(text.contains("capabilities.tools is 1"), "{text}");
+    assert!(text.contains("an integer code and a message"), "{text}");
+}
+
+/// Half of a surrogate pair is a character that got lost, and no fault of the form.
+#[test]
+fn half_of_a_surrogate_pair_is_read() {
+    let half = "before \u{fffe}";
+    let block = json!({"type": "text", "text": half});
+    let tool = json!({"name": "t", "description": half, "inputSchema": {"type": "object"}});
+    let results = [
+        ("tools/list", json!({"tools": [tool]})),
+        ("tools/call", json!({"content": [block.clone()]})),
+        (
+            "prompts/get",
+            json!({"messages": [{"role": "user", "content": block}]}),
+        ),
+    ];
+    let report = results_of("2025-11-25", &results);
+    assert_eq!(names(&report, "passed").len(), 6, "{report:#}");
 }

@@ -138,6 +138,34 @@ fn a_block_that_does_not_fit_costs_no_other() {
     }
 }
 
+/// Half of a surrogate pair is text that got lost; what is shown with `--raw` still has it.
+#[test]
+fn half_of_a_surrogate_pair_hides_nothing_else() {
+    let half = "before \u{fffe}";
+    let schema = json!({
+        "type": "object", "required": ["n"],
+        "properties": { "n": { "type": "integer", "description": half } },
+    });
+    let tool = json!({ "name": "t", "description": half, "inputSchema": schema });
+    let server = json!({
+        "tools/list": { "tools": [tool] },
+        "tools/call": {
+            "content": [{ "type": "text", "text": half }], "isError": true,
+            "structuredContent": { "text": half },
+        },
+    });
+    let (program, server) = (example("bad_server"), server.to_string());
+    let run = |words: &[&str]| mcp_against(words, &[program.to_str().unwrap(), &server], "");
+    let raw = run(&["call", "t", "n=1", "--raw"]);
+    assert_eq!(raw.code, 1, "{}", raw.err);
+    assert!(raw.out.contains(r#""text":"before \ud83d""#), "{}", raw.out);
+    let called = run(&["call", "t", "n=1"]);
+    assert_eq!(called.code, 1, "{}", called.err);
+    assert!(called.err.contains("before \u{fffd}"), "{}", called.err);
+    let help = run(&["tool", "t"]);
+    assert!(help.out.contains("n: integer, required"), "{}", help.out);
+}
+
 #[test]
 fn the_proxy_passes_results_as_they_came() {
     let message = json!({ "role": "user", "content": { "type": "text", "text": null } });

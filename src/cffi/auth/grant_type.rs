@@ -114,7 +114,6 @@ pub enum mcplink_subject {
 /// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_browser(
     oauth: *mut mcplink_oauth_t,
@@ -157,7 +156,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
 /// "/callback". An invalid host name or path is reported when a client is opened, with
 /// MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_redirect(
     oauth: *mut mcplink_oauth_t,
@@ -185,7 +183,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     oauth: *mut mcplink_oauth_t,
@@ -212,7 +209,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
     oauth: *mut mcplink_oauth_t,
@@ -235,7 +231,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_workload(
     oauth: *mut mcplink_oauth_t,
@@ -273,7 +268,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_enterprise(
     oauth: *mut mcplink_oauth_t,

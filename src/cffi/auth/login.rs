@@ -143,7 +143,6 @@ impl LoginAttempt {
 ///
 /// login: the login; for NULL the function returns "".
 /// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
@@ -154,7 +153,6 @@ pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcp
 ///
 /// login: the login; for NULL the function returns "".
 /// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
@@ -166,7 +164,6 @@ pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> 
 ///
 /// login: the login; for NULL the function returns "".
 /// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_authorization_server(
     login: *const mcplink_login_t,
@@ -183,7 +180,6 @@ pub unsafe extern "C" fn mcplink_login_authorization_server(
 ///
 /// login: the login; for NULL the function returns "".
 /// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
     // SAFETY: the header requires a login of this library.
@@ -196,7 +192,6 @@ pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> 
 ///
 /// login: the login; for NULL the function returns false.
 /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) -> bool {
     value(false, || {
@@ -214,7 +209,6 @@ pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) ->
 /// user, destroy: passed to callback; destroy runs after the callback, when another function is
 /// set, or when the login is freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_on_over(
@@ -261,7 +255,6 @@ fn answered(first: bool) -> Outcome {
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
 /// then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
 /// itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_answer(
@@ -307,7 +300,6 @@ fn foreign(url: &str) -> String {
 /// why: a reason for the error message of these calls; NULL for no reason.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
 /// or when the library itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_refuse(
     login: *mut mcplink_login_t,
@@ -333,7 +325,6 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 /// Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
 /// once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
 /// no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
@@ -345,7 +336,6 @@ pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut
 /// refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
 ///
 /// login: a login that mcplink_login_keep returned; may be NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
     // SAFETY: the header requires that the login was kept, and is released once for each

@@ -73,7 +73,6 @@ pub(super) enum Proof {
 /// client_id: the client id.
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
 /// invalid argument. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
@@ -94,7 +93,6 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
 /// client_id: the client id.
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
 /// invalid argument. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
@@ -114,7 +112,6 @@ pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
 /// secret: the secret. NULL and blank text are refused; for a public client, do not call this
 /// function. The secret replaces a key that was set before.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
     client: *mut mcplink_oauth_client_t,
@@ -141,7 +138,6 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
 /// pss: true if an RSA key signs with PS256 instead of RS256.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     client: *mut mcplink_oauth_client_t,
@@ -176,7 +172,6 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
 /// client: the client.
 /// audience: the audience. NULL and blank text are refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
     client: *mut mcplink_oauth_client_t,
@@ -195,7 +190,6 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
 /// Frees an OAuth client. Settings to which the client was added keep a copy.
 ///
 /// client: the client; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_free(client: *mut mcplink_oauth_client_t) {
     // SAFETY: the header requires a client of this library, freed once.

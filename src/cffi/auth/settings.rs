@@ -143,7 +143,6 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
 ///
 /// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
 /// any; one thread at a time may use the settings. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
@@ -160,7 +159,6 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
 /// mcplink_login_is_over.
 ///
 /// oauth: the settings; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
     // SAFETY: the header requires settings of this library, freed once.
@@ -176,7 +174,6 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
 /// client: the client. The settings copy the client, which remains the caller's. If a setter of the
 /// client was refused, the client is refused too.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_add_client(
     oauth: *mut mcplink_oauth_t,
@@ -198,7 +195,6 @@ pub unsafe extern "C" fn mcplink_oauth_add_client(
 /// client_name: the name; NULL for the default, "mcplink".
 /// page: the URL of a page about the client; NULL for no page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_client_name(
     oauth: *mut mcplink_oauth_t,
@@ -224,7 +220,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_name(
 /// url: an https URL with a path; NULL for no document. An invalid URL is reported when a client is
 /// opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_client_document(
     oauth: *mut mcplink_oauth_t,
@@ -246,7 +241,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_document(
 /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
 /// mcplink_oauth_use_default_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     oauth: *mut mcplink_oauth_t,
@@ -266,7 +260,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
     oauth: *mut mcplink_oauth_t,
@@ -286,7 +279,6 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
 /// oauth: the settings.
 /// asks: true to request offline access.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
     oauth: *mut mcplink_oauth_t,
@@ -314,7 +306,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
 /// param: the name of the parameter.
 /// value: the value; "" omits the parameter.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_authorization_param(
     oauth: *mut mcplink_oauth_t,
@@ -337,7 +328,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_authorization_param(
 /// oauth: the settings.
 /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_dpop(
     oauth: *mut mcplink_oauth_t,
@@ -357,7 +347,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
 /// oauth: the settings.
 /// milliseconds: the timeout; more than an hour counts as an hour.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
     oauth: *mut mcplink_oauth_t,
@@ -380,7 +369,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
 /// oauth: the settings.
 /// milliseconds: the timeout; more than a day counts as a day.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
     oauth: *mut mcplink_oauth_t,
@@ -403,7 +391,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
 /// oauth: the settings.
 /// allowed: true to allow these addresses.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
     oauth: *mut mcplink_oauth_t,
@@ -425,7 +412,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
 /// url: the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
 /// refused: see mcplink_oauth_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     oauth: *mut mcplink_oauth_t,
@@ -444,7 +430,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
     oauth: *mut mcplink_oauth_t,
@@ -474,7 +459,6 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
 /// certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
 /// OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     oauth: *mut mcplink_oauth_t,
@@ -495,7 +479,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
     oauth: *mut mcplink_oauth_t,
@@ -518,7 +501,6 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when all
 /// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_log(
     oauth: *mut mcplink_oauth_t,
@@ -547,7 +529,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
 /// invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
 /// Threads: any, while no thread changes the settings. Blocks: while the token store removes the
 /// tokens. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_forget(

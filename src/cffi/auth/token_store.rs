@@ -84,7 +84,6 @@ pub(super) struct Functions {
 /// client is opened. Opening fails if the folder belongs to another user, or if other users may
 /// write to it. NULL to store tokens in memory.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
     oauth: *mut mcplink_oauth_t,
@@ -114,7 +113,6 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
 /// settings, options and clients that use the store are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_store(
     oauth: *mut mcplink_oauth_t,

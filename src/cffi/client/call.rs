@@ -373,7 +373,6 @@ fn start_in_order(
 /// call: the call.
 /// reason: one sentence for the server; NULL for no reason.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_cancel(
     call: *mut mcplink_call_t,
@@ -404,7 +403,6 @@ pub unsafe extern "C" fn mcplink_call_cancel(
 /// Threads: any; on the thread that runs the client's callbacks, this function handles requests
 /// from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait(
@@ -449,7 +447,6 @@ pub unsafe extern "C" fn mcplink_call_wait(
 /// MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
 /// itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
 /// a call has ended or the time is over. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait_any(
@@ -536,7 +533,6 @@ fn wait_any(calls: &[&Started], deadline: Option<Instant>) -> Outcome<Option<usi
 /// call: the call; for NULL the function returns false.
 /// Returns: true if the call has ended; its done function may still have to run. Threads: any.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
     value(false, || {
@@ -550,7 +546,6 @@ pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bo
 ///
 /// call: the call; for NULL the function returns 0.
 /// Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
     value(0, || {
@@ -564,7 +559,6 @@ pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
 /// the call, cancel the call before freeing its handle.
 ///
 /// call: the call; may be NULL. Threads: any, also in callbacks. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_free(call: *mut mcplink_call_t) {
     // SAFETY: the header requires a call of this library, freed once.

@@ -132,7 +132,6 @@ pub(super) unsafe fn copied(
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
 /// may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
@@ -144,7 +143,6 @@ pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
 /// Frees call options. Calls that were made with them continue.
 ///
 /// options: the options; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -157,7 +155,6 @@ pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_op
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
     options: *mut mcplink_call_options_t,
@@ -179,7 +176,6 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
     options: *mut mcplink_call_options_t,
@@ -203,7 +199,6 @@ pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
 /// options: the options.
 /// cancel: the token. The token may be freed before the options. NULL for no token.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_cancel(
     options: *mut mcplink_call_options_t,
@@ -228,7 +223,6 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
 /// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
 /// when the options are freed and all calls that use them have ended.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_on_progress(
     options: *mut mcplink_call_options_t,
@@ -252,7 +246,6 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
 /// key: the name of the member.
 /// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_meta(
     options: *mut mcplink_call_options_t,
@@ -280,7 +273,6 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
 /// options: the options.
 /// level: the least severe level to receive, one of enum mcplink_log_level.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     options: *mut mcplink_call_options_t,
@@ -301,7 +293,6 @@ pub unsafe extern "C" fn mcplink_call_options_set_log_level(
 /// options: the options.
 /// bypasses: true to bypass the cache.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_bypass_cache(
     options: *mut mcplink_call_options_t,

@@ -190,7 +190,6 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 /// server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
 /// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
 /// is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool(
@@ -224,7 +223,6 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
 /// MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of started
 /// calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
 /// call. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool_start(
@@ -255,7 +253,6 @@ pub unsafe extern "C" fn mcplink_client_call_tool_start(
 /// mcplink_result_text and mcplink_result_content_bytes.
 /// Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_read_resource(
@@ -274,7 +271,6 @@ pub unsafe extern "C" fn mcplink_client_read_resource(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_read_resource_start(
@@ -304,7 +300,6 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
 /// options, out, err: see mcplink_client_call_tool. The result is {"messages":[...]}.
 /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt(
@@ -328,7 +323,6 @@ pub unsafe extern "C" fn mcplink_client_get_prompt(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt_start(
@@ -363,7 +357,6 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// options, out, err: see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
 /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete(
@@ -390,7 +383,6 @@ pub unsafe extern "C" fn mcplink_client_complete(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete_start(
@@ -422,7 +414,6 @@ pub unsafe extern "C" fn mcplink_client_complete_start(
 /// options, err: see mcplink_client_call_tool.
 /// Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_ping(
@@ -439,7 +430,6 @@ pub unsafe extern "C" fn mcplink_client_ping(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_ping_start(
@@ -465,7 +455,6 @@ pub unsafe extern "C" fn mcplink_client_ping_start(
 /// options, out, err: see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
 /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request(
@@ -489,7 +478,6 @@ pub unsafe extern "C" fn mcplink_client_request(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request_start(

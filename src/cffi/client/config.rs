@@ -43,7 +43,6 @@ impl Object for mcplink_config_t {
 /// Returns: MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
 /// than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers. Threads: any. Blocks:
 /// for the file system. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_read(
@@ -78,7 +77,6 @@ pub unsafe extern "C" fn mcplink_config_read(
 /// with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_describe(
@@ -139,7 +137,6 @@ fn described(config: &Config) -> Value {
 /// id: the id of the input: see mcplink_config_describe.
 /// input_value: the value.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_set_input(
@@ -164,7 +161,6 @@ pub unsafe extern "C" fn mcplink_config_set_input(
 /// Frees a configuration. Options that were set from it keep a copy.
 ///
 /// config: the configuration; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
     // SAFETY: the header requires a configuration of this library, freed once.
@@ -179,7 +175,6 @@ pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
 /// server_name: the name of the server. The client can also connect to a disabled server.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
 /// a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_configured(
     options: *mut mcplink_client_options_t,

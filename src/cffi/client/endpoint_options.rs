@@ -56,7 +56,6 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
 /// A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
 /// other systems.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_command(
     options: *mut mcplink_client_options_t,
@@ -96,7 +95,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
 /// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
 /// inherit the variable.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_env(
     options: *mut mcplink_client_options_t,
@@ -125,7 +123,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
 /// options: the options.
 /// variable: the name of the variable.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_pass_env(
     options: *mut mcplink_client_options_t,
@@ -162,7 +159,6 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_inherit_env(
     options: *mut mcplink_client_options_t,
@@ -188,7 +184,6 @@ pub unsafe extern "C" fn mcplink_client_options_inherit_env(
 /// options: the options.
 /// dies: true to kill the child.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
     options: *mut mcplink_client_options_t,
@@ -213,7 +208,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_clear_env(
     options: *mut mcplink_client_options_t,
@@ -232,7 +226,6 @@ pub unsafe extern "C" fn mcplink_client_options_clear_env(
 /// options: the options.
 /// directory: a path, in UTF-8 on Windows; NULL for the default.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_cwd(
     options: *mut mcplink_client_options_t,
@@ -257,7 +250,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_cwd(
 /// options: the options.
 /// pipes: true for pipes.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_pipes(
     options: *mut mcplink_client_options_t,
@@ -283,7 +275,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 /// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     options: *mut mcplink_client_options_t,
@@ -325,7 +316,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
 /// options: the options.
 /// milliseconds: the time; more than an hour counts as an hour.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
     options: *mut mcplink_client_options_t,
@@ -346,7 +336,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
 /// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
 /// is opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_url(
     options: *mut mcplink_client_options_t,
@@ -373,7 +362,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
 /// client is opened.
 /// field_value: the value of the field.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_header(
     options: *mut mcplink_client_options_t,
@@ -400,7 +388,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
 /// token: the token. NULL and blank text are refused: see
 /// mcplink_client_options_clear_authorization.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_bearer(
     options: *mut mcplink_client_options_t,
@@ -425,7 +412,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
 /// cleared, or when the options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     options: *mut mcplink_client_options_t,
@@ -467,7 +453,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 /// without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
 /// no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     options: *mut mcplink_client_options_t,
@@ -492,7 +477,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
     options: *mut mcplink_client_options_t,
@@ -523,7 +507,6 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
 /// networks to which the client connects directly. Lower-case names take precedence. An invalid
 /// proxy is reported when the client is opened, with MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     options: *mut mcplink_client_options_t,
@@ -546,7 +529,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
     options: *mut mcplink_client_options_t,
@@ -572,7 +554,6 @@ pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
 /// certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
 /// HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     options: *mut mcplink_client_options_t,
@@ -597,7 +578,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
     options: *mut mcplink_client_options_t,
@@ -622,7 +602,6 @@ pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
 /// options: the options.
 /// follows: true to follow redirects.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     options: *mut mcplink_client_options_t,
@@ -651,7 +630,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
 /// caller has closed the originals too.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_fds(
     options: *mut mcplink_client_options_t,
@@ -678,7 +656,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
 /// transport: the transport, which serves one client. The transport remains the caller's; free the
 /// transport after the client. NULL for no transport.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_transport(
     options: *mut mcplink_client_options_t,

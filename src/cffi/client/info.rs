@@ -21,7 +21,6 @@ use crate::schema::ProtocolVersion;
 ///
 /// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
 /// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_state(
     client: *const mcplink_client_t,
@@ -39,7 +38,6 @@ pub unsafe extern "C" fn mcplink_client_state(
 ///
 /// client: the client; for NULL the function returns empty text.
 /// Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t) -> mcplink_str_t {
     static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
@@ -61,7 +59,6 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
 ///
 /// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
 /// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> arg::mcplink_era {
     value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
@@ -82,7 +79,6 @@ pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> 
 /// capability: a path into the declared capabilities: "tools", "tools.listChanged",
 /// "extensions.com.example/thing".
 /// Returns: true if the server declared the capability. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_has(
     client: *const mcplink_client_t,
@@ -143,7 +139,6 @@ unsafe fn document(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_server_info(
@@ -178,7 +173,6 @@ pub unsafe extern "C" fn mcplink_client_server_info(
 /// mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_stderr_tail(
@@ -205,7 +199,6 @@ pub unsafe extern "C" fn mcplink_client_stderr_tail(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_stats(
@@ -248,7 +241,6 @@ pub unsafe extern "C" fn mcplink_client_stats(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_activity(

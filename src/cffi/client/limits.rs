@@ -19,7 +19,6 @@ use crate::protocol::KeepAlive;
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
     options: *mut mcplink_client_options_t,
@@ -45,7 +44,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
 /// milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does not
 /// indicate the era.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
     options: *mut mcplink_client_options_t,
@@ -70,7 +68,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
     options: *mut mcplink_client_options_t,
@@ -95,7 +92,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
     options: *mut mcplink_client_options_t,
@@ -120,7 +116,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
 /// options: the options.
 /// bytes: the maximum length, in bytes.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_max_message(
     options: *mut mcplink_client_options_t,
@@ -145,7 +140,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_message(
 /// number: one of enum mcplink_limit.
 /// limit_value: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_limit(
     options: *mut mcplink_client_options_t,
@@ -168,7 +162,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
 /// options: the options.
 /// count: the maximum number, at least 1.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_max_started(
     options: *mut mcplink_client_options_t,
@@ -202,7 +195,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
 /// milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
 /// 30000.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_restart(
     options: *mut mcplink_client_options_t,
@@ -231,7 +223,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_restart(
 /// options: the options.
 /// resends: true to retry idempotent calls.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
     options: *mut mcplink_client_options_t,
@@ -259,7 +250,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
 /// max_failures: the number of unanswered pings in a row after which the connection ends, for
 /// example 3.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
     options: *mut mcplink_client_options_t,
@@ -292,7 +282,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
 /// options: the options.
 /// pages, items: the maximum number of pages and the maximum number of items.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_max_list(
     options: *mut mcplink_client_options_t,
@@ -320,7 +309,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
 /// strict: true to refuse invalid answers: a call with an invalid answer fails with
 /// MCPLINK_E_PROTOCOL.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_strict(
     options: *mut mcplink_client_options_t,
@@ -341,7 +329,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
 /// options: the options.
 /// names_itself: false to send no name, for privacy.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_names_itself(
     options: *mut mcplink_client_options_t,
@@ -367,7 +354,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_names_itself(
 /// options: the options.
 /// assume: true to send the call.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
     options: *mut mcplink_client_options_t,
@@ -391,7 +377,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
 /// options: the options.
 /// milliseconds: the time; MCPLINK_FOREVER to log no handler as slow.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
     options: *mut mcplink_client_options_t,
@@ -415,7 +400,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_clear_validation(
     options: *mut mcplink_client_options_t,
@@ -441,7 +425,6 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
 /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
 /// the system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
     options: *mut mcplink_client_options_t,
@@ -467,7 +450,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
     options: *mut mcplink_client_options_t,
@@ -506,7 +488,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 /// runs when the options, their clients and the responders that were kept are freed, and all
 /// threads have ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_thread(
     options: *mut mcplink_client_options_t,

@@ -80,7 +80,6 @@ fn prompts() -> Outcome<Request> {
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has ended.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools(
@@ -97,7 +96,6 @@ pub unsafe extern "C" fn mcplink_client_list_tools(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools_start(
@@ -120,7 +118,6 @@ pub unsafe extern "C" fn mcplink_client_list_tools_start(
 /// out, err: see mcplink_client_call_tool. The result is {"resources":[...]}.
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources(
@@ -138,7 +135,6 @@ pub unsafe extern "C" fn mcplink_client_list_resources(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources_start(
@@ -170,7 +166,6 @@ pub unsafe extern "C" fn mcplink_client_list_resources_start(
 /// out, err: see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates(
@@ -188,7 +183,6 @@ pub unsafe extern "C" fn mcplink_client_list_templates(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates_start(
@@ -220,7 +214,6 @@ pub unsafe extern "C" fn mcplink_client_list_templates_start(
 /// out, err: see mcplink_client_call_tool. The result is {"prompts":[...]}.
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
 /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts(
@@ -238,7 +231,6 @@ pub unsafe extern "C" fn mcplink_client_list_prompts(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts_start(

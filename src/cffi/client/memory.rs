@@ -68,7 +68,6 @@ impl Handled for mcplink_era_memory_t {
 /// MCPLINK_LIMIT_CACHED_BYTES.
 /// Returns: the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
 /// internal error. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cache_new(
@@ -94,7 +93,6 @@ pub extern "C" fn mcplink_cache_new(
 ///
 /// cache: the cache.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cache_clear(cache: *mut mcplink_cache_t) -> mcplink_status_t {
     told("mcplink_cache_clear", || {
@@ -107,7 +105,6 @@ pub unsafe extern "C" fn mcplink_cache_clear(cache: *mut mcplink_cache_t) -> mcp
 /// Frees a cache. Clients that share the cache keep it until they are freed.
 ///
 /// cache: the cache; may be NULL. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
     // SAFETY: the header requires a cache of this library, freed once.
@@ -127,7 +124,6 @@ pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
 /// principal: a name for the user of the client, for example a digest of the token. NULL if private
 /// responses are not shared.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_cache(
     options: *mut mcplink_client_options_t,
@@ -159,7 +155,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_cache(
 ///
 /// Returns: the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
 /// internal error. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_era_memory_new() -> *mut mcplink_era_memory_t {
@@ -177,7 +172,6 @@ pub extern "C" fn mcplink_era_memory_new() -> *mut mcplink_era_memory_t {
 /// address: the address, as a key of mcplink_era_memory_entries.
 /// Returns: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered. Threads: any.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_era_memory_recall(
     memory: *const mcplink_era_memory_t,
@@ -201,7 +195,6 @@ pub unsafe extern "C" fn mcplink_era_memory_recall(
 /// address: the address, as a key of mcplink_era_memory_entries.
 /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_era_memory_remember(
     memory: *mut mcplink_era_memory_t,
@@ -233,7 +226,6 @@ pub unsafe extern "C" fn mcplink_era_memory_remember(
 /// failure. The caller owns the object and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_era_memory_entries(
@@ -261,7 +253,6 @@ pub unsafe extern "C" fn mcplink_era_memory_entries(
 /// Frees a memory of eras. Clients that use the memory keep it until they are freed.
 ///
 /// memory: the memory; may be NULL. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory_t) {
     // SAFETY: the header requires a memory of this library, freed once.
@@ -275,7 +266,6 @@ pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory
 /// memory: the memory, which several clients may share, and which may be freed before the options.
 /// NULL changes nothing.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_era_memory(
     options: *mut mcplink_client_options_t,
@@ -306,7 +296,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_era_memory(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients opened with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_message(
     options: *mut mcplink_client_options_t,

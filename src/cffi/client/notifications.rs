@@ -36,7 +36,6 @@ use crate::schema::{SubscriptionFilter, method};
 /// server has disconnected, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only
 /// requests. Threads: any.
 /// Blocks: only while the server does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_notify(
@@ -67,7 +66,6 @@ pub unsafe extern "C" fn mcplink_client_notify(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
 /// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_roots_changed(
@@ -91,7 +89,6 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 /// client: see mcplink_client_roots_changed.
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_roots_changed_start(
@@ -133,7 +130,6 @@ pub unsafe extern "C" fn mcplink_client_roots_changed_start(
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
 /// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level(
@@ -152,7 +148,6 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level_start(
@@ -203,7 +198,6 @@ fn level_request(level: i32) -> Outcome<Request> {
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
 /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_listen(
@@ -232,7 +226,6 @@ pub unsafe extern "C" fn mcplink_client_listen(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_listen_start(
@@ -332,7 +325,6 @@ fn event_poster(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static
 /// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
 /// the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_subscribe(
@@ -356,7 +348,6 @@ pub unsafe extern "C" fn mcplink_client_subscribe(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_subscribe_start(
@@ -431,7 +422,6 @@ fn subscribe(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
 /// the server does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe(
@@ -454,7 +444,6 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe_start(
@@ -503,7 +492,6 @@ fn unsubscribe(shared: &Shared, uri: &str) {
 /// client: the client.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_clear_cache(

@@ -90,7 +90,6 @@ fn connect(
 /// the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
 /// Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
 /// was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_open(
@@ -130,7 +129,6 @@ pub unsafe extern "C" fn mcplink_client_open(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
 /// contradict each other. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_start(
@@ -176,7 +174,6 @@ pub unsafe extern "C" fn mcplink_client_start(
 /// takes longer and continues in the background. If the close function of the client's transport
 /// calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once. Threads: any, also in
 /// callbacks. Blocks: until the client is closed, for at most timeout_ms. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(
     client: *mut mcplink_client_t,
@@ -207,7 +204,6 @@ pub unsafe extern "C" fn mcplink_client_close(
 /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
 /// thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
 /// a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close_start(
@@ -239,7 +235,6 @@ pub unsafe extern "C" fn mcplink_client_close_start(
 /// functions return MCPLINK_E_CLOSED. No thread may use the client afterwards. Threads: any.
 /// Blocks: until the connection is closed, see mcplink_client_options_set_close_ms, and running
 /// callbacks have returned. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_free(client: *mut mcplink_client_t) {
     // SAFETY: the header requires a client of this library, freed once.

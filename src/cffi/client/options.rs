@@ -151,7 +151,6 @@ pub(super) fn span(milliseconds: u32) -> Duration {
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
 /// Threads: any; one thread at a time may use them. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
@@ -161,7 +160,6 @@ pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t 
 /// Frees client options. Clients that were opened with them continue.
 ///
 /// options: the options; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_client_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -174,7 +172,6 @@ pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_clien
 /// client_name: the name, for programs.
 /// version: the version, any text.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_info(
     options: *mut mcplink_client_options_t,
@@ -198,7 +195,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_info(
 /// json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_info_json(
     options: *mut mcplink_client_options_t,
@@ -224,7 +220,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_info_json(
 /// revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
 /// that this library does not know. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_revisions(
     options: *mut mcplink_client_options_t,
@@ -252,7 +247,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_revisions(
 /// options: the options.
 /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_era(
     options: *mut mcplink_client_options_t,
@@ -280,7 +274,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
 /// options: the options.
 /// pump: the pump. The pump must not be freed before the client. NULL for no pump.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_pump(
     options: *mut mcplink_client_options_t,
@@ -305,7 +298,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_pump(
 /// options: the options.
 /// cancel: the token. The token may be freed before the options. NULL for no token.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     options: *mut mcplink_client_options_t,
@@ -326,7 +318,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
 /// options: the options.
 /// takes: true to accept tasks.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_tasks(
     options: *mut mcplink_client_options_t,
@@ -349,7 +340,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
 /// in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_add_extension(
     options: *mut mcplink_client_options_t,
@@ -386,7 +376,6 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_event(
     options: *mut mcplink_client_options_t,
@@ -413,7 +402,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
 /// user, destroy: passed to callback; destroy runs when another function is set for the method, or
 /// when the options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_notification(
     options: *mut mcplink_client_options_t,
@@ -451,7 +439,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_log(
     options: *mut mcplink_client_options_t,
@@ -477,7 +464,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
 /// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
 /// no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_token_set(

@@ -17,6 +17,7 @@ use super::calling::is_direct;
 use super::hooks::{Asker, HandlerFn, set_by_method};
 use super::options::mcplink_client_options_t;
 use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::log;
 use crate::cffi::pending_request::Question;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::set;
@@ -26,7 +27,7 @@ use crate::cffi::text::name;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::client::{ClientBuilder, Era};
 use crate::error::{Error, ErrorKind, Result, RpcError};
-use crate::protocol::CancelToken;
+use crate::protocol::{CancelToken, LogLevel, LogRecord};
 use crate::schema::{
     CreateMessageResult, ElicitRequestParams, ElicitResult, ListRootsResult, Root, method,
 };
@@ -105,7 +106,9 @@ impl Shared {
             let _state = woken.state.lock();
             woken.changed.notify_all();
         });
-        let question = Question::new(cancel.clone(), move |answer| given.give(answer, &closing));
+        let question = Question::new(cancel.clone(), self.failure_log(method), move |answer| {
+            given.give(answer, &closing)
+        });
         self.put(hook, method, &params, question);
         let answer = waiting.wait(&cancel);
         drop(ends);
@@ -114,6 +117,19 @@ impl Shared {
         };
         serde_json::from_str(answer?.get()).map_err(|error| {
             RpcError::internal(format!("the answer to {method} can't be read: {error}"))
+        })
+    }
+
+    /// Returns a function that logs the reason why the handler of a method failed.
+    fn failure_log(&self, method: &str) -> Box<dyn Fn(&str) + Send + Sync> {
+        let (hook, number, method) = (self.hooks.log.clone(), self.number, method.to_owned());
+        Box::new(move |reason| {
+            let record = LogRecord {
+                level: LogLevel::Error,
+                target: "client",
+                text: &format!("{method}: its handler failed: {reason}"),
+            };
+            log::tell(hook.as_ref(), number, &record);
         })
     }
 
@@ -241,7 +257,8 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
                 return;
             };
             let cancel = responder.cancel_token().clone();
-            let question = Question::new(cancel, move |answer| match answer {
+            let log = me.failure_log(request.method());
+            let question = Question::new(cancel, log, move |answer| match answer {
                 Ok(result) => responder.respond(&result),
                 Err(error) => responder.refuse(&error),
             });
@@ -294,7 +311,6 @@ unsafe fn answer_with(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_elicit(
     options: *mut mcplink_client_options_t,
@@ -325,7 +341,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 ///
 /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     options: *mut mcplink_client_options_t,
@@ -356,7 +371,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
 ///
 /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_sample(
     options: *mut mcplink_client_options_t,
@@ -385,7 +399,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
 /// tools: true if the model may use tools that the server names.
 /// context: true if the handler adds the context that a server requests (includeContext).
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_sampling(
     options: *mut mcplink_client_options_t,
@@ -410,7 +423,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
 ///
 /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_roots(
     options: *mut mcplink_client_options_t,
@@ -439,7 +451,6 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
 /// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
 /// value, or with an error.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_on_request(
     options: *mut mcplink_client_options_t,

@@ -130,7 +130,6 @@ unsafe fn cancel(task_id: *const c_char) -> Outcome<Request> {
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool does
 /// not support tasks: then the tool is not called. Threads: any. Blocks: until the call has become
 /// a task or has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool_as_task(
@@ -156,7 +155,6 @@ pub unsafe extern "C" fn mcplink_client_call_tool_as_task(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool_as_task_start(
@@ -190,7 +188,6 @@ pub unsafe extern "C" fn mcplink_client_call_tool_as_task_start(
 /// "cancelled".
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task or
 /// has removed it. Threads: any. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_task_status(
@@ -209,7 +206,6 @@ pub unsafe extern "C" fn mcplink_client_task_status(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_task_status_start(
@@ -245,7 +241,6 @@ pub unsafe extern "C" fn mcplink_client_task_status_start(
 /// the server does not know it, MCPLINK_E_CANCELLED when the task or the token was cancelled,
 /// MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool. Threads: any; also in callbacks.
 /// Blocks: until the task has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_task_wait(
@@ -269,7 +264,6 @@ pub unsafe extern "C" fn mcplink_client_task_wait(
 /// callback, user, destroy, out: see mcplink_client_call_tool_start. Cancelling the call ends the
 /// wait; the task continues.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_task_wait_start(
@@ -300,7 +294,6 @@ pub unsafe extern "C" fn mcplink_client_task_wait_start(
 /// Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task.
 /// When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25, and
 /// MCPLINK_OK later. Threads: any. Blocks: until the call has ended. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_task_cancel(
@@ -317,7 +310,6 @@ pub unsafe extern "C" fn mcplink_client_task_cancel(
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
 /// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_task_cancel_start(
@@ -347,7 +339,6 @@ pub unsafe extern "C" fn mcplink_client_task_cancel_start(
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
 /// MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_need_extension(

@@ -66,7 +66,6 @@ impl Dumped for Serving {
 /// mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stats(
@@ -91,7 +90,6 @@ pub unsafe extern "C" fn mcplink_server_stats(
 /// failure. The caller owns it and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_activity(
@@ -121,7 +119,6 @@ pub unsafe extern "C" fn mcplink_server_activity(
 /// must not contain secrets.
 /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_log(

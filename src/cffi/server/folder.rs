@@ -26,7 +26,6 @@ use crate::server::Folder;
 /// Returns: MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when path
 /// is blank or no folder, or when the folder was added before. Threads: any, also while the server
 /// serves: clients are notified. Blocks: for the file system. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_folder(

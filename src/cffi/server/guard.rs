@@ -201,7 +201,6 @@ fn refused(text: &str) -> RpcError {
 /// are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a time.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_guard(
     options: *mut mcplink_server_options_t,
@@ -236,7 +235,6 @@ pub unsafe extern "C" fn mcplink_server_options_add_guard(
 /// share the limit. NULL for all methods about tools, prompts, resources and tasks.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
 /// Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_rate_limit(
     options: *mut mcplink_server_options_t,
@@ -280,7 +278,6 @@ pub unsafe extern "C" fn mcplink_server_options_add_rate_limit(
 ///
 /// request: the request; for NULL the function returns empty text.
 /// Returns: the method, valid until the guard returns. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_method(
     request: *const mcplink_guarded_request_t,
@@ -295,7 +292,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_method(
 /// request: the request; for NULL the function returns NULL.
 /// Returns: the params, valid until the guard returns; NULL when the request has none that can be
 /// read. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_params(
     request: *const mcplink_guarded_request_t,
@@ -317,7 +313,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_params(
 /// request: the request; for NULL the function returns 0.
 /// Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
 /// whole. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_of(
     request: *const mcplink_guarded_request_t,
@@ -336,7 +331,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_of(
 /// request: the request; for NULL the function returns empty text.
 /// Returns: the name, URI or URI template, valid until the guard returns; empty if
 /// mcplink_guarded_request_of returns 0. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_target(
     request: *const mcplink_guarded_request_t,
@@ -352,7 +346,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_target(
 /// request: the request; for NULL the function returns empty text.
 /// Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_principal(
     request: *const mcplink_guarded_request_t,
@@ -368,7 +361,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_principal(
 /// request: the request; for NULL the function returns false.
 /// scope: the name of the scope.
 /// Returns: true if the scope was granted. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_has_scope(
     request: *const mcplink_guarded_request_t,
@@ -384,7 +376,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_has_scope(
 ///
 /// request: the request; for NULL the function returns 0.
 /// Returns: the number, from 1. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_session(
     request: *const mcplink_guarded_request_t,
@@ -402,7 +393,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_session(
 /// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
 /// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_need_scopes(
     request: *mut mcplink_guarded_request_t,
@@ -429,7 +419,6 @@ pub unsafe extern "C" fn mcplink_guarded_request_need_scopes(
 /// message: the message, for the client.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_guarded_request_refuse(
     request: *mut mcplink_guarded_request_t,

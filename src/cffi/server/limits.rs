@@ -24,7 +24,6 @@ use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 /// which: one of enum mcplink_limit.
 /// bound: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_limit(
     options: *mut mcplink_server_options_t,
@@ -47,7 +46,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_limit(
 /// options: the options.
 /// workers: the maximum number; 0 acts as 1.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_workers(
     options: *mut mcplink_server_options_t,
@@ -67,7 +65,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_workers(
 /// options: the options.
 /// items: the maximum number; 0, the default, for all items on one page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_page_size(
     options: *mut mcplink_server_options_t,
@@ -89,7 +86,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_page_size(
 /// options: the options.
 /// drain_ms: the drain time, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
     options: *mut mcplink_server_options_t,
@@ -109,7 +105,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
 /// options: the options.
 /// slow_handler_ms: the time, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
     options: *mut mcplink_server_options_t,
@@ -136,7 +131,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
 /// interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
 /// timeout_ms: the maximum time until the answer to a ping, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
     options: *mut mcplink_server_options_t,
@@ -167,7 +161,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
 /// options: the options.
 /// key, len: 32 secret random bytes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_state_key(
     options: *mut mcplink_server_options_t,
@@ -194,7 +187,6 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
 /// options: the options.
 /// lifetime_ms: the time, in milliseconds, not 0.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     options: *mut mcplink_server_options_t,
@@ -224,7 +216,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
 /// single_use: true to accept each request state only once. Used states are stored in the memory of
 /// this process, so the protection does not work across replicas.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     options: *mut mcplink_server_options_t,
@@ -254,7 +245,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
 /// options: the options.
 /// logging: true to enable log messages.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_logging(
     options: *mut mcplink_server_options_t,
@@ -274,7 +264,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_logging(
 /// options: the options.
 /// updates: true to allow these subscriptions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
     options: *mut mcplink_server_options_t,
@@ -299,7 +288,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
 /// options: the options.
 /// changes: true to notify clients. With false, entries can still be added and removed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
     options: *mut mcplink_server_options_t,
@@ -324,7 +312,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
 /// options: the options.
 /// names_itself: true to include the name and version.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
     options: *mut mcplink_server_options_t,
@@ -350,7 +337,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
 /// options: the options.
 /// validation: true to validate arguments and results.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_validation(
     options: *mut mcplink_server_options_t,
@@ -376,7 +362,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_validation(
 /// claim: true to reserve standard output. With false, other output of this process to standard
 /// output corrupts the protocol.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
     options: *mut mcplink_server_options_t,
@@ -430,7 +415,6 @@ fn list_of(list: i32) -> crate::error::Result<List> {
 /// options: the options.
 /// list: one of enum mcplink_list.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_offer(
     options: *mut mcplink_server_options_t,
@@ -454,7 +438,6 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
 /// ttl_ms: the time, in milliseconds.
 /// is_public: true if shared caches may store the pages and return them to other clients.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_cache(
     options: *mut mcplink_server_options_t,
@@ -494,7 +477,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
 /// lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It applies if
 /// the client requests no other time.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     options: *mut mcplink_server_options_t,
@@ -523,7 +505,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
 /// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
 /// settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_extension(
     options: *mut mcplink_server_options_t,
@@ -557,7 +538,6 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
 /// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
 /// settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_add_capability(
     options: *mut mcplink_server_options_t,
@@ -591,7 +571,6 @@ pub unsafe extern "C" fn mcplink_server_options_add_capability(
 /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
 /// the system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
     options: *mut mcplink_server_options_t,
@@ -617,7 +596,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
     options: *mut mcplink_server_options_t,
@@ -656,7 +634,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// runs when the options, all servers made with them and all responders of these servers are freed.
 /// The threads of these servers have ended by then.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_on_thread(
     options: *mut mcplink_server_options_t,

@@ -30,7 +30,6 @@ use crate::error::{Error, ErrorKind};
 /// Returns: MCPLINK_OK, also when nothing is sent; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the
 /// client has gone, MCPLINK_E_TIMEOUT when it does not read. Threads: any, for example that of a
 /// web server. Blocks: only while the client does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_elicitation_complete(
@@ -62,7 +61,6 @@ pub unsafe extern "C" fn mcplink_server_elicitation_complete(
 ///
 /// server: the server.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_end_subscriptions(
     server: *mut mcplink_server_t,
@@ -85,7 +83,6 @@ pub unsafe extern "C" fn mcplink_server_end_subscriptions(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
 /// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
 /// does not read. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_notify(
@@ -120,7 +117,6 @@ pub unsafe extern "C" fn mcplink_session_notify(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_on_message(
     options: *mut mcplink_server_options_t,

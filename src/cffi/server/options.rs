@@ -24,7 +24,6 @@ use crate::server::replica_name;
 /// version: the version of the server.
 /// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
 /// for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_new(
@@ -42,7 +41,6 @@ pub unsafe extern "C" fn mcplink_server_options_new(
 /// Frees server options. Servers that were made with them keep a copy.
 ///
 /// options: the options; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_server_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -54,7 +52,6 @@ pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_serve
 /// options: the options.
 /// instructions: the instructions; NULL for no instructions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_instructions(
     options: *mut mcplink_server_options_t,
@@ -79,7 +76,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_instructions(
 /// options: the options.
 /// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_title(
     options: *mut mcplink_server_options_t,
@@ -100,7 +96,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_title(
 /// options: the options.
 /// description: the description; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_description(
     options: *mut mcplink_server_options_t,
@@ -125,7 +120,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_description(
 /// options: the options.
 /// website: the URL; NULL for no URL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_website(
     options: *mut mcplink_server_options_t,
@@ -147,7 +141,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_website(
 /// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
 /// NUL. NULL for no icons.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_icons(
     options: *mut mcplink_server_options_t,
@@ -171,7 +164,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
 /// revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
 /// library does not know. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     options: *mut mcplink_server_options_t,
@@ -201,7 +193,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
 /// options: the options.
 /// name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_replica(
     options: *mut mcplink_server_options_t,
@@ -224,7 +215,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_replica(
 /// pump: the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
 /// the library.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_pump(
     options: *mut mcplink_server_options_t,
@@ -253,7 +243,6 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
 /// user, destroy: passed to callback; destroy runs when another hook is set, or when the options
 /// and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_log(
     options: *mut mcplink_server_options_t,

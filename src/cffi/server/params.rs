@@ -72,7 +72,6 @@ fn number(bound: f64) -> Option<Value> {
 /// description: the meaning of the argument, for models; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
 /// greater than max. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_integer(
     tool: *mut mcplink_tool_t,
@@ -105,7 +104,6 @@ pub unsafe extern "C" fn mcplink_tool_add_integer(
 /// description: the meaning of the argument, for models; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is greater
 /// than max, or a bound is NaN. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_number(
     tool: *mut mcplink_tool_t,
@@ -141,7 +139,6 @@ pub unsafe extern "C" fn mcplink_tool_add_number(
 /// description: the meaning of the argument, for models; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
 /// a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_enum(
     tool: *mut mcplink_tool_t,
@@ -183,7 +180,6 @@ pub unsafe extern "C" fn mcplink_tool_add_enum(
 /// description: the meaning of the argument, for models; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min_items is
 /// greater than max_items. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_array(
     tool: *mut mcplink_tool_t,
@@ -223,7 +219,6 @@ pub unsafe extern "C" fn mcplink_tool_add_array(
 /// MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument is
 /// required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_default(
     tool: *mut mcplink_tool_t,

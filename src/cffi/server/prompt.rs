@@ -38,7 +38,6 @@ impl Settings for mcplink_prompt_t {
 /// description: the purpose of the prompt; NULL for no description.
 /// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
@@ -67,7 +66,6 @@ pub unsafe extern "C" fn mcplink_prompt_new(
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
 /// description: the meaning of the argument; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_add_argument(
     prompt: *mut mcplink_prompt_t,
@@ -96,7 +94,6 @@ pub unsafe extern "C" fn mcplink_prompt_add_argument(
 /// prompt: the prompt.
 /// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_title(
     prompt: *mut mcplink_prompt_t,
@@ -119,7 +116,6 @@ pub unsafe extern "C" fn mcplink_prompt_set_title(
 /// icons.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_icons(
     prompt: *mut mcplink_prompt_t,
@@ -143,7 +139,6 @@ pub unsafe extern "C" fn mcplink_prompt_set_icons(
 /// metadata.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_meta(
     prompt: *mut mcplink_prompt_t,
@@ -163,7 +158,6 @@ pub unsafe extern "C" fn mcplink_prompt_set_meta(
 /// Frees the definition of a prompt. Servers to which it was added keep a copy.
 ///
 /// prompt: the prompt; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_free(prompt: *mut mcplink_prompt_t) {
     // SAFETY: the header requires a prompt of this library, freed once.

@@ -46,7 +46,6 @@ impl mcplink_server_t {
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
 /// schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_tool(
@@ -81,7 +80,6 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
 /// tool: the name of the tool.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
 /// the server serves: clients are notified. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_tool(
@@ -113,7 +111,6 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
 /// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_resource(
@@ -148,7 +145,6 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
 /// uri: the URI of the resource.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
 /// while the server serves: clients are notified. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_resource(
@@ -181,7 +177,6 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
 /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_template(
@@ -216,7 +211,6 @@ pub unsafe extern "C" fn mcplink_server_add_template(
 /// uri_template: the URI template, as it was written in the definition.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
 /// while the server serves: clients are notified. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_template(
@@ -249,7 +243,6 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
 /// arguments have equal names. Threads: any, also while the server serves: clients are notified.
 /// Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_prompt(
@@ -282,7 +275,6 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
 /// prompt: the name of the prompt.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
 /// the server serves: clients are notified. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_prompt(
@@ -359,7 +351,6 @@ pub enum mcplink_primitive {
 /// name. After a failure the server accepts no further clients: functions that serve clients fail
 /// with the same error. Threads: any. Call the function before the first client is served, so that
 /// no request is served without the restriction. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
@@ -423,7 +414,6 @@ pub enum mcplink_completion_of {
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
 /// any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_completer(
@@ -475,7 +465,6 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 /// subscription.
 /// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_resource_updated(

@@ -39,7 +39,6 @@ impl Settings for mcplink_resource_t {
 /// name: the name of the resource, for programs.
 /// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_new(
@@ -59,7 +58,6 @@ pub unsafe extern "C" fn mcplink_resource_new(
 /// resource: the resource.
 /// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_title(
     resource: *mut mcplink_resource_t,
@@ -80,7 +78,6 @@ pub unsafe extern "C" fn mcplink_resource_set_title(
 /// resource: the resource.
 /// description: the description; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_description(
     resource: *mut mcplink_resource_t,
@@ -101,7 +98,6 @@ pub unsafe extern "C" fn mcplink_resource_set_description(
 /// resource: the resource.
 /// mime_type: the MIME type; NULL for no MIME type.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_mime_type(
     resource: *mut mcplink_resource_t,
@@ -122,7 +118,6 @@ pub unsafe extern "C" fn mcplink_resource_set_mime_type(
 /// resource: the resource.
 /// size: the size in bytes, before any encoding.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_size(
     resource: *mut mcplink_resource_t,
@@ -144,7 +139,6 @@ pub unsafe extern "C" fn mcplink_resource_set_size(
 /// NULL for no annotations.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_annotations(
     resource: *mut mcplink_resource_t,
@@ -168,7 +162,6 @@ pub unsafe extern "C" fn mcplink_resource_set_annotations(
 /// icons.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_icons(
     resource: *mut mcplink_resource_t,
@@ -192,7 +185,6 @@ pub unsafe extern "C" fn mcplink_resource_set_icons(
 /// metadata.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_meta(
     resource: *mut mcplink_resource_t,
@@ -212,7 +204,6 @@ pub unsafe extern "C" fn mcplink_resource_set_meta(
 /// Frees the definition of a resource. Servers to which it was added keep a copy.
 ///
 /// resource: the resource; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_free(resource: *mut mcplink_resource_t) {
     // SAFETY: the header requires a resource of this library, freed once.

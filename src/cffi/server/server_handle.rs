@@ -109,7 +109,6 @@ impl mcplink_server_t {
 /// version: the version of the server.
 /// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
 /// invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(
@@ -145,7 +144,6 @@ unsafe fn described(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
 /// failed setter of the options. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new_with(
@@ -172,7 +170,6 @@ pub unsafe extern "C" fn mcplink_server_new_with(
 /// server: the server; may be NULL. Other threads may be inside functions of the server: these
 /// functions return MCPLINK_E_CLOSED. No thread may use the server afterwards. Threads: any.
 /// Blocks: until handlers have returned, a few seconds at most. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
     // SAFETY: the header requires a server of this library, freed once.
@@ -187,7 +184,6 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
 /// function does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the
 /// library does the work. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
     let stop = |server: &mcplink_server_t| {

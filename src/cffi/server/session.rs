@@ -177,7 +177,6 @@ fn descriptors(input: isize, output: isize) -> Result<Stream> {
 /// MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed. Threads: any. With
 /// a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
 /// finish first, for a few seconds. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
@@ -202,7 +201,6 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
 /// any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
@@ -231,7 +229,6 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 /// MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
 /// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
 /// Blocks: until serving ends. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
@@ -261,7 +258,6 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
 /// any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds_start(
@@ -301,7 +297,6 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
 /// MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_attach(
@@ -331,7 +326,6 @@ pub unsafe extern "C" fn mcplink_server_attach(
 /// Returns: MCPLINK_OK when the client has disconnected or the session was closed; another status
 /// when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
 /// may finish first, for a few seconds. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_wait(
@@ -360,7 +354,6 @@ pub unsafe extern "C" fn mcplink_session_wait(
 /// session: the session.
 /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
 /// seconds at most, for handlers that don't return. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_close(
     session: *mut mcplink_session_t,
@@ -377,7 +370,6 @@ pub unsafe extern "C" fn mcplink_session_close(
 ///
 /// session: the session; for NULL the function returns true.
 /// Returns: true if the session has ended. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
     value(true, || {
@@ -393,7 +385,6 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
 ///
 /// session: the session; for NULL the function returns 0.
 /// Returns: the number, from 1. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
     // SAFETY: the header requires a session of this library.
@@ -405,7 +396,6 @@ pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_
 /// session: the session; for NULL the function returns empty text.
 /// Returns: the principal that was set when the session was made, valid as long as the session;
 /// empty when the principal is unknown. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_principal(
     session: *const mcplink_session_t,
@@ -418,7 +408,6 @@ pub unsafe extern "C" fn mcplink_session_principal(
 /// Closes a session and frees it.
 ///
 /// session: the session; may be NULL. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_free(session: *mut mcplink_session_t) {
     // SAFETY: the header requires a session of this library, freed once.

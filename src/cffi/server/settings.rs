@@ -220,7 +220,6 @@ impl mcplink_server_options_t {
 /// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_on_method(
     options: *mut mcplink_server_options_t,
@@ -261,7 +260,6 @@ pub unsafe extern "C" fn mcplink_server_options_on_method(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_on_session(
     options: *mut mcplink_server_options_t,
@@ -291,7 +289,6 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_on_event(
     options: *mut mcplink_server_options_t,

@@ -39,7 +39,6 @@ impl Settings for mcplink_template_t {
 /// name: the name of the template, for programs.
 /// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_new(
@@ -64,7 +63,6 @@ pub unsafe extern "C" fn mcplink_template_new(
 /// template: the resource template.
 /// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_title(
     template: *mut mcplink_template_t,
@@ -85,7 +83,6 @@ pub unsafe extern "C" fn mcplink_template_set_title(
 /// template: the resource template.
 /// description: the description; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_description(
     template: *mut mcplink_template_t,
@@ -107,7 +104,6 @@ pub unsafe extern "C" fn mcplink_template_set_description(
 /// template: the resource template.
 /// mime_type: the MIME type; NULL for no MIME type.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_mime_type(
     template: *mut mcplink_template_t,
@@ -130,7 +126,6 @@ pub unsafe extern "C" fn mcplink_template_set_mime_type(
 /// NULL for no annotations.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_annotations(
     template: *mut mcplink_template_t,
@@ -154,7 +149,6 @@ pub unsafe extern "C" fn mcplink_template_set_annotations(
 /// icons.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_icons(
     template: *mut mcplink_template_t,
@@ -178,7 +172,6 @@ pub unsafe extern "C" fn mcplink_template_set_icons(
 /// metadata.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_meta(
     template: *mut mcplink_template_t,
@@ -198,7 +191,6 @@ pub unsafe extern "C" fn mcplink_template_set_meta(
 /// Frees the definition of a resource template. Servers to which it was added keep a copy.
 ///
 /// template: the resource template; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_free(template: *mut mcplink_template_t) {
     // SAFETY: the header requires a template of this library, freed once.

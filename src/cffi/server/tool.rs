@@ -184,7 +184,6 @@ pub(super) fn type_of(kind: i32) -> Result<&'static str> {
 /// description: the purpose of the tool, for models; NULL for no description.
 /// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_new(
@@ -220,7 +219,6 @@ pub unsafe extern "C" fn mcplink_tool_new(
 /// description: the meaning of the argument, for models; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
 /// a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_param(
     tool: *mut mcplink_tool_t,
@@ -261,7 +259,6 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
 /// MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
 /// default does not fit the schema. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_param_schema(
     tool: *mut mcplink_tool_t,
@@ -292,7 +289,6 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
 /// tool: the tool.
 /// schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     tool: *mut mcplink_tool_t,
@@ -318,7 +314,6 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
 /// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
 /// that ends in NUL. NULL for no schema.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_output_schema(
     tool: *mut mcplink_tool_t,
@@ -342,7 +337,6 @@ pub unsafe extern "C" fn mcplink_tool_set_output_schema(
 /// hint: one of enum mcplink_tool_hint.
 /// is_so: true if the hint applies to the tool.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_annotation(
     tool: *mut mcplink_tool_t,
@@ -383,7 +377,6 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
 /// tool: the tool.
 /// support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_task_support(
     tool: *mut mcplink_tool_t,
@@ -415,7 +408,6 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
 /// tool: the tool.
 /// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_title(
     tool: *mut mcplink_tool_t,
@@ -438,7 +430,6 @@ pub unsafe extern "C" fn mcplink_tool_set_title(
 /// icons.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_icons(
     tool: *mut mcplink_tool_t,
@@ -462,7 +453,6 @@ pub unsafe extern "C" fn mcplink_tool_set_icons(
 /// metadata.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_meta(
     tool: *mut mcplink_tool_t,
@@ -482,7 +472,6 @@ pub unsafe extern "C" fn mcplink_tool_set_meta(
 /// Frees the definition of a tool. Servers to which it was added keep a copy.
 ///
 /// tool: the tool; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_free(tool: *mut mcplink_tool_t) {
     // SAFETY: the header requires a tool of this library, freed once.

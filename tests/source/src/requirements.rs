@@ -8,9 +8,10 @@ use std::sync::LazyLock;
 use crate::root;
 
 /// Folders and files in which ids are looked for.
-const PLACES: [&str; 12] = [
+const PLACES: [&str; 13] = [
     "src",
     "cli",
+    "testing",
     "tests",
     "docs",
     "include",
@@ -387,7 +388,7 @@ fn the_threat_model_names_what_exists() {
     for (at, word) in marked.iter().enumerate().skip(1).step_by(2) {
         // The tests of a file follow it, with a comma between two.
         let follows = matches!(marked[at - 1], " " | ", " | ",\n" | "\n");
-        let is_file = ["src/", "cli/", "tests/", "examples/"]
+        let is_file = ["src/", "cli/", "testing/", "tests/", "examples/"]
             .iter()
             .any(|folder| word.starts_with(folder));
         if is_file {

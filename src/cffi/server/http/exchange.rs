@@ -141,7 +141,6 @@ unsafe fn run_setter(
 /// Returns: the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
 /// called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -187,7 +186,6 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 /// for text that ends in NUL.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_add_header(
     exchange: *mut mcplink_exchange_t,
@@ -213,7 +211,6 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
 /// in NUL. The host has to limit the length of the body.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_body(
     exchange: *mut mcplink_exchange_t,
@@ -238,7 +235,6 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 /// remote: address and port of the client; NULL when they are unknown.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     exchange: *mut mcplink_exchange_t,
@@ -266,7 +262,6 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
 ///
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_gone(
     exchange: *mut mcplink_exchange_t,
@@ -286,7 +281,6 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may run
 /// on this thread. Blocks: only while these functions run. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_silent(
     exchange: *mut mcplink_exchange_t,
@@ -306,7 +300,6 @@ pub unsafe extern "C" fn mcplink_exchange_silent(
 ///
 /// exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
 /// another thread. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_free(exchange: *mut mcplink_exchange_t) {
     // SAFETY: the header requires an exchange of this library, freed once.

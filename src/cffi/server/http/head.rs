@@ -37,7 +37,6 @@ impl mcplink_http_head_t {
 ///
 /// head: the head; for NULL the function returns 0.
 /// Returns: the status, for example 200. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_status(head: *const mcplink_http_head_t) -> i32 {
     // SAFETY: the header requires a head of this library.
@@ -48,7 +47,6 @@ pub unsafe extern "C" fn mcplink_http_head_status(head: *const mcplink_http_head
 ///
 /// head: the head; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_t) -> usize {
     // SAFETY: the header requires a head of this library.
@@ -61,7 +59,6 @@ pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_
 /// index: the index of the field, from 0.
 /// Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_name(
     head: *const mcplink_http_head_t,
@@ -78,7 +75,6 @@ pub unsafe extern "C" fn mcplink_http_head_name(
 /// index: the index of the field, from 0.
 /// Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
 /// any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_value(
     head: *const mcplink_http_head_t,
@@ -95,7 +91,6 @@ pub unsafe extern "C" fn mcplink_http_head_value(
 ///
 /// head: the head; for NULL the function returns 0.
 /// Returns: the interval in milliseconds; 0 if no keep-alive is needed. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_head_t) -> u32 {
     // SAFETY: the header requires a head of this library.
@@ -109,7 +104,6 @@ pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_he
 /// head: the head; for NULL the function returns "".
 /// Returns: text that is valid as long as the head; empty if no keep-alive is needed. Threads: any.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_text(
     head: *const mcplink_http_head_t,

@@ -90,7 +90,6 @@ impl Handled for mcplink_listener_t {
 /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
 /// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
@@ -128,7 +127,6 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
 ///
 /// listener: the listener; for NULL the function returns 0.
 /// Returns: the port. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener_t) -> u16 {
     // SAFETY: the header requires a listener of this library, which is live.
@@ -139,7 +137,6 @@ pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener
 ///
 /// listener: the listener; for NULL the function returns "".
 /// Returns: text that is valid as long as the listener. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_url(
     listener: *const mcplink_listener_t,
@@ -154,7 +151,6 @@ pub unsafe extern "C" fn mcplink_listener_url(
 ///
 /// listener: the listener; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_listener_t) -> usize {
     value(0, || {
@@ -170,7 +166,6 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 ///
 /// listener: the listener.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_fail_health(
     listener: *mut mcplink_listener_t,
@@ -191,7 +186,6 @@ pub unsafe extern "C" fn mcplink_listener_fail_health(
 /// listener: the listener.
 /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
 /// drain time and a few seconds at most. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
@@ -210,7 +204,6 @@ pub unsafe extern "C" fn mcplink_listener_close(
 /// can still answer.
 ///
 /// listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_free(listener: *mut mcplink_listener_t) {
     // SAFETY: the header requires a listener of this library, freed once.

@@ -68,7 +68,6 @@ impl Handled for mcplink_http_t {
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
 /// stopped. Threads: any. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
@@ -111,7 +110,6 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
 /// exchange. Threads: any, several at once. Blocks: without a pump the handler runs on this thread,
 /// and the function blocks until the handler returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
@@ -143,7 +141,6 @@ pub unsafe extern "C" fn mcplink_http_serve(
 /// http: the endpoint.
 /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
 /// seconds at most. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
@@ -158,7 +155,6 @@ pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplin
 /// Closes an endpoint and frees it.
 ///
 /// http: the endpoint; may be NULL. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_free(http: *mut mcplink_http_t) {
     // SAFETY: the header requires an endpoint of this library, freed once.

@@ -208,7 +208,6 @@ impl Access {
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
 /// Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
@@ -218,7 +217,6 @@ pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
 /// Frees HTTP options. Listeners and endpoints made with them keep a copy.
 ///
 /// options: the options; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -231,7 +229,6 @@ pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_op
 /// options: the options.
 /// path: the path, which begins with "/".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_path(
     options: *mut mcplink_http_options_t,
@@ -259,7 +256,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
 /// options: the options.
 /// host: the host name, for example "mcp.example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_host(
     options: *mut mcplink_http_options_t,
@@ -284,7 +280,6 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
 /// origin: scheme and host name, and the port unless it is the default port, for example
 /// "https://example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_origin(
     options: *mut mcplink_http_options_t,
@@ -310,7 +305,6 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
     options: *mut mcplink_http_options_t,
@@ -337,7 +331,6 @@ pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
 /// options: the options.
 /// sessions: true to give these clients sessions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     options: *mut mcplink_http_options_t,
@@ -358,7 +351,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
 /// options: the options.
 /// idle_ms: the idle timeout, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     options: *mut mcplink_http_options_t,
@@ -384,7 +376,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
 /// stream: the path of the SSE stream.
 /// post: the path to which the client posts messages.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     options: *mut mcplink_http_options_t,
@@ -411,7 +402,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
 /// options: the options.
 /// path: the path, for example "/healthz".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_health(
     options: *mut mcplink_http_options_t,
@@ -439,7 +429,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_health(
 /// body, len: the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
 /// cache_control: the value of the field Cache-Control; NULL for "no-cache".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_page(
     options: *mut mcplink_http_options_t,
@@ -472,7 +461,6 @@ pub unsafe extern "C" fn mcplink_http_options_add_page(
 /// events: the maximum number of events.
 /// bytes: the maximum number of bytes of the events.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     options: *mut mcplink_http_options_t,
@@ -496,7 +484,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
 /// options: the options.
 /// interval_ms: the interval in milliseconds, at least 1.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     options: *mut mcplink_http_options_t,
@@ -655,7 +642,6 @@ impl mcplink_http_options_t {
 /// which: one of enum mcplink_http_limit.
 /// bound: the new value of the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_limit(
     options: *mut mcplink_http_options_t,
@@ -682,7 +668,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
 /// cleared, or when the options and all listeners and endpoints made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     options: *mut mcplink_http_options_t,
@@ -710,7 +695,6 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
 /// options: the options.
 /// Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     options: *mut mcplink_http_options_t,
@@ -746,7 +730,6 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
 /// or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
 /// a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     options: *mut mcplink_http_options_t,
@@ -769,7 +752,6 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
 /// options: the options.
 /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at
 /// a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
     options: *mut mcplink_http_options_t,

@@ -275,7 +275,6 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
 ///
 /// request: the request; for NULL the function returns "".
 /// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_method(
     request: *const mcplink_http_request_t,
@@ -292,7 +291,6 @@ pub unsafe extern "C" fn mcplink_http_request_method(
 ///
 /// request: the request; for NULL the function returns "".
 /// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_target(
     request: *const mcplink_http_request_t,
@@ -311,7 +309,6 @@ pub unsafe extern "C" fn mcplink_http_request_target(
 /// field: the name of the field; case-insensitive.
 /// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
 /// that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_header(
     request: *const mcplink_http_request_t,
@@ -332,7 +329,6 @@ pub unsafe extern "C" fn mcplink_http_request_header(
 /// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty when the address is unknown. Threads:
 /// one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
     request: *const mcplink_http_request_t,
@@ -352,7 +348,6 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
 /// Returns: text that is valid as long as the request; empty without a token. Never pass the token
 /// on, nor log it.
 /// Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_token(
     request: *const mcplink_http_request_t,
@@ -372,7 +367,6 @@ pub unsafe extern "C" fn mcplink_http_request_token(
 /// request states are bound to the principal that made them.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_admit(
     request: *mut mcplink_http_request_t,
@@ -396,7 +390,6 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
 /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_scopes(
     request: *mut mcplink_http_request_t,
@@ -418,7 +411,6 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
 /// seconds: the time in seconds since 1970-01-01 UTC.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
 /// callback. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_expiry(
     request: *mut mcplink_http_request_t,
@@ -447,7 +439,6 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 /// audience: the audience, as in the token (aud).
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
 /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
     request: *mut mcplink_http_request_t,
@@ -474,7 +465,6 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
 /// (cnf.jkt; RFC 7638).
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
 /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
     request: *mut mcplink_http_request_t,
@@ -498,7 +488,6 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
 /// token.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     request: *mut mcplink_http_request_t,
@@ -521,7 +510,6 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
 /// scopes: all required scopes, separated by spaces.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_need_scopes(
     request: *mut mcplink_http_request_t,
@@ -544,7 +532,6 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
 /// why: the reason, for the host's log.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_put_off(
     request: *mut mcplink_http_request_t,
@@ -567,7 +554,6 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
 /// example "Bearer".
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
 /// any, until the callback returns. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_challenge(
     request: *mut mcplink_http_request_t,

@@ -254,7 +254,6 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
 /// NULL for an invalid argument. Invalid URLs are reported when a listener or endpoint is made with
 /// the description. Threads: any. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -292,7 +291,6 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
 /// server: the description.
 /// issuer: the issuer identifier of the authorization server.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
     server: *mut mcplink_resource_server_t,
@@ -314,7 +312,6 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
 /// mcplink_resource_server_use_default_keys.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already. Blocks:
 /// no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     server: *mut mcplink_resource_server_t,
@@ -338,7 +335,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
 /// NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
 /// Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys(
     server: *mut mcplink_resource_server_t,
@@ -363,7 +359,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
 /// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
 /// mcplink_resource_server_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     server: *mut mcplink_resource_server_t,
@@ -383,7 +378,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
     server: *mut mcplink_resource_server_t,
@@ -409,7 +403,6 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
 /// fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
 /// mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     server: *mut mcplink_resource_server_t,
@@ -434,7 +427,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
     server: *mut mcplink_resource_server_t,
@@ -465,7 +457,6 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
 /// cleared, or when all objects that use the description are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no. Since
 /// 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     server: *mut mcplink_resource_server_t,
@@ -491,7 +482,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
     server: *mut mcplink_resource_server_t,
@@ -517,7 +507,6 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
 /// scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
 /// mcplink_resource_server_clear_required_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     server: *mut mcplink_resource_server_t,
@@ -541,7 +530,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
     server: *mut mcplink_resource_server_t,
@@ -566,7 +554,6 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
 /// server: the description.
 /// scopes: the names of the scopes, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     server: *mut mcplink_resource_server_t,
@@ -592,7 +579,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
 /// broad: the broad scope.
 /// narrow: the implied scopes, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     server: *mut mcplink_resource_server_t,
@@ -615,7 +601,6 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
 /// server: the description.
 /// audience: the name.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_audience(
     server: *mut mcplink_resource_server_t,
@@ -637,7 +622,6 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
 /// title: the name; NULL for no name.
 /// documentation: the URL of the documentation; NULL for no documentation.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_info(
     server: *mut mcplink_resource_server_t,
@@ -663,7 +647,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
 /// server: the description.
 /// url: the URL; NULL for the default.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     server: *mut mcplink_resource_server_t,
@@ -691,7 +674,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
 /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
 /// or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     server: *mut mcplink_resource_server_t,
@@ -715,7 +697,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
 /// key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
 /// lifetime_ms: how long a nonce is valid, in milliseconds; at least 1000.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     server: *mut mcplink_resource_server_t,
@@ -743,7 +724,6 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
 /// Frees the description of a resource server. HTTP options that use it keep a copy.
 ///
 /// server: the description; may be NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_free(server: *mut mcplink_resource_server_t) {
     // SAFETY: the header requires a description of this library, freed once.

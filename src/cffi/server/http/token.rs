@@ -18,7 +18,6 @@ use crate::cffi::text::filled;
 /// and blank text are refused: an unset variable must not let everybody in.
 /// principal: the name of the client, for the handlers.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_token(
     options: *mut mcplink_http_options_t,

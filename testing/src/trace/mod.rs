@@ -1,6 +1,6 @@
 //! Records the messages of a connection, and replays them in a test.
 //!
-//! A [`Recorder`] writes each message of a [`Tap`](super::Tap) as a line of JSON:
+//! A [`Recorder`] writes each message of a [`Tap`](mcplink::transport::Tap) as a line of JSON:
 //!
 //! ```text
 //! {"t":0,"dir":"out","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}
@@ -24,7 +24,7 @@
 //! use mcplink::client::Client;
 //! use mcplink::server::Server;
 //! use mcplink::transport::memory;
-//! use mcplink::transport::trace::{Recorder, Replay};
+//! use mcplink_testing::trace::{Recorder, Replay};
 //! use serde_json::json;
 //!
 //! // Once: the real server.
@@ -63,8 +63,8 @@ use serde_json::value::RawValue;
 pub use recorder::Recorder;
 pub use replay::{Played, Replay};
 
-use super::{Direction, Tapped};
-use crate::jsonrpc::{RequestId, TooLong};
+use mcplink::jsonrpc::{RequestId, TooLong};
+use mcplink::transport::{Direction, Tapped};
 
 /// A line of a trace.
 #[derive(Debug, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::transport::Tapped;
+use mcplink::transport::Tapped;
 
 /// The effect of fault injection on a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

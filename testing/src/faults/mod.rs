@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub use self::fault::Fault;
 use self::fault::Rule;
 use self::halves::{FaultyLine, FaultyReceiver, FaultySender};
-use super::{Direction, Limits, Tapped, Transport, TransportParts};
-use crate::error::{Error, ErrorKind, Result};
+use mcplink::transport::{Direction, Limits, Tapped, Transport, TransportParts};
+use mcplink::{Error, ErrorKind, Result};
 
 /// Wraps a transport and injects faults, to test how an application handles them.
 ///
@@ -31,7 +31,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// use mcplink::ErrorKind;
 /// use mcplink::client::Client;
 /// use mcplink::server::Server;
-/// use mcplink::transport::{Direction, Fault, Faults, memory};
+/// use mcplink::transport::{Direction, memory};
+/// use mcplink_testing::{Fault, Faults};
 ///
 /// let server = Server::builder("frail", "1.0").build()?;
 /// let (here, there) = memory::pair();
@@ -106,20 +107,15 @@ impl fmt::Debug for Faults {
 
 impl Transport for Faults {
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
-        let TransportParts {
-            receiver,
-            sender,
-            control,
-            exchange_transport,
-        } = self.inner.open(limits)?;
-        if exchange_transport.is_some() {
-            control.close_at_once();
+        let parts = self.inner.open(limits)?;
+        if parts.has_exchanges() {
+            parts.control.close_at_once();
             let text = "faults need a transport with one stream each way, which HTTP has not";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
-        let line = Arc::new(FaultyLine::new(self.rules, control));
-        let receiver = FaultyReceiver::new(receiver, Arc::clone(&line));
-        let sender = FaultySender::new(sender, Arc::clone(&line));
+        let line = Arc::new(FaultyLine::new(self.rules, parts.control));
+        let receiver = FaultyReceiver::new(parts.receiver, Arc::clone(&line));
+        let sender = FaultySender::new(parts.sender, Arc::clone(&line));
         Ok(TransportParts::new(
             Box::new(receiver),
             Box::new(sender),
@@ -144,10 +140,11 @@ mod tests {
     use std::collections::VecDeque;
     use std::time::{Duration, Instant};
 
-    use super::super::{Received, SessionMessage, memory};
+    use mcplink::ErrorKind;
+    use mcplink::transport::{Received, SessionMessage, memory};
+
     use super::Direction::{Incoming, Outgoing};
     use super::*;
-    use crate::error::ErrorKind;
 
     const NOW: Duration = Duration::ZERO;
     const SHORT: Duration = Duration::from_millis(20);

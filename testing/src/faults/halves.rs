@@ -6,15 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::clock::after;
-use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped};
+use mcplink::transport::{Control, Received, Receiver, Sender, SessionMessage, Tapped};
+use mcplink::{Error, ErrorKind, Result};
+
 use super::fault::{Fault, Rule};
-use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
 /// The interval at which a waiting receiver checks whether the connection was lost. The check is
 /// needed because a fault does not wake the wrapped receiver.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// The longest delay, so that no time overflows.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The state that the receiver and the sender of a transport with injected faults share.
 pub(super) struct FaultyLine {
@@ -172,7 +175,9 @@ impl Receiver for FaultyReceiver {
             self.count += 1;
             match self.line.decide(&message) {
                 Fault::Pass => return Ok(received),
-                Fault::Delay(delay) => self.held = Some((after(delay), received)),
+                Fault::Delay(delay) => {
+                    self.held = Some((Instant::now() + delay.min(CENTURY), received))
+                }
                 Fault::Drop => {}
                 Fault::Truncate(bytes) => {
                     if let Received::Message(message) = &mut received {
@@ -251,7 +256,7 @@ impl Sender for FaultySender {
             let tapped = Tapped::outgoing(self.count, &message);
             match self.line.decide(&tapped) {
                 Fault::Pass => {}
-                Fault::Delay(delay) => self.due = Some(after(delay)),
+                Fault::Delay(delay) => self.due = Some(Instant::now() + delay.min(CENTURY)),
                 Fault::Drop => continue,
                 Fault::Truncate(bytes) => message.text.truncate(bytes),
                 Fault::Close => return Err(self.line.lose()),

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::{Tap, Tapped, Transport};
+use mcplink::transport::{Tap, Tapped, Transport};
+
 use super::Entry;
 use crate::sync::Mutex;
 
@@ -114,9 +115,10 @@ impl fmt::Debug for Recorder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Direction, Received, SessionMessage};
+    use mcplink::jsonrpc::TooLong;
+    use mcplink::transport::{Direction, Received, SessionMessage};
+
     use super::*;
-    use crate::jsonrpc::TooLong;
 
     #[derive(Clone, Default)]
     struct Buffer(Arc<Mutex<Vec<u8>>>);

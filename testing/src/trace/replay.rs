@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::{
+use mcplink::transport::{
     Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts,
 };
+use mcplink::{Error, ErrorKind, Result};
+
 use super::script::Script;
-use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
 /// A transport whose peer is a recording, for tests without the real peer.

@@ -9,10 +9,11 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use super::super::{Received, SessionMessage};
+use mcplink::jsonrpc::{Message, RequestId};
+use mcplink::transport::{Received, SessionMessage};
+use mcplink::{Error, ErrorKind, Result};
+
 use super::{Dir, Entry, Long};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::jsonrpc::{Message, RequestId};
 
 #[derive(Debug)]
 pub(super) struct Script {
@@ -104,8 +105,8 @@ impl Sign {
 
     fn describe(&self) -> String {
         match self {
-            Self::Request(method, _) => format!("the request {}", Excerpt(method)),
-            Self::Notification(method) => format!("the notification {}", Excerpt(method)),
+            Self::Request(method, _) => format!("the request {}", method.escape_debug()),
+            Self::Notification(method) => format!("the notification {}", method.escape_debug()),
             Self::Response(Some(id)) => format!("the response to request {id}"),
             Self::Response(None) => "a response without an id".to_owned(),
             Self::Other => "a batch, or no message".to_owned(),
