@@ -354,33 +354,7 @@ fn many_streams_cost_no_threads_and_all_are_told() {
     }
     let stats = listening.stats();
     assert_eq!(stats.streams, 200);
-    let metrics = listening.metrics();
-    for line in [
-        "# TYPE mcplink_http_streams gauge",
-        "mcplink_http_streams 200",
-        "mcplink_http_sessions 0",
-        "# TYPE mcplink_http_accepted_connections_total counter",
-        "mcplink_http_accepted_connections_total 200",
-    ] {
-        assert!(metrics.lines().any(|each| each == line), "{metrics}");
-    }
-    // Each metric has its help, its type and its value, in this order.
-    let lines: Vec<&str> = metrics.lines().collect();
-    assert!(
-        metrics.ends_with('\n') && lines.len() == 13 * 3,
-        "{metrics}"
-    );
-    for lines in lines.chunks(3) {
-        let name = lines[2].split_once(' ').unwrap().0;
-        assert!(
-            lines[0].starts_with(&format!("# HELP {name} ")),
-            "{lines:?}"
-        );
-        assert!(
-            lines[1].starts_with(&format!("# TYPE {name} ")),
-            "{lines:?}"
-        );
-    }
+    assert_eq!((stats.accepted, listening.sessions()), (200, 0));
     assert!(stats.workers <= 64, "{stats:?}");
     // One that does not read any more keeps nobody waiting.
     sockets[0]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::Server;
-use super::metrics;
 use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::error::Result;
@@ -120,15 +119,6 @@ impl HttpServer {
         let mut stats = self.listener.stats();
         stats.displaced_sessions = self.service.displaced_sessions();
         stats
-    }
-
-    /// Returns the [statistics](Self::stats) and the number of sessions as metrics in the text
-    /// format of Prometheus, whose media type is `text/plain; version=0.0.4`.
-    ///
-    /// The host serves this text to its monitoring, and not at the address for clients, because the
-    /// numbers show how busy the server is.
-    pub fn metrics(&self) -> String {
-        metrics::text(&self.stats(), self.sessions())
     }
 
     /// Returns the number of open sessions of legacy clients.

@@ -30,7 +30,6 @@ mod history;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod listening;
-mod metrics;
 mod modern;
 mod options;
 mod pages;
