@@ -65,6 +65,7 @@ mod responder;
 mod result;
 mod server;
 mod set_log;
+mod setters;
 mod status;
 mod tap;
 mod task_helpers;
