@@ -43,8 +43,12 @@ fn shared_library() {
 mod layout;
 
 #[cfg(feature = "cffi")]
+#[path = "header/setters.rs"]
+mod setters;
+
+#[cfg(feature = "cffi")]
 mod header {
-    use crate::layout;
+    use crate::{layout, setters};
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
@@ -221,11 +225,11 @@ mod header {
         let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml"))
             .expect("cbindgen.toml can be read");
         config.after_includes = Some(version_macros());
-        let source = |part: &&str| root.join("src/cffi").join(part);
+        let folder = root.join("src/cffi");
         let bindings = (SECTIONS.iter())
             .flat_map(|(_, parts)| *parts)
             .fold(cbindgen::Builder::new(), |builder, part| {
-                builder.with_src(alone(&source(part), &out))
+                builder.with_src(readable(&folder, part, &out))
             });
         let bindings = bindings.with_config(config).generate();
         let bindings = bindings.expect("the C interface can be written as a header");
@@ -235,7 +239,7 @@ mod header {
         let sections = SECTIONS.iter().map(|(title, parts)| layout::Section {
             title,
             source: (parts.iter())
-                .map(|part| fs::read_to_string(source(part)).expect("the source can be read"))
+                .map(|part| fs::read_to_string(folder.join(part)).expect("the source can be read"))
                 .collect(),
         });
         let header = layout::arranged(&header, &sections.collect::<Vec<_>>());
@@ -274,16 +278,14 @@ mod header {
         lines.join("\n") + "\n"
     }
 
-    /// Returns a path to a copy of a `mod.rs` in `OUT_DIR`; returns other paths unchanged. cbindgen
-    /// would follow the `mod` lines of a `mod.rs` beside its modules. Then the files in `SECTIONS`
-    /// would be in the header twice.
-    fn alone(part: &Path, out: &Path) -> PathBuf {
-        let folder = part.parent().and_then(Path::file_name);
-        let Some(folder) = folder.filter(|_| part.ends_with("mod.rs")) else {
-            return part.to_owned();
-        };
-        let copy = out.join(folder).with_extension("rs");
-        fs::copy(part, &copy).expect("the build's own folder can be written to");
+    /// Writes a copy of a source file to `OUT_DIR` that cbindgen can read, and returns its path. In
+    /// the copy, tables of setters are functions. Beside a `mod.rs`, cbindgen would follow its `mod`
+    /// lines, and then the files in `SECTIONS` would be in the header twice.
+    fn readable(root: &Path, part: &str, out: &Path) -> PathBuf {
+        let source = fs::read_to_string(root.join(part)).expect("the source can be read");
+        let copy = out.join(part.replace('/', "-"));
+        let text = setters::expanded(&source);
+        fs::write(&copy, text).expect("the build's own folder can be written to");
         copy
     }
 

@@ -1143,13 +1143,13 @@ mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *optio
 MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client_options_t *options, const char *json, size_t len);
 
 /**
- * Sets the protocol revisions that may be used. Default: all revisions that the library supports.
- * The client uses the newest revision that the server supports too.
+ * Sets the protocol revisions that may be used. Default: all revisions that the library
+ * supports. The client uses the newest revision that the server supports too.
  *
  * @param options the options.
  * @param revisions the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
- * @return MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
- * that this library does not know.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a
+ * revision that this library does not know.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client_options_t *options, const char *revisions);
@@ -1185,8 +1185,8 @@ typedef enum mcplink_era {
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, mcplink_era era);
 
 /**
- * Sets the pump of the client. The callbacks of the client then run on the thread that dispatches
- * the pump. Without a pump they run on a thread of the client.
+ * Sets the pump of the client. The callbacks of the client then run on the thread that
+ * dispatches the pump. Without a pump they run on a thread of the client.
  *
  * @param options the options.
  * @param pump the pump. The pump must not be freed before the client. NULL for no pump.
@@ -1222,9 +1222,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_opt
  *
  * @param options the options.
  * @param id the id of the extension, for example "com.example/thing".
- * @param settings,len a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
- * in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
+ * @param settings,len a JSON object; empty for no settings. len may be MCPLINK_NUL for text that
+ * ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is
+ * opened.
  * @note Blocks: no.
  */
 MCPLINK_API
@@ -1404,16 +1405,16 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
  * treated as a legacy server. Default: 5 s.
  *
  * @param options the options.
- * @param milliseconds the timeout. The timeout is not used over HTTP, where a missing answer does not
- * indicate the era.
+ * @param milliseconds the timeout. The timeout is not used over HTTP, where a missing answer does
+ * not indicate the era.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the default timeout of calls: how long a call waits for its result. Progress restarts the
- * timeout. Default: 60 s.
+ * Sets the default timeout of calls: how long a call waits for its result. Progress restarts
+ * the timeout. Default: 60 s.
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
@@ -1423,8 +1424,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink
 MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the default total timeout of calls. Progress does not restart the total timeout. Default:
- * 10 minutes.
+ * Sets the default total timeout of calls. Progress does not restart the total timeout.
+ * Default: 10 minutes.
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
@@ -1434,8 +1435,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_clien
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES. Default:
- * 16 MiB. A longer message is dropped.
+ * Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES.
+ * Default: 16 MiB. A longer message is dropped.
  *
  * @param options the options.
  * @param bytes the maximum length, in bytes.
@@ -1546,9 +1547,10 @@ typedef enum mcplink_limit {
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
 
 /**
- * Sets the maximum number of started calls that run at once, each on its own thread. Default: 256.
- * At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in order (see
- * mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
+ * Sets the maximum number of started calls that run at once, each on its own thread. Default:
+ * 256. At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in
+ * order (see mcplink_client_listen_start) share one thread; as many of them may wait as calls
+ * may run.
  *
  * @param options the options.
  * @param count the maximum number, at least 1.
@@ -1558,8 +1560,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
 
 /**
- * Sets how the server is restarted automatically when the connection is lost. Default: no restart.
- * The endpoint must be a command, or another endpoint that can be connected again.
+ * Sets how the server is restarted automatically when the connection is lost. Default: no
+ * restart. The endpoint must be a command, or another endpoint that can be connected again.
  *
  * When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
  * sent yet wait for the new connection until their deadline.
@@ -1567,8 +1569,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_clie
  * @param options the options.
  * @param max_attempts the number of attempts in a row, for example 10; 0 for no restart.
  * @param first_delay_ms,max_delay_ms the delay before the first attempt, and the longest delay, in
- * milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
- * 30000.
+ * milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250
+ * and 30000.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
@@ -1579,10 +1581,10 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
                                                     uint32_t max_delay_ms);
 
 /**
- * Sets whether idempotent calls are retried after a restart, though the server may have executed
- * them before the connection was lost. Idempotent calls are reads, lists, and calls of listed
- * tools that declare themselves idempotent or read-only. Default: false. The setting has no effect
- * without mcplink_client_options_set_restart.
+ * Sets whether idempotent calls are retried after a restart, though the server may have
+ * executed them before the connection was lost. Idempotent calls are reads, lists, and calls
+ * of listed tools that declare themselves idempotent or read-only. Default: false. The setting
+ * has no effect without mcplink_client_options_set_restart.
  *
  * @param options the options.
  * @param resends true to retry idempotent calls.
@@ -1592,8 +1594,8 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
 MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options, bool resends);
 
 /**
- * Sets that the client pings the server after a silence, and ends the connection when the server
- * does not answer. Default: no pings.
+ * Sets that the client pings the server after a silence, and ends the connection when the
+ * server does not answer. Default: no pings.
  *
  * @param options the options.
  * @param interval_ms the length of the silence, in milliseconds.
@@ -1621,13 +1623,13 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
 
 /**
- * Sets whether answers of the server that violate the specification are refused. Default: false.
- * With false, unambiguous violations are accepted, and invalid entries are left out of lists (see
- * mcplink_result_misfits).
+ * Sets whether answers of the server that violate the specification are refused. Default:
+ * false. With false, unambiguous violations are accepted, and invalid entries are left out of
+ * lists (see mcplink_result_misfits).
  *
- * With true, an invalid request of the server (elicitation, sampling, roots) reaches no callback:
- * the request is refused, or the call to which the request belongs fails. docs/compatibility.md
- * lists the violations that are accepted.
+ * With true, an invalid request of the server (elicitation, sampling, roots) reaches no
+ * callback: the request is refused, or the call to which the request belongs fails.
+ * docs/compatibility.md lists the violations that are accepted.
  *
  * @param options the options.
  * @param strict true to refuse invalid answers: a call with an invalid answer fails with
@@ -1650,8 +1652,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_cli
 
 /**
  * Sets whether a call is sent although the server did not declare the required capability.
- * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
- * for a server that has tools, for example, but does not declare the capability.
+ * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use
+ * true for a server that has tools, for example, but does not declare the capability.
  *
  * @param options the options.
  * @param assume true to send the call.
@@ -1671,8 +1673,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcpl
 MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Disables the validation of structured tool results against the listed output schemas. A build
- * without the feature "validation" never validates these results.
+ * Disables the validation of structured tool results against the listed output schemas. A
+ * build without the feature "validation" never validates these results.
  *
  * @param options the options.
  * @return MCPLINK_OK.
@@ -1681,22 +1683,22 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
- * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB, or
- * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
- * that were written to.
+ * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB,
+ * or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
+ * pages that were written to.
  *
  * @param options the options.
- * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
- * the system lacks the memory, starting a thread fails.
+ * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
+ * If the system lacks the memory, starting a thread fails.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options, size_t bytes);
 
 /**
- * Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of the
- * prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the first 15
- * bytes of a name.
+ * Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of
+ * the prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the
+ * first 15 bytes of a name.
  *
  * @param options the options.
  * @param prefix 1 to 15 bytes, without control characters.
@@ -1746,21 +1748,21 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets the command that starts the server as a child process. Messages use the standard input and
- * output of the child. The child is ended when the client is closed.
+ * Sets the command that starts the server as a child process. Messages use the standard input
+ * and output of the child. The child is ended when the client is closed.
  *
  * @param options the options.
- * @param argv the program and its arguments, terminated by NULL. They are copied. No shell is involved.
- * A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
- * other systems.
+ * @param argv the program and its arguments, terminated by NULL. They are copied. No shell is
+ * involved. A program name without a slash is searched in PATH. The texts are UTF-8 on
+ * Windows, and bytes on other systems.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
 
 /**
- * Sets an environment variable of the child, in addition to the variables that the child inherits:
- * see mcplink_client_options_inherit_env.
+ * Sets an environment variable of the child, in addition to the variables that the child
+ * inherits: see mcplink_client_options_inherit_env.
  *
  * @param options the options.
  * @param variable the name of the variable, in UTF-8 on Windows.
@@ -1775,9 +1777,9 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
                                                 const char *variable_value);
 
 /**
- * Sets that the child gets an environment variable of this process. The child gets the value that
- * the variable has when the child is started. If the variable is not set at that time, the child
- * does not get the variable.
+ * Sets that the child gets an environment variable of this process. The child gets the value
+ * that the variable has when the child is started. If the variable is not set at that time,
+ * the child does not get the variable.
  *
  * @param options the options.
  * @param variable the name of the variable.
@@ -1799,14 +1801,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_opti
 MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_options_t *options);
 
 /**
- * Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
- * is killed. Default: false. With false the child sees the end of its standard input when this
- * process ends, and may continue.
+ * Sets whether the system kills the child (SIGKILL) when this process ends, even if this
+ * process is killed. Default: false. With false the child sees the end of its standard input
+ * when this process ends, and may continue.
  *
- * Processes that the child has started are not killed. The system kills the child when the thread
- * that started the child ends. So the client starts the child on a thread of its own, which waits
- * until the child has ended. Linux only: on other systems opening the client fails with
- * MCPLINK_E_UNSUPPORTED.
+ * Processes that the child has started are not killed. The system kills the child when the
+ * thread that started the child ends. So the client starts the child on a thread of its own,
+ * which waits until the child has ended. Linux only: on other systems opening the client fails
+ * with MCPLINK_E_UNSUPPORTED.
  *
  * @param options the options.
  * @param dies true to kill the child.
@@ -1816,9 +1818,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
 MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
 
 /**
- * Sets that the child inherits no environment variables. The child still gets variables that were
- * set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This setting
- * replaces mcplink_client_options_inherit_env.
+ * Sets that the child inherits no environment variables. The child still gets variables that
+ * were set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This
+ * setting replaces mcplink_client_options_inherit_env.
  *
  * @param options the options.
  * @return MCPLINK_OK.
@@ -1893,10 +1895,10 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
                                                    mcplink_destroy_fn destroy);
 
 /**
- * Sets how long each step of closing the client may take. A child process has this time to exit
- * after its standard input was closed, and the same time again after SIGTERM. Then the child is
- * killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
- * ending the session may take this time, and the default is 1 s.
+ * Sets how long each step of closing the client may take. A child process has this time to
+ * exit after its standard input was closed, and the same time again after SIGTERM. Then the
+ * child is killed. So closing may take twice this time. For a child process the default is 2
+ * s. Over HTTP, ending the session may take this time, and the default is 1 s.
  *
  * @param options the options.
  * @param milliseconds the time; more than an hour counts as an hour.
@@ -1909,20 +1911,20 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_
  * Sets the URL of the server to connect to over HTTP.
  *
  * @param options the options.
- * @param url http://host:port/path or https://host:port/path. An invalid URL is reported when the client
- * is opened.
+ * @param url http://host:port/path or https://host:port/path. An invalid URL is reported when the
+ * client is opened.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
 /**
- * Adds a header field that is sent with every request over HTTP. The value of the field does not
- * appear in errors or logs.
+ * Adds a header field that is sent with every request over HTTP. The value of the field does
+ * not appear in errors or logs.
  *
  * @param options the options.
- * @param field the name of the header field. A field that the library writes itself is refused when the
- * client is opened.
+ * @param field the name of the header field. A field that the library writes itself is refused when
+ * the client is opened.
  * @param field_value the value of the field.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
@@ -1933,8 +1935,8 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
                                                    const char *field_value);
 
 /**
- * Sets the token for every request over HTTP (Authorization: Bearer). The token does not appear in
- * errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
+ * Sets the token for every request over HTTP (Authorization: Bearer). The token does not
+ * appear in errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
  * mcplink_client_options_set_oauth.
  *
  * @param options the options.
@@ -1972,25 +1974,24 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets the OAuth settings with which the client obtains and renews access tokens for a server over
- * HTTP. This setting replaces mcplink_client_options_set_bearer and
+ * Sets the OAuth settings with which the client obtains and renews access tokens for a server
+ * over HTTP. This setting replaces mcplink_client_options_set_bearer and
  * mcplink_client_options_set_bearer_hook.
  *
  * A call that needs a login waits for the login; mcplink_client_open may wait too. See
  * mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
- * cancelled. When no call waits any more, the login is abandoned. If authorization fails, the call
- * fails with MCPLINK_E_AUTH: the error message contains the step, the server and the reason.
- * mcplink_error_oauth_code returns the error code of the authorization server.
+ * cancelled. When no call waits any more, the login is abandoned. If authorization fails, the
+ * call fails with MCPLINK_E_AUTH: the error message contains the step, the server and the
+ * reason. mcplink_error_oauth_code returns the error code of the authorization server.
  *
  * @param options the options.
- * @param oauth the settings, which remain the caller's. They may be passed to several options: clients
- * with the same settings object share tokens. NULL is refused: see
+ * @param oauth the settings, which remain the caller's. They may be passed to several options:
+ * clients with the same settings object share tokens. NULL is refused: see
  * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
  * settings are refused too. Other faults are reported when the client is opened. In a build
  * without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
- * @note Blocks:
- * no.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
 
@@ -2005,17 +2006,17 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_options_t *options);
 
 /**
- * Sets the proxy through which the client connects to the server. Default: no proxy, regardless of
- * the environment.
+ * Sets the proxy through which the client connects to the server. Default: no proxy,
+ * regardless of the environment.
  *
  * @param options the options.
- * @param url http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
- * "environment" for the proxy that the environment names. NULL is refused: see
+ * @param url http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and
+ * port; "environment" for the proxy that the environment names. NULL is refused: see
  * mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
- * name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is for
- * http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains and
- * networks to which the client connects directly. Lower-case names take precedence. An invalid
- * proxy is reported when the client is opened, with MCPLINK_E_INVALID.
+ * name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is
+ * for http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains
+ * and networks to which the client connects directly. Lower-case names take precedence. An
+ * invalid proxy is reported when the client is opened, with MCPLINK_E_INVALID.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -2031,24 +2032,25 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_options_t *options);
 
 /**
- * Sets the certificate authorities that are trusted for servers over HTTPS, for example those of a
- * company. No other authorities are trusted. Default: Mozilla's list. For requests to
+ * Sets the certificate authorities that are trusted for servers over HTTPS, for example those
+ * of a company. No other authorities are trusted. Default: Mozilla's list. For requests to
  * authorization servers see mcplink_oauth_set_root_certificates.
  *
  * @param options the options.
- * @param pem,len PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
- * and blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
- * certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
- * HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
+ * @param pem,len PEM text with one or more certificates, which is copied; other contents are
+ * skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
+ * certificates. NULL and blank text are refused: see mcplink_client_options_use_default_roots.
+ * Text without a valid certificate is reported when the client is opened, with
+ * MCPLINK_E_INVALID. In a build without HTTPS (feature tls) opening fails with
+ * MCPLINK_E_UNSUPPORTED.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
 /**
- * Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
- * is trusted.
+ * Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate
+ * authorities is trusted.
  *
  * @param options the options.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -2058,8 +2060,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
 
 /**
  * Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
- * follows at most five redirects in a row, and only to the same origin. Default: true. A redirect
- * to another origin is always an error, and the error message names the origin.
+ * follows at most five redirects in a row, and only to the same origin. Default: true. A
+ * redirect to another origin is always an error, and the error message names the origin.
  *
  * @param options the options.
  * @param follows true to follow redirects.
@@ -2069,14 +2071,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
 MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
 
 /**
- * Sets the two file descriptors over which the client connects: pipes, sockets or terminals. Each
- * message is a line.
+ * Sets the two file descriptors over which the client connects: pipes, sockets or terminals.
+ * Each message is a line.
  *
  * @param options the options.
- * @param input,output the descriptors to read from and to write to; for a socket they may be equal. The
- * descriptors must stay open until the client is opened. Opening duplicates the descriptors, and
- * the originals remain the caller's. The server sees the end of the connection only when the
- * caller has closed the originals too.
+ * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
+ * The descriptors must stay open until the client is opened. Opening duplicates the
+ * descriptors, and the originals remain the caller's. The server sees the end of the
+ * connection only when the caller has closed the originals too.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor.
  * @note Blocks: no.
  */
@@ -2086,8 +2088,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
  * Sets the transport of the host over which the client connects: see mcplink_transport_new.
  *
  * @param options the options.
- * @param transport the transport, which serves one client. The transport remains the caller's; free the
- * transport after the client. NULL for no transport.
+ * @param transport the transport, which serves one client. The transport remains the caller's; free
+ * the transport after the client. NULL for no transport.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -2124,18 +2126,18 @@ MCPLINK_API mcplink_status_t mcplink_cache_clear(mcplink_cache_t *cache);
 MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
 
 /**
- * Sets the cache of responses that the client shares with other clients. Default: a cache of its
- * own.
+ * Sets the cache of responses that the client shares with other clients. Default: a cache of
+ * its own.
  *
  * A public response is used by all clients of one server at one address. A private response is
  * used only by clients with the same principal and capabilities. Child processes count as one
- * server if their command lines and working directories are equal. If environment variables make
- * them different servers, give each its own cache.
+ * server if their command lines and working directories are equal. If environment variables
+ * make them different servers, give each its own cache.
  *
  * @param options the options.
  * @param cache the cache, which may be freed before the options. NULL for a cache of its own.
- * @param principal a name for the user of the client, for example a digest of the token. NULL if private
- * responses are not shared.
+ * @param principal a name for the user of the client, for example a digest of the token. NULL if
+ * private responses are not shared.
  * @return MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank.
  * @note Blocks: no.
  */
@@ -2199,12 +2201,12 @@ mcplink_status_t mcplink_era_memory_entries(const mcplink_era_memory_t *memory,
 MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
 
 /**
- * Sets the memory in which the client remembers the era of its server. The next connection to this
- * server then skips the detection. Default: no memory.
+ * Sets the memory in which the client remembers the era of its server. The next connection to
+ * this server then skips the detection. Default: no memory.
  *
  * @param options the options.
- * @param memory the memory, which several clients may share, and which may be freed before the options.
- * NULL changes nothing.
+ * @param memory the memory, which several clients may share, and which may be freed before the
+ * options. NULL changes nothing.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -2322,14 +2324,14 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_
 MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
 
 /**
- * Sets the server to which the client connects: one of a configuration file. Other options, for
- * example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
+ * Sets the server to which the client connects: one of a configuration file. Other options,
+ * for example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
  *
  * @param options the options.
  * @param config the configuration, whose server is copied with the inputs that are set so far.
  * @param server_name the name of the server. The client can also connect to a disabled server.
- * @return MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
- * a value is an error of mcplink_client_open.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable
+ * without a value is an error of mcplink_client_open.
  * @note Blocks: no.
  */
 MCPLINK_API
@@ -3412,8 +3414,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(v
 MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
 
 /**
- * Sets how long a call waits for its result. Progress restarts the timeout. The timeout does not
- * run while a person answers an input request of the server. Default: the timeout of the client.
+ * Sets how long a call waits for its result. Progress restarts the timeout. The timeout does
+ * not run while a person answers an input request of the server. Default: the timeout of the
+ * client.
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
@@ -3423,9 +3426,9 @@ MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
- * run while a person answers an input request of the server. Default: the total timeout of the
- * client.
+ * Sets how long a call waits in total. Progress does not restart the timeout. The timeout does
+ * not run while a person answers an input request of the server. Default: the total timeout of
+ * the client.
  *
  * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
@@ -3484,8 +3487,8 @@ mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *option
 MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
 
 /**
- * Sets the least severe level of the log messages that the call requests from a modern server. The
- * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
+ * Sets the least severe level of the log messages that the call requests from a modern server.
+ * The messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
  * mcplink_client_set_log_level.
  *
  * @param options the options.
@@ -3879,9 +3882,9 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets which optional features of sampling the client declares to servers. The handler that was
- * set with mcplink_client_options_on_sample must support these features. Default: no optional
- * features.
+ * Sets which optional features of sampling the client declares to servers. The handler that
+ * was set with mcplink_client_options_on_sample must support these features. Default: no
+ * optional features.
  *
  * @param options the options.
  * @param tools true if the model may use tools that the server names.
@@ -4586,11 +4589,12 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_o
 MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
 
 /**
- * Sets the protocol revisions that the server supports. Default: all revisions that the library
- * supports.
+ * Sets the protocol revisions that the server supports. Default: all revisions that the
+ * library supports.
  *
  * @param options the options.
- * @param revisions the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
+ * @param revisions the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for
+ * all.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
  * library does not know.
  * @note Threads: one at a time.
@@ -4599,8 +4603,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server
 
 /**
  * Sets the name of this process, for servers that several processes serve. The ids of HTTP
- * sessions and of tasks then begin with the name and a dot, for example "r1.", by which a proxy
- * finds the process. Default: no name. docs/scale.md has configurations of proxies.
+ * sessions and of tasks then begin with the name and a dot, for example "r1.", by which a
+ * proxy finds the process. Default: no name. docs/scale.md has configurations of proxies.
  *
  * @param options the options.
  * @param name 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
@@ -4610,12 +4614,12 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server
 MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_options_t *options, const char *name);
 
 /**
- * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
- * server, except log hooks and thread hooks.
+ * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of
+ * the server, except log hooks and thread hooks.
  *
  * @param options the options.
- * @param pump the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
- * the library.
+ * @param pump the pump, which must outlive the server. NULL, the default, to run callbacks on
+ * threads of the library.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -4812,8 +4816,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_
 
 /**
  * Sets the time after which a silent client is pinged. If a client sends nothing after three
- * successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
- * are pinged. Default: no pings.
+ * successive pings, the server disconnects the client. Only clients of revisions before
+ * 2026-07-28 are pinged. Default: no pings.
  *
  * @param options the options.
  * @param interval_ms the time without a message from the client, in milliseconds; 0 for no pings.
@@ -4827,10 +4831,10 @@ mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options
                                                           uint32_t timeout_ms);
 
 /**
- * Adds a key for request states. A request state is the state of a call while the client answers
- * an input request. The client stores the request state, which is encrypted and authenticated. The
- * first key encrypts; all keys decrypt. Replicas that serve the same clients need the same keys.
- * Default: each server generates a random key.
+ * Adds a key for request states. A request state is the state of a call while the client
+ * answers an input request. The client stores the request state, which is encrypted and
+ * authenticated. The first key encrypts; all keys decrypt. Replicas that serve the same
+ * clients need the same keys. Default: each server generates a random key.
  *
  * @param options the options.
  * @param key,len 32 secret random bytes.
@@ -4851,12 +4855,13 @@ MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server
 MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
 
 /**
- * Sets whether each request state is accepted only once (replay protection). With true, a client
- * that sends a request state twice cannot repeat the side effects of the handler. Default: false.
+ * Sets whether each request state is accepted only once (replay protection). With true, a
+ * client that sends a request state twice cannot repeat the side effects of the handler.
+ * Default: false.
  *
  * @param options the options.
- * @param single_use true to accept each request state only once. Used states are stored in the memory of
- * this process, so the protection does not work across replicas.
+ * @param single_use true to accept each request state only once. Used states are stored in the
+ * memory of this process, so the protection does not work across replicas.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -4895,8 +4900,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink
 MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
 
 /**
- * Sets whether results for clients of revisions since 2026-07-28 contain the name and version of
- * the server. Default: true.
+ * Sets whether results for clients of revisions since 2026-07-28 contain the name and version
+ * of the server. Default: true.
  *
  * @param options the options.
  * @param names_itself true to include the name and version.
@@ -4906,9 +4911,9 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_ser
 MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
 
 /**
- * Sets whether arguments and structured results of tools are validated against their JSON Schemas.
- * Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
- * keywords that mcplink_tool_add_param_schema names.
+ * Sets whether arguments and structured results of tools are validated against their JSON
+ * Schemas. Default: true. A build for which mcplink_has_feature("validation") returns false
+ * checks only the keywords that mcplink_tool_add_param_schema names.
  *
  * @param options the options.
  * @param validation true to validate arguments and results.
@@ -4918,8 +4923,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_ser
 MCPLINK_API mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options, bool validation);
 
 /**
- * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio runs.
- * Default: true.
+ * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
+ * runs. Default: true.
  *
  * @param options the options.
  * @param claim true to reserve standard output. With false, other output of this process to standard
@@ -4981,16 +4986,16 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
 
 /**
  * Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
- * becomes a task, the client receives the task at once, and fetches the result when the task has
- * ended.
+ * becomes a task, the client receives the task at once, and fetches the result when the task
+ * has ended.
  *
  * @param options the options.
- * @param max_tasks the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
- * finished task is removed to make space. If all tasks are running, the next call is refused as
- * busy, or runs without a task. Some tasks are reserved for clients with few tasks: see
- * MCPLINK_LIMIT_RESERVE_PERCENT.
- * @param lifetime_ms the time from the creation of a task to its removal, in milliseconds. It applies if
- * the client requests no other time.
+ * @param max_tasks the maximum number of stored tasks; 0, the default, to disable tasks. At the
+ * limit, a finished task is removed to make space. If all tasks are running, the next call is
+ * refused as busy, or runs without a task. Some tasks are reserved for clients with few tasks:
+ * see MCPLINK_LIMIT_RESERVE_PERCENT.
+ * @param lifetime_ms the time from the creation of a task to its removal, in milliseconds. It
+ * applies if the client requests no other time.
  * @return MCPLINK_OK.
  * @note Threads: one at a time.
  */
@@ -5014,13 +5019,14 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       size_t len);
 
 /**
- * Declares a capability that this library does not know, for example of a draft of the protocol.
- * Its methods are handled with mcplink_server_options_on_method. A feature that will not become a
- * part of the protocol should be an extension.
+ * Declares a capability that this library does not know, for example of a draft of the
+ * protocol. Its methods are handled with mcplink_server_options_on_method. A feature that will
+ * not become a part of the protocol should be an extension.
  *
  * @param options the options.
- * @param name the name of the capability, such as "events"; or "experimental". The other names of the
- * specification are refused, because the server declares these capabilities by what it offers.
+ * @param name the name of the capability, such as "events"; or "experimental". The other names of
+ * the specification are refused, because the server declares these capabilities by what it
+ * offers.
  * @param settings,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
  * settings.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -5033,22 +5039,22 @@ mcplink_status_t mcplink_server_options_add_capability(mcplink_server_options_t 
                                                        size_t len);
 
 /**
- * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
- * 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
- * that were written to.
+ * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB,
+ * or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
+ * pages that were written to.
  *
  * @param options the options.
- * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
- * the system lacks the memory, starting a thread fails.
+ * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
+ * If the system lacks the memory, starting a thread fails.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
 
 /**
- * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
- * prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only the first
- * 15 bytes of a name.
+ * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of
+ * the prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only
+ * the first 15 bytes of a name.
  *
  * @param options the options.
  * @param prefix 1 to 15 bytes, without control characters.
@@ -5141,8 +5147,8 @@ mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *opti
  * again. Each call of this function adds a limit of its own. Default: no limit.
  *
  * @param options the options.
- * @param requests the number of requests, at least 1. A caller may make that many at once; later ones
- * are admitted evenly within the period.
+ * @param requests the number of requests, at least 1. A caller may make that many at once; later
+ * ones are admitted evenly within the period.
  * @param period_ms the period, in milliseconds, at least 1.
  * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
  * share the limit. NULL for all methods about tools, prompts, resources and tasks.
@@ -5352,9 +5358,9 @@ typedef enum mcplink_param_flag {
  * Adds an argument to the tool. The input schema of the tool is made of all added arguments.
  *
  * A call with invalid arguments is refused before the callback runs: a required argument is
- * missing, or an argument has another type. The model gets a result with isError, whose text names
- * the argument and the expected value. mcplink_server_options_set_validation turns these checks
- * off.
+ * missing, or an argument has another type. The model gets a result with isError, whose text
+ * names the argument and the expected value. mcplink_server_options_set_validation turns these
+ * checks off.
  *
  * @param tool the tool.
  * @param param the name of the argument.
@@ -5362,8 +5368,8 @@ typedef enum mcplink_param_flag {
  * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
- * @note Threads: one at
- * a time.
+ * @note Threads:
+ * one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
@@ -5377,18 +5383,18 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
  *
  * Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
  * const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
- * maxItems, required, properties with additionalProperties, and items. A build with "validation"
- * (mcplink_has_feature) checks the complete schema. The functions that read one argument, such as
- * mcplink_request_string, return the default for a call without the argument. mcplink_request_args
- * contains the arguments of the call only.
+ * maxItems, required, properties with additionalProperties, and items. A build with
+ * "validation" (mcplink_has_feature) checks the complete schema. The functions that read one
+ * argument, such as mcplink_request_string, return the default for a call without the
+ * argument. mcplink_request_args contains the arguments of the call only.
  *
  * @param tool the tool.
  * @param param the name of the argument.
  * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * @param schema,len the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
- * MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
- * default does not fit the schema.
+ * @param schema,len the JSON Schema of the argument, for example {"enum":["red","green"]}; len may
+ * be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or
+ * the default does not fit the schema.
  * @note Threads: one at a time.
  */
 MCPLINK_API
@@ -5399,10 +5405,10 @@ mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
                                                size_t len);
 
 /**
- * Sets the complete input schema of the tool. The schema replaces all arguments that were added
- * before. An argument that is added later replaces the schema. Clients receive the schema
- * unchanged, with one exception: if "properties" is missing, an empty "properties" object is
- * added, which some models need.
+ * Sets the complete input schema of the tool. The schema replaces all arguments that were
+ * added before. An argument that is added later replaces the schema. Clients receive the
+ * schema unchanged, with one exception: if "properties" is missing, an empty "properties"
+ * object is added, which some models need.
  *
  * @param tool the tool.
  * @param schema,len a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
@@ -5412,12 +5418,12 @@ mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
 MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
 /**
- * Sets the output schema of the tool. Values that handlers pass to mcplink_responder_structured
- * must match the schema.
+ * Sets the output schema of the tool. Values that handlers pass to
+ * mcplink_responder_structured must match the schema.
  *
  * @param tool the tool.
- * @param schema,len a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
- * that ends in NUL. NULL for no schema.
+ * @param schema,len a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for
+ * text that ends in NUL. NULL for no schema.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -5499,11 +5505,10 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const 
  * Sets the icons of the tool: an array of objects with "src".
  *
  * @param tool the tool.
- * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
 
@@ -5511,11 +5516,10 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const 
  * Sets the metadata ("_meta") of the tool: an object.
  *
  * @param tool the tool.
- * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
 
@@ -5554,8 +5558,8 @@ mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
  * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param min,max the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is greater
- * than max, or a bound is NaN.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
+ * greater than max, or a bound is NaN.
  * @note Threads: one at a time.
  */
 MCPLINK_API
@@ -5576,8 +5580,8 @@ mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
  * @param values,count the valid values, texts that end in NUL; at least one.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
- * @note Threads: one at
- * a time.
+ * @note Threads:
+ * one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
@@ -5595,11 +5599,11 @@ mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
  * @param param the name of the argument.
  * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param items the type of the items, one of enum mcplink_param_type.
- * @param min_items,max_items the smallest and the largest valid number of items; SIZE_MAX as max_items
- * for no bound.
+ * @param min_items,max_items the smallest and the largest valid number of items; SIZE_MAX as
+ * max_items for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min_items is
- * greater than max_items.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or
+ * min_items is greater than max_items.
  * @note Threads: one at a time.
  */
 MCPLINK_API
@@ -5613,15 +5617,15 @@ mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
 
 /**
  * Sets the default of an argument that was added before. The model sees the default, and the
- * functions that read one argument, such as mcplink_request_string, return it for a call without
- * the argument. mcplink_request_args contains the arguments of the call only.
+ * functions that read one argument, such as mcplink_request_string, return it for a call
+ * without the argument. mcplink_request_args contains the arguments of the call only.
  *
  * @param tool the tool.
  * @param param the name of an argument that was added to the tool, and that is optional.
  * @param value,len the default as JSON, for example 10 or "name" with its quotes; len may be
  * MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument is
- * required, or the default does not fit its schema.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument
+ * is required, or the default does not fit its schema.
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_default(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
@@ -5661,7 +5665,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *reso
 MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
 
 /**
- * Sets the MIME type of the resource. It is also the default MIME type of the handler's answers.
+ * Sets the MIME type of the resource. It is also the default MIME type of the handler's
+ * answers.
  *
  * @param resource the resource.
  * @param mime_type the MIME type; NULL for no MIME type.
@@ -5681,14 +5686,14 @@ MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *
 MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
 
 /**
- * Sets the annotations of the resource: an object with "audience", "priority" and "lastModified".
+ * Sets the annotations of the resource: an object with "audience", "priority" and
+ * "lastModified".
  *
  * @param resource the resource.
- * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no annotations.
+ * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no annotations.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
 
@@ -5696,11 +5701,10 @@ MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t
  * Sets the icons of the resource: an array of objects with "src".
  *
  * @param resource the resource.
- * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
 
@@ -5708,11 +5712,10 @@ MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *reso
  * Sets the metadata ("_meta") of the resource: an object.
  *
  * @param resource the resource.
- * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
 
@@ -5766,14 +5769,14 @@ MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t
 MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
 
 /**
- * Sets the annotations of the template: an object with "audience", "priority" and "lastModified".
+ * Sets the annotations of the template: an object with "audience", "priority" and
+ * "lastModified".
  *
  * @param template the resource template.
- * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no annotations.
+ * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no annotations.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
 
@@ -5781,11 +5784,10 @@ MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t
  * Sets the icons of the template: an array of objects with "src".
  *
  * @param template the resource template.
- * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
 
@@ -5793,11 +5795,10 @@ MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *temp
  * Sets the metadata ("_meta") of the template: an object.
  *
  * @param template the resource template.
- * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
 
@@ -5878,11 +5879,10 @@ MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, 
  * Sets the icons of the prompt: an array of objects with "src".
  *
  * @param prompt the prompt.
- * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * icons.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
 
@@ -5890,11 +5890,10 @@ MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, 
  * Sets the metadata ("_meta") of the prompt: an object.
  *
  * @param prompt the prompt.
- * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
- * metadata.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
 
@@ -6677,10 +6676,10 @@ MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
 
 /**
- * Adds an allowed host name. A request is refused if the host name in its header field Host is not
- * allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name
- * that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
- * addresses, all host names.
+ * Adds an allowed host name. A request is refused if the host name in its header field Host is
+ * not allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the
+ * host name that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and
+ * `[::1]`; on other addresses, all host names.
  *
  * @param options the options.
  * @param host the host name, for example "mcp.example.com".
@@ -6690,10 +6689,11 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_
 MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options, const char *host);
 
 /**
- * Adds an allowed origin: a web site whose pages may call the server. By default only pages under
- * the server's own host name may call the server. The server's own host name must be an allowed
- * host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
- * owner of any other name could make the name resolve to the server (DNS rebinding).
+ * Adds an allowed origin: a web site whose pages may call the server. By default only pages
+ * under the server's own host name may call the server. The server's own host name must be an
+ * allowed host name (mcplink_http_options_add_host), an IP address or a name of this machine,
+ * because the owner of any other name could make the name resolve to the server (DNS
+ * rebinding).
  *
  * @param options the options.
  * @param origin scheme and host name, and the port unless it is the default port, for example
@@ -6705,10 +6705,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_option
 
 /**
  * Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
- * client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy sends.
- * The client's address is the last address in the field that does not belong to a trusted proxy.
- * If the field is invalid, the proxy counts as the client. Without trusted proxies all requests
- * through a proxy share the limits of one client.
+ * client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy
+ * sends. The client's address is the last address in the field that does not belong to a
+ * trusted proxy. If the field is invalid, the proxy counts as the client. Without trusted
+ * proxies all requests through a proxy share the limits of one client.
  *
  * @param options the options.
  * @param network an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
@@ -6718,9 +6718,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_option
 MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http_options_t *options, const char *network);
 
 /**
- * Sets whether clients of revisions before 2026-07-28 get sessions. Without sessions any replica
- * can answer any request, but clients of these revisions get no input requests and no change
- * notifications. Default: true.
+ * Sets whether clients of revisions before 2026-07-28 get sessions. Without sessions any
+ * replica can answer any request, but clients of these revisions get no input requests and no
+ * change notifications. Default: true.
  *
  * @param options the options.
  * @param sessions true to give these clients sessions.
@@ -6730,8 +6730,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http
 MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool sessions);
 
 /**
- * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and no
- * open stream for this time. Default: 30 minutes.
+ * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
+ * no open stream for this time. Default: 30 minutes.
  *
  * @param options the options.
  * @param idle_ms the idle timeout, in milliseconds.
@@ -6741,8 +6741,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_opti
 MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
 
 /**
- * Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are served.
- * Default: these clients are not served.
+ * Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are
+ * served. Default: these clients are not served.
  *
  * @param options the options.
  * @param stream the path of the SSE stream.
@@ -6753,12 +6753,13 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
 /**
- * Serves a page that tells the health of the server, for load balancers. By default there is none.
+ * Serves a page that tells the health of the server, for load balancers. By default there is
+ * none.
  *
  * The page answers GET and HEAD with status 200, and with 503 once the server is closing or
- * mcplink_listener_fail_health was called. It needs neither a session nor credentials. The field
- * Host must have an allowed name or an IP address. A listener or endpoint is refused if the path
- * is that of the endpoint, of its metadata or of a page.
+ * mcplink_listener_fail_health was called. It needs neither a session nor credentials. The
+ * field Host must have an allowed name or an IP address. A listener or endpoint is refused if
+ * the path is that of the endpoint, of its metadata or of a page.
  *
  * @param options the options.
  * @param path the path, for example "/healthz".
@@ -6806,9 +6807,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
 
 /**
  * Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
- * After this time without data, a comment is written to a stream. A response that has not begun
- * after this time begins as an event stream, unless the client accepts no event stream. Default:
- * 15 s.
+ * After this time without data, a comment is written to a stream. A response that has not
+ * begun after this time begins as an event stream, unless the client accepts no event stream.
+ * Default: 15 s.
  *
  * @param options the options.
  * @param interval_ms the interval in milliseconds, at least 1.
@@ -6974,9 +6975,9 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens of
- * mcplink_http_options_add_token. If no resource server is set, all clients are then accepted
- * without authentication.
+ * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
+ * of mcplink_http_options_add_token. If no resource server is set, all clients are then
+ * accepted without authentication.
  *
  * @param options the options.
  * @return MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID.
@@ -6985,8 +6986,8 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
 
 /**
- * Sets a resource server: each request must then have an access token for this server, and clients
- * are informed where they can obtain a token. If a function was set with
+ * Sets a resource server: each request must then have an access token for this server, and
+ * clients are informed where they can obtain a token. If a function was set with
  * mcplink_http_options_on_authenticate, this call fails, because that function checks other
  * credentials.
  *
@@ -6995,40 +6996,40 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_htt
  *
  * @param options the options.
  * @param server the description of the resource server. The description is copied, and remains the
- * caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of the
- * description failed, this call fails with the status of that setter. Other faults are reported
- * when a listener or endpoint is made with the options. In a build without JWTs, making a listener
- * or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+ * caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of
+ * the description failed, this call fails with the status of that setter. Other faults are
+ * reported when a listener or endpoint is made with the options. In a build without JWTs,
+ * making a listener or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed.
- * @note Threads: one at
- * a time.
+ * @note Threads:
+ * one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
                                                           const mcplink_resource_server_t *server);
 
 /**
- * Removes the resource server that was set with mcplink_http_options_set_resource_server. If no
- * function was set with mcplink_http_options_on_authenticate, all clients are then accepted
+ * Removes the resource server that was set with mcplink_http_options_set_resource_server. If
+ * no function was set with mcplink_http_options_on_authenticate, all clients are then accepted
  * without authentication.
  *
  * @param options the options.
  * @return MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID.
- * @note Threads: one at
- * a time.
+ * @note Threads: one
+ * at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
 
 /**
- * Adds a fixed access token (API key): a client is accepted if it sends one of the added tokens as
- * Authorization: Bearer TOKEN. Other requests get status 401. The library stores and looks up only
- * digests of the tokens, so the time of a look-up reveals nothing about a token. If clients are
- * authenticated in another way already (mcplink_http_options_on_authenticate,
+ * Adds a fixed access token (API key): a client is accepted if it sends one of the added
+ * tokens as Authorization: Bearer TOKEN. Other requests get status 401. The library stores and
+ * looks up only digests of the tokens, so the time of a look-up reveals nothing about a token.
+ * If clients are authenticated in another way already (mcplink_http_options_on_authenticate,
  * mcplink_http_options_set_resource_server), this call fails.
  *
  * @param options the options.
- * @param token the token, which should be at least 128 random bits, from a file or the environment. NULL
- * and blank text are refused: an unset variable must not let everybody in.
+ * @param token the token, which should be at least 128 random bits, from a file or the environment.
+ * NULL and blank text are refused: an unset variable must not let everybody in.
  * @param principal the name of the client, for the handlers.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
@@ -7073,8 +7074,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource
  * @param url the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
  * mcplink_resource_server_use_default_keys.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already.
- * @note Blocks:
- * no.
+ * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
 
@@ -7082,8 +7082,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resour
  * Sets the issuer's keys, so that the library does not fetch them.
  *
  * @param server the description.
- * @param json,len the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
- * NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
+ * @param json,len the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends
+ * in NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already.
  * @note Blocks: no.
  */
@@ -7102,8 +7102,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
 
 /**
- * Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without a
- * proxy.
+ * Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without
+ * a proxy.
  *
  * @param server the description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -7116,21 +7116,21 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
  *
  * @param server the description.
- * @param pem,len PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
- * and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
- * no valid certificate, making a listener or endpoint with the description fails with
- * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
- * fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
- * mcplink_resource_server_set_verifier.
+ * @param pem,len PEM text with one or more certificates, which is copied; other contents are
+ * skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
+ * certificates. NULL and blank text are refused: see
+ * mcplink_resource_server_use_default_roots. If the text contains no valid certificate, making
+ * a listener or endpoint with the description fails with MCPLINK_E_INVALID. In a build without
+ * signed tokens (feature jwt), making a listener or endpoint fails with MCPLINK_E_UNSUPPORTED.
+ * The certificates are not used with mcplink_resource_server_set_verifier.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
 
 /**
- * Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate authorities
- * is trusted.
+ * Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate
+ * authorities is trusted.
  *
  * @param server the description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -7161,8 +7161,8 @@ mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t 
 
 /**
  * Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
- * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the issuer's
- * metadata names.
+ * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
+ * issuer's metadata names.
  *
  * @param server the description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -7172,8 +7172,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
 
 /**
  * Sets the scopes that every request requires. The first challenge names these scopes to the
- * client. mcplink_server_require_scopes sets further scopes for single tools, prompts, resources
- * and templates. Default: no scopes.
+ * client. mcplink_server_require_scopes sets further scopes for single tools, prompts,
+ * resources and templates. Default: no scopes.
  *
  * @param server the description.
  * @param scopes the names of the scopes, separated by spaces. NULL and blank text are refused: see
@@ -7195,8 +7195,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcpli
 
 /**
  * Sets the supported scopes that the metadata lists. List only the scopes for ordinary use,
- * because some clients request all listed scopes at once. Default: the scopes that every request
- * requires.
+ * because some clients request all listed scopes at once. Default: the scopes that every
+ * request requires.
  *
  * @param server the description.
  * @param scopes the names of the scopes, separated by spaces.
@@ -7206,8 +7206,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcpli
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplink_resource_server_t *server, const char *scopes);
 
 /**
- * Declares that a broad scope implies narrower scopes. If a narrower scope implies further scopes,
- * the broad scope implies these scopes too.
+ * Declares that a broad scope implies narrower scopes. If a narrower scope implies further
+ * scopes, the broad scope implies these scopes too.
  *
  * @param server the description.
  * @param broad the broad scope.
@@ -7229,7 +7229,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resourc
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resource_server_t *server, const char *audience);
 
 /**
- * Sets the name of the server for consent pages, and the URL of its documentation for developers.
+ * Sets the name of the server for consent pages, and the URL of its documentation for
+ * developers.
  *
  * @param server the description.
  * @param title the name; NULL for no name.
@@ -7282,8 +7283,8 @@ typedef enum mcplink_dpop {
  *
  * @param server the description.
  * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
- * or endpoint with the description fails with MCPLINK_E_UNSUPPORTED.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a
+ * listener or endpoint with the description fails with MCPLINK_E_UNSUPPORTED.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, mcplink_dpop dpop);
@@ -7294,8 +7295,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_s
  * refusal, and retries. Default: no nonce is required.
  *
  * @param server the description.
- * @param keys,len one or more keys of 32 secret random bytes each, concatenated and copied. The first
- * key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
+ * @param keys,len one or more keys of 32 secret random bytes each, concatenated and copied. The
+ * first key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
  * @param lifetime_ms how long a nonce is valid, in milliseconds; at least 1000.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
@@ -7370,27 +7371,26 @@ MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_
  * @param principal the authenticated sender, for mcplink_request_principal; not empty. Sessions and
  * request states are bound to the principal that made them.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads:
- * any, until the callback returns.
+ * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
 
 /**
  * Sets the granted scopes of the principal, for mcplink_server_require_scopes,
- * mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are unknown, so
- * requests that require a scope are refused.
+ * mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are
+ * unknown, so requests that require a scope are refused.
  *
  * @param request the request.
- * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
+ * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown
+ * scopes.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads:
- * any, until the callback returns.
+ * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
 
 /**
- * Sets the time at which the authentication expires. Open streams send nothing after this time.
- * Default: the authentication does not expire.
+ * Sets the time at which the authentication expires. Open streams send nothing after this
+ * time. Default: the authentication does not expire.
  *
  * @param request the request.
  * @param seconds the time in seconds since 1970-01-01 UTC.
@@ -7401,9 +7401,9 @@ MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_reques
 MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_request_t *request, int64_t seconds);
 
 /**
- * Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
- * server in its audience is refused. A host that checks the audience itself adds the server's own
- * URL.
+ * Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without
+ * this server in its audience is refused. A host that checks the audience itself adds the
+ * server's own URL.
  *
  * @param request the request.
  * @param audience the audience, as in the token (aud).
@@ -7415,9 +7415,9 @@ MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_requ
 
 /**
  * Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
- * mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key, on a
- * server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without this call
- * a stolen bound token would be accepted.
+ * mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key,
+ * on a server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without
+ * this call a stolen bound token would be accepted.
  *
  * @param request the request.
  * @param thumbprint the thumbprint of the key, as the token or the authorization server contains it
@@ -7432,35 +7432,32 @@ MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_
  * Refuses an invalid access token with status 401, so that the client obtains a new token.
  *
  * @param request the request.
- * @param why the reason, for the client and the log, for example "it was revoked". It must not quote the
- * token.
+ * @param why the reason, for the client and the log, for example "it was revoked". It must not quote
+ * the token.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads:
- * any, until the callback returns.
+ * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
 
 /**
- * Refuses a request with status 403, because the request requires more scopes. The client can then
- * ask its user to grant the scopes.
+ * Refuses a request with status 403, because the request requires more scopes. The client can
+ * then ask its user to grant the scopes.
  *
  * @param request the request.
  * @param scopes all required scopes, separated by spaces.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads:
- * any, until the callback returns.
+ * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
 
 /**
- * Answers a request with status 503, because authorization cannot be checked at the moment. Unlike
- * status 401, the answer does not make the client discard its token.
+ * Answers a request with status 503, because authorization cannot be checked at the moment.
+ * Unlike status 401, the answer does not make the client discard its token.
  *
  * @param request the request.
  * @param why the reason, for the host's log.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads:
- * any, until the callback returns.
+ * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request, const char *why);
 
@@ -7471,8 +7468,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t
  * @param challenge the required credentials, for the header field WWW-Authenticate (RFC 9110), for
  * example "Bearer".
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads:
- * any, until the callback returns.
+ * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 
@@ -7736,14 +7732,14 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
 MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
 
 /**
- * Adds an OAuth client that was registered with an authorization server beforehand. The client is
- * used with that authorization server only. Once a client is added, no other authorization server
- * is used, and there is no dynamic registration. The first client is also used by
+ * Adds an OAuth client that was registered with an authorization server beforehand. The client
+ * is used with that authorization server only. Once a client is added, no other authorization
+ * server is used, and there is no dynamic registration. The first client is also used by
  * mcplink_oauth_set_client_credentials.
  *
  * @param oauth the settings.
- * @param client the client. The settings copy the client, which remains the caller's. If a setter of the
- * client was refused, the client is refused too.
+ * @param client the client. The settings copy the client, which remains the caller's. If a setter of
+ * the client was refused, the client is refused too.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -7765,16 +7761,17 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oaut
  * servers that support such documents use the URL as the client id.
  *
  * @param oauth the settings.
- * @param url an https URL with a path; NULL for no document. An invalid URL is reported when a client is
- * opened.
+ * @param url an https URL with a path; NULL for no document. An invalid URL is reported when a
+ * client is opened.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth, const char *url);
 
 /**
- * Sets the scopes to request. Default: the scopes that the server supports. Scopes that the server
- * requires for the current request, and scopes that were requested before, are always included.
+ * Sets the scopes to request. Default: the scopes that the server supports. Scopes that the
+ * server requires for the current request, and scopes that were requested before, are always
+ * included.
  *
  * @param oauth the settings.
  * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
@@ -7794,8 +7791,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, co
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *oauth);
 
 /**
- * Sets whether to request offline access (offline_access), if the authorization server supports
- * it. With offline access, fewer logins are needed. Default: true.
+ * Sets whether to request offline access (offline_access), if the authorization server
+ * supports it. With offline access, fewer logins are needed. Default: true.
  *
  * @param oauth the settings.
  * @param asks true to request offline access.
@@ -7806,13 +7803,13 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *o
 
 /**
  * Sets a further parameter of the authorization request, such as "access_type" ("offline"),
- * "audience" or "prompt". Default: none. A later call with the same name replaces the value. The
- * user's browser gets the parameters, so they are not secret.
+ * "audience" or "prompt". Default: none. A later call with the same name replaces the value.
+ * The user's browser gets the parameters, so they are not secret.
  *
- * "prompt" replaces the value "consent", which is sent with the scope offline_access. The other
- * parameters of the library can't be replaced, and "response_mode", "request" and "request_uri"
- * can't be set: opening a client with such a name fails with MCPLINK_E_INVALID. So does opening a
- * client that logs in without a person.
+ * "prompt" replaces the value "consent", which is sent with the scope offline_access. The
+ * other parameters of the library can't be replaced, and "response_mode", "request" and
+ * "request_uri" can't be set: opening a client with such a name fails with MCPLINK_E_INVALID.
+ * So does opening a client that logs in without a person.
  *
  * @param oauth the settings.
  * @param param the name of the parameter.
@@ -7823,8 +7820,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *o
 MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth_t *oauth, const char *param, const char *value);
 
 /**
- * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with
- * the tokens.
+ * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved
+ * with the tokens.
  *
  * @param oauth the settings.
  * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
@@ -7844,8 +7841,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcpl
 MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
 /**
- * Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
- * of waiting calls is paused. The total timeout of these calls is not paused: see
+ * Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the
+ * timeout of waiting calls is paused. The total timeout of these calls is not paused: see
  * mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
  *
  * @param oauth the settings.
@@ -7856,9 +7853,10 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *
 MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
 /**
- * Sets whether metadata and tokens may be requested from loopback and private addresses when the
- * server itself has a public address. Default: false, to prevent server-side request forgery
- * (SSRF). Otherwise a server could make its clients send requests into their private networks.
+ * Sets whether metadata and tokens may be requested from loopback and private addresses when
+ * the server itself has a public address. Default: false, to prevent server-side request
+ * forgery (SSRF). Otherwise a server could make its clients send requests into their private
+ * networks.
  *
  * @param oauth the settings.
  * @param allowed true to allow these addresses.
@@ -7868,8 +7866,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t 
 MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
 
 /**
- * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of the
- * environment.
+ * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of
+ * the environment.
  *
  * @param oauth the settings.
  * @param url the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
@@ -7889,21 +7887,21 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, con
 MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
 
 /**
- * Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
- * company. No other authorities are trusted. Default: Mozilla's list.
+ * Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of
+ * a company. No other authorities are trusted. Default: Mozilla's list.
  *
  * The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
- * including the metadata of the MCP server. If the authorization server and the MCP server have
- * certificates from different authorities, pem must contain both authorities. The certificate
- * bundle of a system usually contains all needed authorities.
+ * including the metadata of the MCP server. If the authorization server and the MCP server
+ * have certificates from different authorities, pem must contain both authorities. The
+ * certificate bundle of a system usually contains all needed authorities.
  * mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
  *
  * @param oauth the settings.
- * @param pem,len PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
- * and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
- * certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
- * OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
+ * @param pem,len PEM text with one or more certificates, which is copied; other contents are
+ * skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
+ * certificates. NULL and blank text are refused: see mcplink_oauth_use_default_roots. Text
+ * without a valid certificate is reported when a client is opened, with MCPLINK_E_INVALID. In
+ * a build without OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -7991,10 +7989,10 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Sets the host name and the path of the redirect URI for logins with a browser. The authorization
- * server sends the browser to the redirect URI at the end of the login. Some authorization servers
- * accept only one spelling of the redirect URI. The port is a parameter of
- * mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
+ * Sets the host name and the path of the redirect URI for logins with a browser. The
+ * authorization server sends the browser to the redirect URI at the end of the login. Some
+ * authorization servers accept only one spelling of the redirect URI. The port is a parameter
+ * of mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
  *
  * @param oauth the settings.
  * @param host "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
@@ -8027,11 +8025,13 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Sets the client credentials grant: a machine acts on its own behalf, as the first client that
- * was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
+ * Sets the client credentials grant: a machine acts on its own behalf, as the first client
+ * that was added with mcplink_oauth_add_client. The client authenticates with a key or a
+ * secret.
  *
  * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
+ * opened.
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
@@ -8136,8 +8136,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(c
 MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
 
 /**
- * Sets a client secret, with which the client authenticates. The secret does not appear in errors
- * or logs, and is sent to the token endpoint only.
+ * Sets a client secret, with which the client authenticates. The secret does not appear in
+ * errors or logs, and is sent to the token endpoint only.
  *
  * @param client the client.
  * @param secret the secret. NULL and blank text are refused; for a public client, do not call this
@@ -8153,9 +8153,10 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_clien
  *
  * @param client the client.
  * @param pem,len PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
- * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in no
- * error and no log.
- * @param key_id the key id by which the authorization server knows the key (kid); NULL for no key id.
+ * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in
+ * no error and no log.
+ * @param key_id the key id by which the authorization server knows the key (kid); NULL for no key
+ * id.
  * @param pss true if an RSA key signs with PS256 instead of RS256.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key.
  * @note Blocks: no.
@@ -8169,8 +8170,8 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
 
 /**
  * Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
- * authenticates. Default: the issuer. Some authorization servers require the URL of their token
- * endpoint.
+ * authenticates. Default: the issuer. Some authorization servers require the URL of their
+ * token endpoint.
  *
  * @param client the client.
  * @param audience the audience. NULL and blank text are refused.
@@ -8187,14 +8188,14 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_cli
 MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
 
 /**
- * Sets the folder in which tokens and registrations are saved, in files that only their owner may
- * read. Processes that share a folder renew tokens one after the other. Default: tokens are stored
- * in memory only.
+ * Sets the folder in which tokens and registrations are saved, in files that only their owner
+ * may read. Processes that share a folder renew tokens one after the other. Default: tokens
+ * are stored in memory only.
  *
  * @param oauth the settings.
- * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
- * client is opened. Opening fails if the folder belongs to another user, or if other users may
- * write to it. NULL to store tokens in memory.
+ * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
+ * when a client is opened. Opening fails if the folder belongs to another user, or if other
+ * users may write to it. NULL to store tokens in memory.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */

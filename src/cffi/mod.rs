@@ -9,6 +9,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
+//!  setters            the setters of settings objects, written as tables
 //!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
@@ -65,6 +66,7 @@ mod responder;
 mod result;
 mod server;
 mod set_log;
+mod setters;
 mod status;
 mod tap;
 mod task_helpers;

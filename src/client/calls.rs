@@ -74,8 +74,8 @@ pub(crate) fn tool_params(name: &str, arguments: &impl Serialize) -> Result<Stri
 }
 
 impl Client {
-    pub(super) fn new(link: std::sync::Arc<super::supervisor::Supervisor>) -> Self {
-        Self(std::sync::Arc::new(Inner { link }))
+    pub(super) fn new(supervisor: std::sync::Arc<super::supervisor::Supervisor>) -> Self {
+        Self(std::sync::Arc::new(Inner { supervisor }))
     }
 
     /// Lists all tools, over all pages.
@@ -212,10 +212,10 @@ impl Client {
         name: &str,
         options: &mut CallOptions<'_>,
     ) -> Result<ResultCheck> {
-        let link = &self.0.link;
-        options.apply_defaults(link.settings().timeouts);
-        let age = link.outputs.age();
-        let schema = link.outputs.check_of(name).map_err(|error| {
+        let supervisor = &self.0.supervisor;
+        options.apply_defaults(supervisor.settings().timeouts);
+        let age = supervisor.outputs.age();
+        let schema = supervisor.outputs.check_of(name).map_err(|error| {
             let (name, server) = (Excerpt(name), self.server_name());
             error.context(format_args!(
                 "the output schema of tool '{name}' of '{server}' can't be used"
@@ -240,10 +240,10 @@ impl Client {
         let mut read = self.decode(method::TOOLS_CALL, text);
         // After a restart no schemas are known. After a change of the tools other schemas are
         // known.
-        let is_valid = self.0.link.outputs.age() == check.age;
+        let is_valid = self.0.supervisor.outputs.age() == check.age;
         let schema = check.schema.as_ref().filter(|_| is_valid);
         if let Ok(result) = &mut read
-            && !self.0.link.settings().strict
+            && !self.0.supervisor.settings().strict
         {
             output_schemas::settle_empty(schema, self.revision(), result, check.deadline());
         }
@@ -268,7 +268,7 @@ impl Client {
         check: ResultCheck,
         text: &str,
     ) -> Result<()> {
-        if check.schema.is_some() || self.0.link.settings().strict {
+        if check.schema.is_some() || self.0.supervisor.settings().strict {
             self.read_tool_result(name, check, text)?;
         }
         Ok(())
@@ -591,7 +591,7 @@ impl Client {
         )?;
         let params = SetLevelRequestParams::new(level.clone());
         self.call::<EmptyResult>(method::LOGGING_SET_LEVEL, &params, options)?;
-        *self.0.link.log_level.lock() = Some(level);
+        *self.0.supervisor.log_level.lock() = Some(level);
         Ok(())
     }
 
@@ -665,8 +665,8 @@ impl Client {
     }
 
     pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
-        let link = &self.0.link;
-        let read = if link.settings().strict {
+        let supervisor = &self.0.supervisor;
+        let read = if supervisor.settings().strict {
             tree::read_strictly(text).map(|read| (read, Vec::new()))
         } else {
             tree::read_entries(text)
@@ -686,17 +686,19 @@ impl Client {
     /// Logs the parts of a result that were dropped as invalid, each kind once.
     pub(super) fn tell_misfits(&self, method: &str, misfits: &[Misfit]) {
         if !misfits.is_empty() {
-            let link = &self.0.link;
-            let peer = &link.generation().peer;
+            let supervisor = &self.0.supervisor;
+            let peer = &supervisor.generation().peer;
             let server = self.server_name();
-            link.reported_misfits.tell(peer, &server, method, misfits);
+            supervisor
+                .reported_misfits
+                .tell(peer, &server, method, misfits);
         }
     }
 
     /// Parses a raw result in strict mode, so that deviations from the specification are refused.
     /// Otherwise does nothing.
     fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
-        if self.0.link.settings().strict {
+        if self.0.supervisor.settings().strict {
             self.decode::<R>(method, text)?;
         }
         Ok(())
@@ -724,7 +726,7 @@ impl Client {
     /// Returns an error if `has` is false: the server did not declare the capability that a method
     /// needs. Returns no error if the host lets the client assume capabilities.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
-        if has || self.0.link.settings().assumes_capabilities {
+        if has || self.0.supervisor.settings().assumes_capabilities {
             return Ok(());
         }
         let text = format!(

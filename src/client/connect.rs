@@ -63,7 +63,7 @@ const STREAM_WAIT: Duration = Duration::from_secs(2);
 
 /// The state of one connect operation, from the first attempt to the result.
 pub(super) struct Opening<'a> {
-    link: &'a Arc<Supervisor>,
+    supervisor: &'a Arc<Supervisor>,
     settings: &'a ClientBuilder,
     /// The input handlers of this connection. The handlers get the server's description when the
     /// client knows it.
@@ -88,14 +88,14 @@ pub(super) struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     pub(super) fn new(
-        link: &'a Arc<Supervisor>,
+        supervisor: &'a Arc<Supervisor>,
         transport: &dyn Transport,
         known: Option<Era>,
         cancel: Option<CancelToken>,
     ) -> Self {
-        let settings = link.settings();
+        let settings = supervisor.settings();
         Self {
-            link,
+            supervisor,
             settings,
             inputs: settings.inputs.for_one_server(),
             deadline: Instant::now().checked_add(settings.connect_timeout),
@@ -404,7 +404,7 @@ impl<'a> Opening<'a> {
 
     fn open(&mut self, transport: Box<dyn Transport>) -> Result<Connection> {
         let settings = self.settings;
-        self.number = self.link.next_number();
+        self.number = self.supervisor.next_number();
         let handlers =
             settings
                 .handlers
@@ -415,7 +415,10 @@ impl<'a> Opening<'a> {
                     drop(responder.respond(&EmptyResult::default()));
                 });
         let mut connection = Connection::client()
-            .handlers(self.link.follow(self.inputs.serve(handlers), self.number))
+            .handlers(
+                self.supervisor
+                    .follow(self.inputs.serve(handlers), self.number),
+            )
             .limits(settings.limits.clone())
             .threads(&settings.threads)
             .slow_handler(settings.slow_handler)
@@ -425,7 +428,7 @@ impl<'a> Opening<'a> {
             connection = connection.log(log.clone());
         }
         let connection = connection.open_boxed(transport)?;
-        self.link.adopt(&connection)?;
+        self.supervisor.adopt(&connection)?;
         Ok(connection)
     }
 

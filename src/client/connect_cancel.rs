@@ -55,7 +55,7 @@ pub(super) fn connect(
         Ok(Event::Cancelled) => match events.recv_timeout(PATIENCE) {
             // Connecting has just succeeded, but the connection is no longer wanted.
             Ok(Event::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
-                unwanted.0.link.close_at_once();
+                unwanted.0.supervisor.close_at_once();
                 Err(cancelled())
             })),
             Ok(Event::Done(panicked)) => panicked,

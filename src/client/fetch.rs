@@ -61,9 +61,9 @@ impl Client {
     ) -> Looked {
         let request = cache::request_text(method, params, &options.meta);
         // Cached responses of a server that has gone are not used.
-        let link = &self.0.link;
-        let bypass = options.bypass_cache || link.generation().peer.is_closed();
-        link.cache.look_up(request, topic, bypass)
+        let supervisor = &self.0.supervisor;
+        let bypass = options.bypass_cache || supervisor.generation().peer.is_closed();
+        supervisor.cache.look_up(request, topic, bypass)
     }
 
     fn finish_fetch(

@@ -407,7 +407,7 @@ impl Group {
             let client = member.client.clone();
             Job {
                 server: Arc::clone(&member.name),
-                threads: client.0.link.settings().threads.clone(),
+                threads: client.0.supervisor.settings().threads.clone(),
                 work: Box::new(move || {
                     let Some(options) = options else {
                         let text = "a subscription of a group has no progress callback";
@@ -437,7 +437,7 @@ impl Group {
         let members = std::mem::take(&mut *self.0.members.lock());
         let jobs = members.into_iter().map(|member| Job {
             server: Arc::clone(&member.name),
-            threads: member.client.0.link.settings().threads.clone(),
+            threads: member.client.0.supervisor.settings().threads.clone(),
             work: Box::new(move || {
                 member.client.close();
                 Ok(())

@@ -195,7 +195,7 @@ impl Client {
         }
         // The cached list is outdated.
         self.0
-            .link
+            .supervisor
             .cache
             .forget(&Topic::of_list(method::TOOLS_LIST));
         self.list_tools_with(options.for_one()).is_ok()

@@ -22,8 +22,13 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
     }
     method::IDEMPOTENT.contains(&method)
         || (method == method::TOOLS_CALL
-            && serde_json::from_str::<Call>(params)
-                .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
+            && serde_json::from_str::<Call>(params).is_ok_and(|call| {
+                client
+                    .0
+                    .supervisor
+                    .harmless_tools
+                    .contains(&call.name, number)
+            }))
 }
 
 /// The tools that the server listed as idempotent. The key of an entry is the name of the tool, and

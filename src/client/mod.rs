@@ -96,12 +96,12 @@ use crate::transport::Transport;
 pub struct Client(Arc<Inner>);
 
 struct Inner {
-    link: Arc<Supervisor>,
+    supervisor: Arc<Supervisor>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.link.close();
+        self.supervisor.close();
     }
 }
 
@@ -161,15 +161,15 @@ impl Client {
     /// Returns the counters of the connection. After a [restart](ClientBuilder::restart) the
     /// counters belong to the new connection.
     pub fn stats(&self) -> Stats {
-        let mut stats = self.0.link.generation().peer.stats();
-        self.0.link.cache.count_in(&mut stats);
+        let mut stats = self.0.supervisor.generation().peer.stats();
+        self.0.supervisor.cache.count_in(&mut stats);
         stats
     }
 
     /// Removes all cached responses of this server. Responses to requests that are in flight will
     /// not be cached either.
     pub fn clear_cache(&self) {
-        self.0.link.cache.empty();
+        self.0.supervisor.cache.empty();
     }
 
     /// Returns a snapshot of calls, active requests of the server, and the writing thread. Print
@@ -186,31 +186,31 @@ impl Client {
     /// # }
     /// ```
     pub fn activity(&self) -> Activity {
-        self.0.link.generation().peer.activity()
+        self.0.supervisor.generation().peer.activity()
     }
 
     /// Whether the server has gone or the connection was closed. Returns false while a lost server
     /// is being [restarted](ClientBuilder::restart).
     pub fn is_closed(&self) -> bool {
-        self.0.link.is_over()
+        self.0.supervisor.is_over()
     }
 
     /// Closes the connection, and ends the server if it is a child process. Idempotent and bounded
     /// in time: see [`Connection::close`](crate::protocol::Connection::close). A pending restart is
     /// cancelled.
     pub fn close(&self) {
-        self.0.link.close();
+        self.0.supervisor.close();
     }
 
     fn description(&self) -> &ServerDescription {
-        self.0.link.description()
+        self.0.supervisor.description()
     }
 
     /// Returns the name of the server for log records and errors.
     fn server_name(&self) -> String {
         match self.server_info() {
             Some(info) if !info.name.is_empty() => info.name.clone(),
-            _ => self.0.link.generation().peer.name(),
+            _ => self.0.supervisor.generation().peer.name(),
         }
     }
 }
@@ -219,7 +219,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("server", self.description())
-            .field("peer", &self.0.link.generation().peer)
+            .field("peer", &self.0.supervisor.generation().peer)
             .finish()
     }
 }

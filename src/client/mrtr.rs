@@ -128,7 +128,7 @@ impl Client {
         let sent_on = first.generation().cloned();
         let mut first = Some(first);
         self.0
-            .link
+            .supervisor
             .send(
                 options,
                 sent_on.as_ref(),
@@ -169,9 +169,11 @@ impl Client {
         refusal: &Error,
         mut options: CallOptions<'_>,
     ) -> Result<bool> {
-        let link = &self.0.link;
-        Ok(generation.has_recovered(session, refusal, &options, link)?
-            || self.has_learned(generation, method, refusal, &mut options))
+        let supervisor = &self.0.supervisor;
+        Ok(
+            generation.has_recovered(session, refusal, &options, supervisor)?
+                || self.has_learned(generation, method, refusal, &mut options),
+        )
     }
 
     fn request_once(
@@ -194,7 +196,7 @@ impl Client {
         options: &CallOptions<'_>,
         when: When,
     ) -> Result<Call> {
-        let meta = self.0.link.own_meta(generation.revision, options)?;
+        let meta = self.0.supervisor.own_meta(generation.revision, options)?;
         generation.peer.start(
             method,
             generation.request_kind(method, params)?,
@@ -209,7 +211,7 @@ impl Client {
     fn note_demanded_pages(&self, error: &Error) {
         let demanded = error.rpc().and_then(demanded_pages);
         for id in demanded.into_iter().flatten() {
-            self.0.link.settings().inputs.pages.add(&id);
+            self.0.supervisor.settings().inputs.pages.add(&id);
         }
     }
 
@@ -225,7 +227,7 @@ impl Client {
         let is_harmless = |number| idempotency::is_harmless(self, number, method, &params);
         let (started, mut user_time) = (about_now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, first, is_harmless)?;
-        let generation = self.0.link.generation();
+        let generation = self.0.supervisor.generation();
         let mut pause = PAUSES.0;
         for round_trip in 0..MAX_ROUND_TRIPS {
             let asked = match self.judge_result(&generation, method, &result)? {
@@ -296,7 +298,7 @@ impl Client {
         options: &CallOptions<'_>,
     ) -> Result<InputResponses> {
         let cancel = options.request.cancel_token();
-        let threads = &self.0.link.settings().threads;
+        let threads = &self.0.supervisor.settings().threads;
         let inputs = &generation.inputs;
         inputs.fulfil(asked, &generation.peer, &cancel, options.tag, threads)
     }

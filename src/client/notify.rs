@@ -21,7 +21,7 @@ impl Client {
     /// [`ErrorKind::Unsupported`] when the client has no roots, and the errors of
     /// [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
-        if !self.0.link.settings().inputs.has_roots() {
+        if !self.0.supervisor.settings().inputs.has_roots() {
             let text = "the client did not declare roots (on_list_roots)";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
@@ -42,7 +42,7 @@ impl Client {
     /// not read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only
     /// requests.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
-        let generation = self.0.link.generation();
+        let generation = self.0.supervisor.generation();
         if generation.is_stateless() {
             let text = format!("'{}' takes no notifications over HTTP", self.server_name());
             return Err(Error::new(ErrorKind::Unsupported, text));
@@ -59,8 +59,8 @@ impl Client {
         let Err(refusal) = generation.peer.notify(method, &params) else {
             return Ok(());
         };
-        let (options, link) = (CallOptions::new(), &self.0.link);
-        if generation.has_recovered(session, &refusal, &options, link)? {
+        let (options, supervisor) = (CallOptions::new(), &self.0.supervisor);
+        if generation.has_recovered(session, &refusal, &options, supervisor)? {
             return generation.peer.notify(method, &params);
         }
         Err(refusal)

@@ -150,7 +150,7 @@ list_page!(
         &self.tools
     },
     fn review(&mut self, client: &Client) {
-        client.0.link.generation().review(&mut self.tools);
+        client.0.supervisor.generation().review(&mut self.tools);
     }
 );
 list_page!(ListResourcesResult, resources: Resource, method::RESOURCES_LIST, resources);
@@ -231,7 +231,7 @@ impl StartedPage {
             cursor: None,
         };
         let params = params_text(P::METHOD, &params)?;
-        let age = client.0.link.outputs.age();
+        let age = client.0.supervisor.outputs.age();
         let topic = Topic::of_list(P::METHOD);
         Ok(match client.look_up(P::METHOD, topic, &params, options) {
             Looked::Found(_) => None,
@@ -242,7 +242,7 @@ impl StartedPage {
 
 impl<'a, P: ListPage> Pages<'a, P> {
     pub(super) fn new(client: Client, options: CallOptions<'a>) -> Self {
-        let course = Course::new(client.0.link.settings().list_bounds.max_list_pages);
+        let course = Course::new(client.0.supervisor.settings().list_bounds.max_list_pages);
         Self {
             client,
             options,
@@ -284,7 +284,14 @@ impl<'a, P: ListPage> Pages<'a, P> {
     pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         match self.read_all() {
             Err(_) if self.is_lost => {
-                self.course = Course::new(self.client.0.link.settings().list_bounds.max_list_pages);
+                self.course = Course::new(
+                    self.client
+                        .0
+                        .supervisor
+                        .settings()
+                        .list_bounds
+                        .max_list_pages,
+                );
                 self.read_all()
             }
             read => read,
@@ -293,7 +300,13 @@ impl<'a, P: ListPage> Pages<'a, P> {
 
     fn read_all(&mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         let server = self.client.server_name();
-        let max = self.client.0.link.settings().list_bounds.max_list_items;
+        let max = self
+            .client
+            .0
+            .supervisor
+            .settings()
+            .list_bounds
+            .max_list_items;
         let (mut all, mut misfits) = (Vec::new(), Vec::new());
         for page in self {
             let page = page?;
@@ -322,17 +335,17 @@ impl<'a, P: ListPage> Pages<'a, P> {
             uri: self.directory.as_deref(),
             cursor,
         };
-        let link = &client.0.link;
+        let supervisor = &client.0.supervisor;
         let topic = Topic::of_list(P::METHOD);
         let options = self.options.for_one();
-        let is_empty = params.cursor.as_deref() == Some("") && !link.settings().strict;
+        let is_empty = params.cursor.as_deref() == Some("") && !supervisor.settings().strict;
         let (age, page) = match self.started.take() {
             Some((StartedPage { fetch, age }, first)) => {
                 let page = client.receive_and_keep(P::METHOD, &params, options, first, fetch);
                 (age, page)
             }
             None => {
-                let age = link.outputs.age();
+                let age = supervisor.outputs.age();
                 let page = client.call_or_recall(P::METHOD, topic.clone(), &params, options);
                 (age, page)
             }
@@ -342,14 +355,14 @@ impl<'a, P: ListPage> Pages<'a, P> {
                 if is_empty {
                     return Ok(None);
                 }
-                link.cache.forget(&topic);
+                supervisor.cache.forget(&topic);
                 self.is_lost = true;
                 return Err(error);
             }
             page => page?,
         };
         page.review(client);
-        link.note_tools(page.tools(), age);
+        supervisor.note_tools(page.tools(), age);
         let hash = page.hash_items(&self.course.hasher);
         let Err(stray) = self.course.answered(page.next_cursor(), hash) else {
             return Ok(Some(page));
@@ -371,7 +384,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
             }
             Stray::TooManyPages => format!("max_list_pages ({})", self.course.max_pages),
         };
-        if stray == Stray::TooManyPages || client.0.link.settings().strict {
+        if stray == Stray::TooManyPages || client.0.supervisor.settings().strict {
             let (kind, what) = match stray {
                 Stray::TooManyPages => (ErrorKind::Limit, "exceed"),
                 _ => (ErrorKind::Protocol, "don't end:"),

@@ -364,7 +364,7 @@ fn was_taken() -> Error {
 /// Whether the response to the first request is the result of the call.
 fn is_final(client: &Client, generation: &ClientConnection, result: &Result<RawResult>) -> bool {
     match result {
-        Err(error) => !client.0.link.may_retry(error),
+        Err(error) => !client.0.supervisor.may_retry(error),
         Ok(_) if generation.revision.is_legacy() => true,
         Ok(result) => ResultType::of(result).is_ok_and(|kind| kind == ResultType::Complete),
     }
@@ -534,7 +534,7 @@ impl Client {
         mut options: CallOptions<'_>,
         finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
     ) -> Result<PendingCall<T>> {
-        options.apply_defaults(self.0.link.settings().timeouts);
+        options.apply_defaults(self.0.supervisor.settings().timeouts);
         let Some(owned) = options.to_owned_options() else {
             let text =
                 "a started call reports progress with PendingCall::events, not with on_progress";
@@ -547,7 +547,7 @@ impl Client {
             started: Instant::now(),
             finish: Box::new(finish),
         };
-        let ready = self.0.link.ready_now().filter(|generation| {
+        let ready = self.0.supervisor.ready_now().filter(|generation| {
             let is_stream = generation.peer.core().exchange_transport().is_none();
             is_stream && !is_task
         });
@@ -575,7 +575,7 @@ impl Client {
     }
 
     fn max_events(&self) -> usize {
-        self.0.link.settings().limits.max_call_events
+        self.0.supervisor.settings().limits.max_call_events
     }
 
     /// Runs the rest of a call on a thread of the client.
@@ -604,7 +604,7 @@ impl Client {
         shared: &Arc<Shared<T>>,
     ) -> Result<()> {
         let (client, shared) = (self.clone(), Arc::clone(shared));
-        self.0.link.start_call_thread(move || {
+        self.0.supervisor.start_call_thread(move || {
             let reporting = Arc::clone(&shared);
             let options = rest
                 .options()

@@ -125,22 +125,22 @@ impl ClientConnection {
         session: Option<u64>,
         refusal: &Error,
         options: &CallOptions<'_>,
-        link: &Supervisor,
+        supervisor: &Supervisor,
     ) -> Result<bool> {
         match Loss::of(refusal) {
-            Some(loss) => self.recover(session, loss, options, link),
+            Some(loss) => self.recover(session, loss, options, supervisor),
             None => Ok(false),
         }
     }
 
     /// Checks the session after the server refused the stream for messages outside of calls. If the
     /// session is lost, opens a new session.
-    pub(super) fn look_after_session(&self, refusal: &Error, link: &Supervisor) {
+    pub(super) fn look_after_session(&self, refusal: &Error, supervisor: &Supervisor) {
         if Loss::of(refusal).is_none() {
             return;
         }
         let session = self.session();
-        let recovered = self.recover(session, Loss::Possible, &CallOptions::new(), link);
+        let recovered = self.recover(session, Loss::Possible, &CallOptions::new(), supervisor);
         if let Err(error) = recovered
             && !self.peer.is_closed()
         {
@@ -155,7 +155,7 @@ impl ClientConnection {
         session: Option<u64>,
         loss: Loss,
         options: &CallOptions<'_>,
-        link: &Supervisor,
+        supervisor: &Supervisor,
     ) -> Result<bool> {
         let (Some(_), Some(reopening)) = (session, &self.reopening) else {
             return Ok(false);
@@ -208,7 +208,7 @@ impl ClientConnection {
                 Proof::Lost => {}
             }
         }
-        self.initialize_again(reopening, &bound, link)
+        self.initialize_again(reopening, &bound, supervisor)
             .map(|()| true)
             .map_err(|error| {
                 error
@@ -246,7 +246,7 @@ impl ClientConnection {
         &self,
         reopening: &Reopening,
         bound: &Bound<'_>,
-        link: &Supervisor,
+        supervisor: &Supervisor,
     ) -> Result<()> {
         let result = initialize(&self.peer, &reopening.params, bound.left(), bound.cancel)?;
         let revision = self.revision;
@@ -259,9 +259,11 @@ impl ClientConnection {
         if opened.is_err() {
             self.peer.core().listen(Duration::ZERO, None);
         }
-        link.subscriptions.subscribe_again(&self.peer, self.number);
-        link.missed_changes(&self.peer, self.number);
-        let level = link.log_level.lock().clone();
+        supervisor
+            .subscriptions
+            .subscribe_again(&self.peer, self.number);
+        supervisor.missed_changes(&self.peer, self.number);
+        let level = supervisor.log_level.lock().clone();
         if let Some(level) = level {
             self.set_log_level_again(level, bound);
         }

@@ -199,11 +199,11 @@ impl Client {
         mut options: CallOptions<'_>,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription> {
-        options.apply_defaults(self.0.link.settings().timeouts);
+        options.apply_defaults(self.0.supervisor.settings().timeouts);
         let (timeout, cancel) = options.request.patience();
         let wait = Wait::new(timeout, cancel);
-        let generation = self.0.link.ready(&options)?;
-        let meta = self.0.link.own_meta(generation.revision, &options)?;
+        let generation = self.0.supervisor.ready(&options)?;
+        let meta = self.0.supervisor.own_meta(generation.revision, &options)?;
         let on_event: OnEvent = Arc::new(on_event);
         let make = || Subscription {
             subscriber: Arc::new(Subscriber::new(
@@ -211,7 +211,7 @@ impl Client {
                 meta.clone(),
                 Arc::clone(&on_event),
             )),
-            all: Arc::clone(&self.0.link.subscriptions),
+            all: Arc::clone(&self.0.supervisor.subscriptions),
         };
         let session = generation.session();
         let refused = make();
@@ -220,7 +220,7 @@ impl Client {
         };
         // The refused subscription is withdrawn before a new session is opened.
         drop(refused);
-        if !generation.has_recovered(session, &refusal, &options, &self.0.link)? {
+        if !generation.has_recovered(session, &refusal, &options, &self.0.supervisor)? {
             return Err(refusal);
         }
         let subscription = make();

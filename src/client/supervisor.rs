@@ -184,7 +184,7 @@ impl Supervisor {
             restarting: false,
             restarter: None,
         };
-        let link = Arc::new_cyclic(|me| Self {
+        let supervisor = Arc::new_cyclic(|me| Self {
             me: me.clone(),
             verdict: Mutex::new(settings.era),
             address: transport.address(),
@@ -203,8 +203,8 @@ impl Supervisor {
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
-        link.connect(transport, cancel)?;
-        Ok(link)
+        supervisor.connect(transport, cancel)?;
+        Ok(supervisor)
     }
 
     pub(super) fn settings(&self) -> &ClientBuilder {
@@ -440,11 +440,11 @@ impl Supervisor {
     fn nudge_on(&self, token: &CancelToken) -> OnCancel {
         let me = self.me.clone();
         token.on_trigger(move || {
-            if let Some(link) = me.upgrade() {
+            if let Some(supervisor) = me.upgrade() {
                 // The lock is taken so that the wakeup cannot fall between a waiter's check and its
                 // wait.
-                let _state = link.state.lock();
-                link.changed.notify_all();
+                let _state = supervisor.state.lock();
+                supervisor.changed.notify_all();
             }
         })
     }
@@ -583,9 +583,9 @@ impl Supervisor {
             if is_heard && !state.is_end_reported {
                 state.is_end_reported = true;
                 let error = gone(state.last());
-                let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
+                let (peer, supervisor) = (state.last().peer.clone(), Arc::clone(self));
                 drop(state);
-                peer.run_in_order(move || link.tell(ConnectionEvent::GivenUp { error }));
+                peer.run_in_order(move || supervisor.tell(ConnectionEvent::GivenUp { error }));
             }
             return;
         };
@@ -597,9 +597,9 @@ impl Supervisor {
             return self.changed.notify_all();
         }
         state.restarting = true;
-        let link = Arc::clone(self);
+        let supervisor = Arc::clone(self);
         let threads = &self.settings.threads;
-        match threads.start("restart", Stack::Large, move || link.restart()) {
+        match threads.start("restart", Stack::Large, move || supervisor.restart()) {
             Ok(thread) => state.restarter = Some(thread),
             Err(error) => {
                 state.restarting = false;
@@ -622,30 +622,32 @@ impl Supervisor {
         // The handler runs on the reading thread, before the host's handler. The host's handler may
         // list the tools at once.
         let handlers = self.cache.listen_in(handlers, move || {
-            if let Some(link) = me.upgrade() {
-                link.harmless_tools.forget();
-                link.outputs.forget();
+            if let Some(supervisor) = me.upgrade() {
+                supervisor.harmless_tools.forget();
+                supervisor.outputs.forget();
             }
         });
         let handlers = self.subscriptions.listen_in(handlers, number);
         let me = self.me.clone();
         let handlers = handlers.unheard(move |error| {
-            let link = me.upgrade();
-            if let Some((link, generation)) = link.and_then(|link| link.current(number)) {
-                generation.look_after_session(error, &link);
+            let supervisor = me.upgrade();
+            if let Some((supervisor, generation)) =
+                supervisor.and_then(|supervisor| supervisor.current(number))
+            {
+                generation.look_after_session(error, &supervisor);
             }
         });
         let me = self.me.clone();
         let handlers = handlers.heard_again(move |peer| {
-            if let Some(link) = me.upgrade() {
-                link.missed_changes(peer, number);
+            if let Some(supervisor) = me.upgrade() {
+                supervisor.missed_changes(peer, number);
             }
         });
         let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));
         handlers.farewell(move |peer| {
             subscriptions.connection_ended(peer, number);
-            if let Some(link) = me.upgrade() {
-                link.lost(number);
+            if let Some(supervisor) = me.upgrade() {
+                supervisor.lost(number);
             }
         })
     }

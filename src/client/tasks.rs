@@ -210,7 +210,7 @@ impl Client {
         mut options: CallOptions<'_>,
     ) -> Result<Called> {
         self.need_tools()?;
-        options.apply_defaults(self.0.link.settings().timeouts);
+        options.apply_defaults(self.0.supervisor.settings().timeouts);
         let mut params = params?;
         let mut kind = Call::Plain;
         let started = about_now();
@@ -305,7 +305,7 @@ impl Client {
 
     /// Whether a plain call of a tool has to be made as a task, as revision 2025-11-25 defines it.
     pub(super) fn calls_as_task(&self, name: &str) -> bool {
-        self.runs_tasks() && self.0.link.outputs.needs_task(name)
+        self.runs_tasks() && self.0.supervisor.outputs.needs_task(name)
     }
 
     /// Calls a tool and waits for its result. If the tool requires a task, the call is made as a
@@ -407,7 +407,7 @@ impl TaskHandle {
     /// Cancels the task without waiting for the server's answer, because the time of the call is
     /// over.
     fn cancel_without_waiting(&self) {
-        let generation = self.client.0.link.generation();
+        let generation = self.client.0.supervisor.generation();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
             .and_then(|text| Ok((generation.request_kind(method::TASKS_CANCEL, &text)?, text)))
             .and_then(|(request_kind, text)| {
@@ -482,7 +482,7 @@ impl TaskHandle {
 
     /// Waits for the result of the task. The time limit of the options counts from `started`.
     fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
-        options.apply_defaults(self.client.0.link.settings().timeouts);
+        options.apply_defaults(self.client.0.supervisor.settings().timeouts);
         let in_all = options.request.in_all();
         let mut answered = HashSet::new();
         let mut poll = self.poll;
@@ -490,9 +490,9 @@ impl TaskHandle {
         let mut pauses = self.poll.is_some();
         loop {
             let cancel = options.request.cancel_token();
-            let link = &self.client.0.link;
+            let supervisor = &self.client.0.supervisor;
             if std::mem::replace(&mut pauses, true) {
-                link.pause(interval(poll, in_all, started), &cancel);
+                supervisor.pause(interval(poll, in_all, started), &cancel);
             }
             if cancel.is_triggered() {
                 let text = format!("waiting for {} was cancelled", self.named());
@@ -570,7 +570,7 @@ impl TaskHandle {
         if asked.is_empty() {
             return Ok(None);
         }
-        let generation = client.0.link.generation();
+        let generation = client.0.supervisor.generation();
         let answers = client.answer_inputs(&generation, &asked, options)?;
         answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);

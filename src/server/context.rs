@@ -47,7 +47,7 @@ struct Call {
     responder: Responder,
     terms: Arc<ClientContext>,
     meta: Option<Arc<RequestMetaObject>>,
-    link: Arc<Conversation>,
+    conversation: Arc<Conversation>,
     pace: Mutex<Pace>,
     /// The rate limit of the call's log messages.
     logs: Mutex<Budget>,
@@ -68,7 +68,7 @@ impl Context {
     /// Creates a context. If the request is large and the memory budget has no space for it,
     /// refuses the request and returns `None`.
     pub(super) fn new(
-        link: Arc<Conversation>,
+        conversation: Arc<Conversation>,
         request: Request,
         responder: Responder,
         terms: Arc<ClientContext>,
@@ -76,9 +76,9 @@ impl Context {
     ) -> Option<Self> {
         let mut hold = None;
         if is_large(&request) {
-            let max = link.server.max_held();
-            let client = link.client_of(&responder);
-            let (held, limits) = (&link.server.held, &link.server.limits);
+            let max = conversation.server.max_held();
+            let client = conversation.client_of(&responder);
+            let (held, limits) = (&conversation.server.held, &conversation.server.limits);
             hold = held.take(client, weight_of(&request), max, limits);
             if hold.is_none() {
                 // Answering fails when the client no longer waits. Then nothing is left to do.
@@ -91,7 +91,7 @@ impl Context {
             responder,
             terms,
             meta,
-            link,
+            conversation,
             pace: Mutex::new(Pace::new()),
             logs: Mutex::new(Budget::new()),
             mrtr: Mutex::default(),
@@ -120,8 +120,10 @@ impl Context {
     /// Adds bytes to the call's reservation in the memory budget. Does nothing if the call has no
     /// reservation. Fails when the memory budget is used up.
     pub(super) fn hold_more(&mut self, bytes: usize) -> Result<(), RpcError> {
-        let Call { link, hold, .. } = &mut *self.0;
-        let (max, limits) = (link.server.max_held(), &link.server.limits);
+        let Call {
+            conversation, hold, ..
+        } = &mut *self.0;
+        let (max, limits) = (conversation.server.max_held(), &conversation.server.limits);
         let hold = hold.as_mut();
         if hold.is_none_or(|hold| hold.grow(bytes, max, limits)) {
             return Ok(());
@@ -158,7 +160,7 @@ impl Context {
     /// Returns the client of the call. The call counts against this client's shares of the server's
     /// limits.
     pub(super) fn client(&self) -> Client {
-        self.0.link.client_of(&self.0.responder)
+        self.0.conversation.client_of(&self.0.responder)
     }
 
     /// Returns the client of the call, if several clients share the connection. The call uses this
@@ -199,7 +201,7 @@ impl Context {
 
     /// Returns the counter of the connection's calls that wait for input.
     pub(super) fn waiting(&self) -> &PendingInputs {
-        &self.0.link.waiting
+        &self.0.conversation.waiting
     }
 
     /// Marks the call as not active while it waits for answers to its input requests.
@@ -260,7 +262,7 @@ impl Context {
     /// Returns the number of the connection, which is unique within this server. Over HTTP, all
     /// clients of the modern era share one number.
     pub fn connection(&self) -> u64 {
-        self.0.link.number
+        self.0.conversation.number
     }
 
     /// Returns the `_meta` of the params, without the members that are part of
@@ -321,12 +323,12 @@ impl Context {
     /// principal is determined by the access check of each request. On other transports, the host
     /// passes the principal to [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
-        self.0.link.principal_of(&self.0.responder)
+        self.0.conversation.principal_of(&self.0.responder)
     }
 
     /// Returns the principal with its granted scopes, if known: see [`principal`](Self::principal).
     pub fn identity(&self) -> Option<&Principal> {
-        self.0.link.identity_of(&self.0.responder)
+        self.0.conversation.identity_of(&self.0.responder)
     }
 
     /// Returns an error unless all these scopes were granted. Return the error with `?`. Use this
@@ -342,7 +344,7 @@ impl Context {
     /// challenge with which clients request more scopes from their users.
     pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), RpcError> {
         let needed = scope_set(scopes);
-        if self.0.link.grants(&self.0.responder, &needed) {
+        if self.0.conversation.grants(&self.0.responder, &needed) {
             return Ok(());
         }
         self.0.responder.demand(&needed);
@@ -442,10 +444,10 @@ impl Context {
             let minimum = self.meta().log_level.as_ref();
             minimum.is_some_and(|minimum| level.is_at_least(minimum))
         } else {
-            self.0.link.conversation.wants_log(level)
+            self.0.conversation.state.wants_log(level)
         };
         // The schema allows only the eight levels.
-        asked && self.0.link.server.logging && level.severity().is_some()
+        asked && self.0.conversation.server.logging && level.severity().is_some()
     }
 
     fn send(&self, progress: Progress) {
@@ -470,7 +472,7 @@ impl Context {
     }
 
     pub(super) fn server(&self) -> &Arc<Inner> {
-        &self.0.link.server
+        &self.0.conversation.server
     }
 
     /// Returns the `_meta` of notifications about the call.
@@ -539,7 +541,7 @@ impl Context {
                 let Call {
                     request,
                     responder,
-                    link,
+                    conversation,
                     terms,
                     ..
                 } = *self.0;
@@ -549,7 +551,7 @@ impl Context {
                 if memory.capacity() > SMALL_REQUEST {
                     buffer_cache::give(std::mem::replace(&mut memory, Vec::with_capacity(256)));
                 }
-                let meta = link.server.written_meta(terms.revision);
+                let meta = conversation.server.written_meta(terms.revision);
                 responder.respond_with(memory, |buffer| append(&result, meta, buffer))
             }
             Err(error) => self.refuse(error),

@@ -41,12 +41,12 @@ use crate::shares::Client;
 pub(super) type Serve = fn(Arc<Conversation>, Request, Responder);
 
 /// Returns the conversation of a server's connection.
-pub(super) fn link_of(peer: &Peer) -> Arc<Conversation> {
+pub(super) fn conversation_of(peer: &Peer) -> Arc<Conversation> {
     peer.core().local().expect(OPENED_WITH_ONE)
 }
 
 /// Returns the conversation that a request belongs to.
-pub(super) fn link_for(responder: &Responder) -> Arc<Conversation> {
+pub(super) fn conversation_for(responder: &Responder) -> Arc<Conversation> {
     responder.core().local().expect(OPENED_WITH_ONE)
 }
 
@@ -55,8 +55,11 @@ const OPENED_WITH_ONE: &str = "a server's connections are opened with one";
 /// Returns the connection number and principal of a request whose method the host handles itself.
 #[cfg(feature = "cffi")]
 pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
-    let link = link_for(responder);
-    (link.number, link.identity_of(responder).cloned())
+    let conversation = conversation_for(responder);
+    (
+        conversation.number,
+        conversation.identity_of(responder).cloned(),
+    )
 }
 
 /// Returns the request handlers for all connections of a server.
@@ -76,19 +79,19 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
         .chain(WORK.map(|(method, serve)| (method, false, serve)))
         .fold(server.methods.clone(), |methods, (method, quick, serve)| {
             methods.owned_request(method, quick, move |request, responder| {
-                serve(link_for(&responder), request, responder);
+                serve(conversation_for(&responder), request, responder);
             })
         })
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
-            link_of(peer).initialized(peer);
+            conversation_of(peer).initialized(peer);
         })
         .farewell(|peer| {
-            let link = link_of(peer);
-            link.leave();
-            if let Some(attendance) = &link.attendance {
+            let conversation = conversation_of(peer);
+            conversation.leave();
+            if let Some(attendance) = &conversation.attendance {
                 attendance.end(peer);
             }
-            link.server.pages.forget(peer);
+            conversation.server.pages.forget(peer);
         })
 }
 
@@ -98,17 +101,17 @@ pub(super) type Row = (&'static str, Serve);
 /// The methods that run no code of the host. Requests of these methods are served on the reading
 /// thread.
 const QUICK: [Row; 5] = [
-    (method::INITIALIZE, |link, request, responder| {
-        send(link.agree(&request, &responder), responder);
+    (method::INITIALIZE, |this, request, responder| {
+        send(this.agree(&request, &responder), responder);
     }),
-    (method::PING, |link, request, responder| {
-        send(link.pong(&request), responder);
+    (method::PING, |this, request, responder| {
+        send(this.pong(&request), responder);
     }),
-    (method::SERVER_DISCOVER, |link, request, responder| {
-        send(link.describe(&request, &responder), responder);
+    (method::SERVER_DISCOVER, |this, request, responder| {
+        send(this.describe(&request, &responder), responder);
     }),
-    (method::LOGGING_SET_LEVEL, |link, request, responder| {
-        send(link.set_level(&request, &responder), responder);
+    (method::LOGGING_SET_LEVEL, |this, request, responder| {
+        send(this.set_level(&request, &responder), responder);
     }),
     (method::RESOURCES_UNSUBSCRIBE, serve_resources),
 ];
@@ -120,8 +123,8 @@ const LOOKUPS: [Row; 6] = [
     (method::RESOURCES_LIST, serve_resources),
     (method::RESOURCES_TEMPLATES_LIST, serve_resources),
     (method::PROMPTS_LIST, serve_prompts),
-    (method::SUBSCRIPTIONS_LISTEN, |link, request, responder| {
-        link.listen(request, responder);
+    (method::SUBSCRIPTIONS_LISTEN, |this, request, responder| {
+        this.listen(request, responder);
     }),
     (method::RESOURCES_SUBSCRIBE, serve_resources),
 ];
@@ -132,27 +135,37 @@ const WORK: [Row; 4] = [
     (method::TOOLS_CALL, serve_tools),
     (method::RESOURCES_READ, serve_resources),
     (method::PROMPTS_GET, serve_prompts),
-    (method::COMPLETION_COMPLETE, |link, request, responder| {
-        hand_on(link.server.completers.serve(), link, request, responder);
+    (method::COMPLETION_COMPLETE, |this, request, responder| {
+        hand_on(this.server.completers.serve(), this, request, responder);
     }),
 ];
 
-fn serve_tools(link: Arc<Conversation>, request: Request, responder: Responder) {
-    hand_on(link.server.tools.serve(), link, request, responder);
+fn serve_tools(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+    hand_on(
+        conversation.server.tools.serve(),
+        conversation,
+        request,
+        responder,
+    );
 }
 
-fn serve_prompts(link: Arc<Conversation>, request: Request, responder: Responder) {
-    hand_on(link.server.prompts.serve(), link, request, responder);
+fn serve_prompts(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+    hand_on(
+        conversation.server.prompts.serve(),
+        conversation,
+        request,
+        responder,
+    );
 }
 
 /// Serves a request about resources or resource templates. Since one capability covers both kinds
 /// of items, the request is served if either kind is declared.
-fn serve_resources(link: Arc<Conversation>, request: Request, responder: Responder) {
-    let server = &link.server;
+fn serve_resources(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+    let server = &conversation.server;
     let serve = server.resources.serve();
     hand_on(
         serve.or_else(|| server.templates.serve()),
-        link,
+        conversation,
         request,
         responder,
     );
@@ -160,9 +173,14 @@ fn serve_resources(link: Arc<Conversation>, request: Request, responder: Respond
 
 /// Serves a request, or answers "method not found" if the capability is not declared.
 #[inline]
-fn hand_on(serve: Option<Serve>, link: Arc<Conversation>, request: Request, responder: Responder) {
+fn hand_on(
+    serve: Option<Serve>,
+    conversation: Arc<Conversation>,
+    request: Request,
+    responder: Responder,
+) {
     match serve {
-        Some(serve) => serve(link, request, responder),
+        Some(serve) => serve(conversation, request, responder),
         None => {
             let error = RpcError::method_not_found(request.method());
             send::<()>(Err(error), responder);
@@ -263,7 +281,7 @@ pub(super) struct Conversation {
     pub(super) is_over_http: bool,
     /// The unique number of the conversation.
     pub(super) number: u64,
-    pub(super) conversation: SessionState,
+    pub(super) state: SessionState,
     pub(super) audience: Arc<ConnectionSubscribers>,
     /// The stream for messages that belong to no request. Unset if the connection itself sends
     /// these messages.
@@ -311,7 +329,7 @@ impl Conversation {
         server: &Arc<Inner>,
         principal: Option<Principal>,
         is_over_http: bool,
-        conversation: SessionState,
+        state: SessionState,
         attendance: Option<Arc<Attendance>>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -319,7 +337,7 @@ impl Conversation {
             principal,
             is_over_http,
             number: server.connections.fetch_add(1, Ordering::Relaxed),
-            conversation,
+            state,
             audience: Arc::default(),
             #[cfg(feature = "http-server")]
             session_stream: OnceLock::new(),
@@ -357,7 +375,7 @@ impl Conversation {
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
         let (served, latest) = (&self.server.revisions, &self.server.latest_terms);
-        let revision = self.conversation.agree(params, served, latest)?;
+        let revision = self.state.agree(params, served, latest)?;
         self.terms(responder, None)?;
         responder
             .peer()
@@ -385,7 +403,7 @@ impl Conversation {
         self.terms(responder, params.meta.as_mut())?;
         // Clients without a session share this level, so none of them may set it.
         if responder.peer().can_be_asked() {
-            self.conversation.set_log_level(params.level);
+            self.state.set_log_level(params.level);
         }
         Ok(EmptyResult::default())
     }
@@ -515,7 +533,7 @@ impl Conversation {
             primitive,
             terms,
             meta,
-            link: self,
+            conversation: self,
             responder,
         }
     }
@@ -572,7 +590,7 @@ impl Conversation {
         let (meta, terms) = match meta {
             None => (None, self.terms(responder, None)?),
             Some(text) => {
-                let read = self.conversation.read_terms(text, &self.server.revisions);
+                let read = self.state.read_terms(text, &self.server.revisions);
                 let (meta, terms) = read.map_err(|error| unfit(request, &error))??;
                 self.attend(responder, &terms);
                 (Some(meta), terms)
@@ -656,7 +674,7 @@ impl Conversation {
         responder: &Responder,
         meta: Option<&mut RequestMetaObject>,
     ) -> Result<Arc<ClientContext>, RpcError> {
-        let terms = self.conversation.terms(meta, &self.server.revisions)?;
+        let terms = self.state.terms(meta, &self.server.revisions)?;
         self.attend(responder, &terms);
         Ok(terms)
     }

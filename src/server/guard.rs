@@ -151,7 +151,7 @@ pub struct GuardedRequest<'a> {
     pub(super) primitive: Option<Primitive<'a>>,
     pub(super) terms: &'a ClientContext,
     pub(super) meta: Option<&'a RequestMetaObject>,
-    pub(super) link: &'a Conversation,
+    pub(super) conversation: &'a Conversation,
     pub(super) responder: &'a Responder,
 }
 
@@ -183,17 +183,17 @@ impl<'a> GuardedRequest<'a> {
 
     /// Returns the client that the request counts for in shared limits.
     pub(super) fn client(&self) -> Client {
-        self.link.client_of(self.responder)
+        self.conversation.client_of(self.responder)
     }
 
     /// Returns the principal's name, if known: see [`Context::principal`].
     pub fn principal(&self) -> Option<&'a str> {
-        self.link.principal_of(self.responder)
+        self.conversation.principal_of(self.responder)
     }
 
     /// Returns the principal with its granted scopes, if known.
     pub fn identity(&self) -> Option<&'a Principal> {
-        self.link.identity_of(self.responder)
+        self.conversation.identity_of(self.responder)
     }
 
     /// Returns an error unless all these scopes were granted. For scopes that are known in advance,
@@ -207,7 +207,7 @@ impl<'a> GuardedRequest<'a> {
     /// [`HandlerError::insufficient_scope`]. Return the error with `?`.
     pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
         let needed = scope_set(scopes);
-        if self.link.grants(self.responder, &needed) {
+        if self.conversation.grants(self.responder, &needed) {
             return Ok(());
         }
         Err(HandlerError(Failure::Scopes(needed)))
@@ -216,7 +216,7 @@ impl<'a> GuardedRequest<'a> {
     /// Returns the number of the connection, which is unique within this server. Over HTTP, all
     /// clients of the modern era share one number.
     pub fn connection(&self) -> u64 {
-        self.link.number
+        self.conversation.number
     }
 
     /// Returns the client info of the request: its revision, and the client's capabilities and

@@ -540,8 +540,8 @@ impl Server {
     /// The calls of a connection have this number too ([`Context::connection`]), and so do its
     /// session events ([`ServerBuilder::on_session`]).
     pub fn number_of(&self, connection: &Connection) -> Option<u64> {
-        let link = connection.peer().core().local::<Conversation>()?;
-        Arc::ptr_eq(&link.server, &self.0).then_some(link.number)
+        let conversation = connection.peer().core().local::<Conversation>()?;
+        Arc::ptr_eq(&conversation.server, &self.0).then_some(conversation.number)
     }
 
     fn open_link(
@@ -549,13 +549,13 @@ impl Server {
         principal: Option<Principal>,
         transport: impl Transport + 'static,
     ) -> Result<Connection> {
-        let link = Conversation::new(&self.0, principal);
-        Self::connection(&link).open(transport)
+        let conversation = Conversation::new(&self.0, principal);
+        Self::connection(&conversation).open(transport)
     }
 
     /// Returns a connection builder with the settings of the server.
-    fn connection(link: &Arc<Conversation>) -> ConnectionBuilder {
-        let inner = &link.server;
+    fn connection(conversation: &Arc<Conversation>) -> ConnectionBuilder {
+        let inner = &conversation.server;
         let begun = inner.beginning.get_or_init(|| {
             let connection = Connection::server()
                 .handlers(dispatch::handlers(inner))
@@ -569,9 +569,9 @@ impl Server {
                 None => connection,
             }
         });
-        let link: Arc<Conversation> = Arc::clone(link);
-        let number = link.number;
-        let connection = begun.clone().local(link);
+        let conversation: Arc<Conversation> = Arc::clone(conversation);
+        let number = conversation.number;
+        let connection = begun.clone().local(conversation);
         match inner.on_event.clone() {
             Some(hook) => connection.on_incident(Arc::new(move |trouble| {
                 ServerEvent::new(trouble, Some(number)).tell(&hook);

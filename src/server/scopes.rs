@@ -108,8 +108,8 @@ impl Requirements {
         let Some(primitive) = access.primitive().filter(|_| !self.is_empty()) else {
             return Ok(());
         };
-        let needed = self.needed(&access.link.server, primitive);
-        if access.link.grants(access.responder, &needed) {
+        let needed = self.needed(&access.conversation.server, primitive);
+        if access.conversation.grants(access.responder, &needed) {
             return Ok(());
         }
         Err(HandlerError(Failure::Scopes(needed)))

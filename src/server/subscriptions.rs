@@ -49,7 +49,7 @@ pub(super) use self::subscriber::SessionStream;
 use self::subscriber::{Subscriber, Way};
 use self::topics::Topic;
 use super::Inner;
-use super::dispatch::{Conversation, link_for, read, send};
+use super::dispatch::{Conversation, conversation_for, read, send};
 use super::error_map::{Failure, HandlerError, reveal};
 use super::guard::Primitive;
 use super::memory_budget::LEAST;
@@ -141,7 +141,7 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     params.meta = Some(NotificationMetaObject::of_subscription(id));
     let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
     let mut result = SubscriptionsListenResult::new(responder.id().clone());
-    let server = &link_for(&responder).server;
+    let server = &conversation_for(&responder).server;
     if let Some(meta) = server.result_meta(revision) {
         result.meta.get_or_insert_default().server_info = meta.server_info;
     }
@@ -325,7 +325,7 @@ fn closing() -> RpcError {
 impl Conversation {
     /// Handles `notifications/initialized` of a legacy client.
     pub(super) fn initialized(&self, peer: &Peer) {
-        if !self.conversation.is_agreed() {
+        if !self.state.is_agreed() {
             return;
         }
         let mut state = self.audience.state.lock();

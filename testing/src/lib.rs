@@ -1,8 +1,8 @@
 //! For tests of MCP clients and servers: recorded connections and injected faults.
 //!
-//! [`trace`] records the messages of a connection, and replays them without the real peer.
-//! [`Faults`] delays, cuts and loses messages, and ends connections. Both wrap any transport of
-//! [`mcplink::transport`].
+//! [`trace`] records the messages of any transport of [`mcplink::transport`], and replays them
+//! without the real peer. [`Faults`] wraps a transport with one stream in each direction, so any but
+//! HTTP. It delays, cuts and loses messages, and ends connections.
 
 mod faults;
 mod sync;

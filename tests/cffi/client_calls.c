@@ -263,7 +263,9 @@ static void questions(const char *revision)
         CHECK(mcplink_client_options_set_log(failing, MCPLINK_LOG_ERROR, on_log, &log, NULL) == MCPLINK_OK);
         c = open_with(failing, revision);
         CHECK(mcplink_client_call_tool(c, "test_input_required_result_sampling", "{}", MCPLINK_NUL, NULL, &r, &err) != MCPLINK_OK);
+        /* Of the reason, neither an error nor the text of a tool that failed has anything. */
         CHECK(counter_wait(&log.asked, 1) && strstr(mcplink_error_message(err), "db.internal") == NULL);
+        CHECK(r == NULL || strstr(mcplink_result_text(r).ptr, "db.internal") == NULL);
         mcplink_result_free(r);
         mcplink_error_free(err);
         err = NULL;

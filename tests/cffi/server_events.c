@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#ifndef _WIN32
 #include <sys/wait.h>
+#endif
 #include <unistd.h>
 
 /* What was told, one line each. */
@@ -75,6 +77,8 @@ static void broken(void *user, const mcplink_request_t *req, mcplink_responder_t
     CHECK(mcplink_responder_internal_error(resp, "again", MCPLINK_NUL) == MCPLINK_E_STATE);
 }
 
+/* Windows has no fork. */
+#ifndef _WIN32
 /* Another process: its standard error is what this one reads. */
 static void the_first_error_that_nobody_hears_is_written_to_standard_error(void)
 {
@@ -105,6 +109,7 @@ static void the_first_error_that_nobody_hears_is_written_to_standard_error(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0 && close(ends[0]) == 0);
     CHECK(strstr(text, "tool 'broken' failed: db.internal is away") != NULL && strchr(text, '\n') == text + length - 1);
 }
+#endif
 
 static mcplink_server_t *make(mcplink_pump_t *pump)
 {
@@ -218,7 +223,9 @@ int main(void)
     mcplink_pump_t *pump = NULL;
     int fds = open_count();
 
+#ifndef _WIN32
     the_first_error_that_nobody_hears_is_written_to_standard_error();
+#endif
     told_of_a_conversation(NULL);
     ended = 0;
     told_of_an_intruder();

@@ -9,6 +9,7 @@ use super::settings::{invalid, mcplink_oauth_t, set};
 use crate::cffi::arg;
 use crate::cffi::client::{mcplink_bearer_fn, mcplink_token_t};
 use crate::cffi::refusal::taken;
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
@@ -144,33 +145,26 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
     }
 }
 
-/// Sets the host name and the path of the redirect URI for logins with a browser. The authorization
-/// server sends the browser to the redirect URI at the end of the login. Some authorization servers
-/// accept only one spelling of the redirect URI. The port is a parameter of
-/// mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
-///
-/// oauth: the settings.
-/// host: "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
-/// library listens at 127.0.0.1, and also at ::1 if the system has that address.
-/// path: the path, without a query; it is empty or begins with '/'. NULL for the default,
-/// "/callback". An invalid host name or path is reported when a client is opened, with
-/// MCPLINK_E_INVALID.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_redirect(
-    oauth: *mut mcplink_oauth_t,
-    host: *const c_char,
-    path: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and texts that end in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_redirect", |settings| {
-            let host = optional(host, "host")?;
-            let path = optional(path, "path")?;
-            settings.redirect_host = host.map(str::to_owned);
-            settings.redirect_path = path.map(str::to_owned);
-            Ok(())
-        })
+setters! {
+    /// oauth: the settings.
+    mcplink_oauth_t as oauth;
+
+    /// Sets the host name and the path of the redirect URI for logins with a browser. The
+    /// authorization server sends the browser to the redirect URI at the end of the login. Some
+    /// authorization servers accept only one spelling of the redirect URI. The port is a parameter
+    /// of mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
+    ///
+    /// host: "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
+    /// library listens at 127.0.0.1, and also at ::1 if the system has that address.
+    /// path: the path, without a query; it is empty or begins with '/'. NULL for the default,
+    /// "/callback". An invalid host name or path is reported when a client is opened, with
+    /// MCPLINK_E_INVALID.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_oauth_set_redirect(host: *const c_char, path: *const c_char) {
+        let host = optional(host, "host")?;
+        let path = optional(path, "path")?;
+        oauth.redirect_host = host.map(str::to_owned);
+        oauth.redirect_path = path.map(str::to_owned);
     }
 }
 
@@ -203,23 +197,17 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     }
 }
 
-/// Sets the client credentials grant: a machine acts on its own behalf, as the first client that
-/// was added with mcplink_oauth_add_client. The client authenticates with a key or a secret.
-///
-/// oauth: the settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
-    oauth: *mut mcplink_oauth_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_client_credentials", |settings| {
-            settings.way = Way::Machine;
-            Ok(())
-        })
-    }
+setters! {
+    /// oauth: the settings.
+    mcplink_oauth_t as oauth;
+
+    /// Sets the client credentials grant: a machine acts on its own behalf, as the first client
+    /// that was added with mcplink_oauth_add_client. The client authenticates with a key or a
+    /// secret.
+    ///
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
+    /// opened. Blocks: no. Since 0.1.
+    fn mcplink_oauth_set_client_credentials() { oauth.way = Way::Machine }
 }
 
 /// Sets workload identity as the grant type: the platform on which the workload runs vouches for

@@ -6,7 +6,7 @@ use super::Hidden;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::status::mcplink_status_t;
+use crate::cffi::setters::setters;
 use crate::cffi::text::{filled, filled_measured, optional, payload};
 
 /// An OAuth client that was registered with an authorization server beforehand. Only one thread at
@@ -105,85 +105,58 @@ pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
     })
 }
 
-/// Sets a client secret, with which the client authenticates. The secret does not appear in errors
-/// or logs, and is sent to the token endpoint only.
-///
-/// client: the client.
-/// secret: the secret. NULL and blank text are refused; for a public client, do not call this
-/// function. The secret replaces a key that was set before.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
-    client: *mut mcplink_oauth_client_t,
-    secret: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a client of this library and text that ends in NUL.
-    unsafe {
-        set(client, "mcplink_oauth_client_set_secret", |client| {
-            let secret = filled(secret, "secret")?;
-            client.registered.proof = Proof::Secret(secret.into());
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// client: the client.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_oauth_client_t as client;
 
-/// Sets a private key, with which the client authenticates (private_key_jwt). The key is never
-/// sent, so it is safer than a secret.
-///
-/// client: the client.
-/// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
-/// KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in no
-/// error and no log.
-/// key_id: the key id by which the authorization server knows the key (kid); NULL for no key id.
-/// pss: true if an RSA key signs with PS256 instead of RS256.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_client_set_key(
-    client: *mut mcplink_oauth_client_t,
-    pem: *const c_char,
-    len: usize,
-    key_id: *const c_char,
-    pss: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a client of this library, text with its length and text that
-    // ends in NUL.
-    unsafe {
-        set(client, "mcplink_oauth_client_set_key", |client| {
-            filled_measured(pem, len, "pem")?;
-            let pem = payload(pem, len, "pem")?;
-            let (pem, id) = (Hidden::from(pem), optional(key_id, "key_id")?);
-            #[cfg(feature = "auth")]
-            crate::auth::SigningKey::from_pem(&pem)?;
-            client.registered.proof = Proof::Key {
-                pem,
-                id: id.map(str::to_owned),
-                pss,
-            };
-            Ok(())
-        })
+    /// Sets a client secret, with which the client authenticates. The secret does not appear in
+    /// errors or logs, and is sent to the token endpoint only.
+    ///
+    /// secret: the secret. NULL and blank text are refused; for a public client, do not call this
+    /// function. The secret replaces a key that was set before.
+    fn mcplink_oauth_client_set_secret(secret: *const c_char) {
+        let secret = filled(secret, "secret")?;
+        client.registered.proof = Proof::Secret(secret.into());
     }
-}
 
-/// Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
-/// authenticates. Default: the issuer. Some authorization servers require the URL of their token
-/// endpoint.
-///
-/// client: the client.
-/// audience: the audience. NULL and blank text are refused.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
-    client: *mut mcplink_oauth_client_t,
-    audience: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a client of this library and text that ends in NUL.
-    unsafe {
-        set(client, "mcplink_oauth_client_set_audience", |client| {
-            let audience = filled(audience, "audience")?;
-            client.registered.audience = Some(audience.to_owned());
-            Ok(())
-        })
+    /// Sets a private key, with which the client authenticates (private_key_jwt). The key is never
+    /// sent, so it is safer than a secret.
+    ///
+    /// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
+    /// KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in
+    /// no error and no log.
+    /// key_id: the key id by which the authorization server knows the key (kid); NULL for no key
+    /// id.
+    /// pss: true if an RSA key signs with PS256 instead of RS256.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no.
+    /// Since 0.1.
+    fn mcplink_oauth_client_set_key(
+        pem: *const c_char,
+        len: usize,
+        key_id: *const c_char,
+        pss: bool,
+    ) {
+        filled_measured(pem, len, "pem")?;
+        let pem = payload(pem, len, "pem")?;
+        let (pem, id) = (Hidden::from(pem), optional(key_id, "key_id")?);
+        #[cfg(feature = "auth")]
+        crate::auth::SigningKey::from_pem(&pem)?;
+        client.registered.proof = Proof::Key {
+            pem,
+            id: id.map(str::to_owned),
+            pss,
+        };
+    }
+
+    /// Sets the audience (aud) of the signed statement (JWT) with which a client with a private key
+    /// authenticates. Default: the issuer. Some authorization servers require the URL of their
+    /// token endpoint.
+    ///
+    /// audience: the audience. NULL and blank text are refused.
+    fn mcplink_oauth_client_set_audience(audience: *const c_char) {
+        let audience = filled(audience, "audience")?;
+        client.registered.audience = Some(audience.to_owned());
     }
 }
 

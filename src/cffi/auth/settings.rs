@@ -14,6 +14,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
+use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{filled, filled_measured, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
@@ -165,331 +166,144 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
     unsafe { free(oauth) }
 }
 
-/// Adds an OAuth client that was registered with an authorization server beforehand. The client is
-/// used with that authorization server only. Once a client is added, no other authorization server
-/// is used, and there is no dynamic registration. The first client is also used by
-/// mcplink_oauth_set_client_credentials.
-///
-/// oauth: the settings.
-/// client: the client. The settings copy the client, which remains the caller's. If a setter of the
-/// client was refused, the client is refused too.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_add_client(
-    oauth: *mut mcplink_oauth_t,
-    client: *const mcplink_oauth_client_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings and a client of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_add_client", |settings| {
-            let client = taken(client, "client")?.registered.clone();
-            settings.clients.push(client);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// oauth: the settings.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_oauth_t as oauth;
 
-/// Sets the client name for dynamic client registration, which the user sees during the login.
-///
-/// oauth: the settings.
-/// client_name: the name; NULL for the default, "mcplink".
-/// page: the URL of a page about the client; NULL for no page.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_client_name(
-    oauth: *mut mcplink_oauth_t,
-    client_name: *const c_char,
-    page: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and texts that end in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_client_name", |settings| {
-            let client_name = optional(client_name, "client_name")?;
-            let page = optional(page, "page")?;
-            settings.client_name = client_name.map(str::to_owned);
-            settings.client_uri = page.map(str::to_owned);
-            Ok(())
-        })
+    /// Adds an OAuth client that was registered with an authorization server beforehand. The client
+    /// is used with that authorization server only. Once a client is added, no other authorization
+    /// server is used, and there is no dynamic registration. The first client is also used by
+    /// mcplink_oauth_set_client_credentials.
+    ///
+    /// client: the client. The settings copy the client, which remains the caller's. If a setter of
+    /// the client was refused, the client is refused too.
+    fn mcplink_oauth_add_client(client: *const mcplink_oauth_client_t) {
+        let client = taken(client, "client")?.registered.clone();
+        oauth.clients.push(client);
     }
-}
 
-/// Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
-/// servers that support such documents use the URL as the client id.
-///
-/// oauth: the settings.
-/// url: an https URL with a path; NULL for no document. An invalid URL is reported when a client is
-/// opened.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_client_document(
-    oauth: *mut mcplink_oauth_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and text that ends in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_client_document", |settings| {
-            settings.document = optional(url, "url")?.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the client name for dynamic client registration, which the user sees during the login.
+    ///
+    /// client_name: the name; NULL for the default, "mcplink".
+    /// page: the URL of a page about the client; NULL for no page.
+    fn mcplink_oauth_set_client_name(client_name: *const c_char, page: *const c_char) {
+        let client_name = optional(client_name, "client_name")?;
+        let page = optional(page, "page")?;
+        oauth.client_name = client_name.map(str::to_owned);
+        oauth.client_uri = page.map(str::to_owned);
     }
-}
 
-/// Sets the scopes to request. Default: the scopes that the server supports. Scopes that the server
-/// requires for the current request, and scopes that were requested before, are always included.
-///
-/// oauth: the settings.
-/// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
-/// mcplink_oauth_use_default_scopes.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_scopes(
-    oauth: *mut mcplink_oauth_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and text that ends in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_scopes", |settings| {
-            let names = name(scopes, "scopes")?.split_ascii_whitespace();
-            settings.scopes = Some(names.map(str::to_owned).collect());
-            Ok(())
-        })
+    /// Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
+    /// servers that support such documents use the URL as the client id.
+    ///
+    /// url: an https URL with a path; NULL for no document. An invalid URL is reported when a
+    /// client is opened.
+    fn mcplink_oauth_set_client_document(url: *const c_char) {
+        oauth.document = optional(url, "url")?.map(str::to_owned);
     }
-}
 
-/// Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
-///
-/// oauth: the settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
-    oauth: *mut mcplink_oauth_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_use_default_scopes", |settings| {
-            settings.scopes = None;
-            Ok(())
-        })
+    /// Sets the scopes to request. Default: the scopes that the server supports. Scopes that the
+    /// server requires for the current request, and scopes that were requested before, are always
+    /// included.
+    ///
+    /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
+    /// mcplink_oauth_use_default_scopes.
+    fn mcplink_oauth_set_scopes(scopes: *const c_char) {
+        let names = name(scopes, "scopes")?.split_ascii_whitespace();
+        oauth.scopes = Some(names.map(str::to_owned).collect());
     }
-}
 
-/// Sets whether to request offline access (offline_access), if the authorization server supports
-/// it. With offline access, fewer logins are needed. Default: true.
-///
-/// oauth: the settings.
-/// asks: true to request offline access.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
-    oauth: *mut mcplink_oauth_t,
-    asks: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_offline_access", |settings| {
-            settings.asks_offline = Some(asks);
-            Ok(())
-        })
-    }
-}
+    /// Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
+    fn mcplink_oauth_use_default_scopes() { oauth.scopes = None }
 
-/// Sets a further parameter of the authorization request, such as "access_type" ("offline"),
-/// "audience" or "prompt". Default: none. A later call with the same name replaces the value. The
-/// user's browser gets the parameters, so they are not secret.
-///
-/// "prompt" replaces the value "consent", which is sent with the scope offline_access. The other
-/// parameters of the library can't be replaced, and "response_mode", "request" and "request_uri"
-/// can't be set: opening a client with such a name fails with MCPLINK_E_INVALID. So does opening a
-/// client that logs in without a person.
-///
-/// oauth: the settings.
-/// param: the name of the parameter.
-/// value: the value; "" omits the parameter.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_authorization_param(
-    oauth: *mut mcplink_oauth_t,
-    param: *const c_char,
-    value: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and texts that end in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_authorization_param", |settings| {
-            let (param, value) = (filled(param, "param")?, name(value, "value")?);
-            settings.params.push((param.to_owned(), value.to_owned()));
-            Ok(())
-        })
-    }
-}
+    /// Sets whether to request offline access (offline_access), if the authorization server
+    /// supports it. With offline access, fewer logins are needed. Default: true.
+    ///
+    /// asks: true to request offline access.
+    fn mcplink_oauth_set_offline_access(asks: bool) { oauth.asks_offline = Some(asks) }
 
-/// Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with
-/// the tokens.
-///
-/// oauth: the settings.
-/// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_dpop(
-    oauth: *mut mcplink_oauth_t,
-    dpop: arg::mcplink_dpop,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_dpop", |settings| {
-            settings.dpop = mcplink_dpop::of(dpop)?;
-            Ok(())
-        })
+    /// Sets a further parameter of the authorization request, such as "access_type" ("offline"),
+    /// "audience" or "prompt". Default: none. A later call with the same name replaces the value.
+    /// The user's browser gets the parameters, so they are not secret.
+    ///
+    /// "prompt" replaces the value "consent", which is sent with the scope offline_access. The
+    /// other parameters of the library can't be replaced, and "response_mode", "request" and
+    /// "request_uri" can't be set: opening a client with such a name fails with MCPLINK_E_INVALID.
+    /// So does opening a client that logs in without a person.
+    ///
+    /// param: the name of the parameter.
+    /// value: the value; "" omits the parameter.
+    fn mcplink_oauth_set_authorization_param(param: *const c_char, value: *const c_char) {
+        let (param, value) = (filled(param, "param")?, name(value, "value")?);
+        oauth.params.push((param.to_owned(), value.to_owned()));
     }
-}
 
-/// Sets how long one request to an authorization server may take. Default: 10 s.
-///
-/// oauth: the settings.
-/// milliseconds: the timeout; more than an hour counts as an hour.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
-    oauth: *mut mcplink_oauth_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_step_timeout_ms", |settings| {
-            let span = Duration::from_millis(milliseconds.min(3_600_000).into());
-            settings.step_timeout = Some(span);
-            Ok(())
-        })
-    }
-}
+    /// Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved
+    /// with the tokens.
+    ///
+    /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
+    fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) { oauth.dpop = mcplink_dpop::of(dpop)? }
 
-/// Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
-/// of waiting calls is paused. The total timeout of these calls is not paused: see
-/// mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
-///
-/// oauth: the settings.
-/// milliseconds: the timeout; more than a day counts as a day.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
-    oauth: *mut mcplink_oauth_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_login_timeout_ms", |settings| {
-            let span = Duration::from_millis(milliseconds.min(86_400_000).into());
-            settings.login_timeout = Some(span);
-            Ok(())
-        })
+    /// Sets how long one request to an authorization server may take. Default: 10 s.
+    ///
+    /// milliseconds: the timeout; more than an hour counts as an hour.
+    fn mcplink_oauth_set_step_timeout_ms(milliseconds: u32) {
+        let span = Duration::from_millis(milliseconds.min(3_600_000).into());
+        oauth.step_timeout = Some(span);
     }
-}
 
-/// Sets whether metadata and tokens may be requested from loopback and private addresses when the
-/// server itself has a public address. Default: false, to prevent server-side request forgery
-/// (SSRF). Otherwise a server could make its clients send requests into their private networks.
-///
-/// oauth: the settings.
-/// allowed: true to allow these addresses.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
-    oauth: *mut mcplink_oauth_t,
-    allowed: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_private_addresses", |settings| {
-            settings.everywhere = allowed;
-            Ok(())
-        })
+    /// Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the
+    /// timeout of waiting calls is paused. The total timeout of these calls is not paused: see
+    /// mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
+    ///
+    /// milliseconds: the timeout; more than a day counts as a day.
+    fn mcplink_oauth_set_login_timeout_ms(milliseconds: u32) {
+        let span = Duration::from_millis(milliseconds.min(86_400_000).into());
+        oauth.login_timeout = Some(span);
     }
-}
 
-/// Sets the proxy for connections to authorization servers. Default: no proxy, regardless of the
-/// environment.
-///
-/// oauth: the settings.
-/// url: the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
-/// refused: see mcplink_oauth_clear_proxy.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_proxy(
-    oauth: *mut mcplink_oauth_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and text that ends in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_proxy", |settings| {
-            settings.proxy = Some(filled(url, "url")?.to_owned());
-            Ok(())
-        })
-    }
-}
+    /// Sets whether metadata and tokens may be requested from loopback and private addresses when
+    /// the server itself has a public address. Default: false, to prevent server-side request
+    /// forgery (SSRF). Otherwise a server could make its clients send requests into their private
+    /// networks.
+    ///
+    /// allowed: true to allow these addresses.
+    fn mcplink_oauth_set_private_addresses(allowed: bool) { oauth.everywhere = allowed }
 
-/// Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
-///
-/// oauth: the settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
-    oauth: *mut mcplink_oauth_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_clear_proxy", |settings| {
-            settings.proxy = None;
-            Ok(())
-        })
+    /// Sets the proxy for connections to authorization servers. Default: no proxy, regardless of
+    /// the environment.
+    ///
+    /// url: the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
+    /// refused: see mcplink_oauth_clear_proxy.
+    fn mcplink_oauth_set_proxy(url: *const c_char) {
+        oauth.proxy = Some(filled(url, "url")?.to_owned());
     }
-}
 
-/// Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
-/// company. No other authorities are trusted. Default: Mozilla's list.
-///
-/// The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
-/// including the metadata of the MCP server. If the authorization server and the MCP server have
-/// certificates from different authorities, pem must contain both authorities. The certificate
-/// bundle of a system usually contains all needed authorities.
-/// mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
-///
-/// oauth: the settings.
-/// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
-/// and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
-/// certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
-/// OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
-    oauth: *mut mcplink_oauth_t,
-    pem: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and text with its length.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_root_certificates", |settings| {
-            settings.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
-            Ok(())
-        })
-    }
-}
+    /// Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
+    fn mcplink_oauth_clear_proxy() { oauth.proxy = None }
 
-/// Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
-/// trusted.
-///
-/// oauth: the settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
-    oauth: *mut mcplink_oauth_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_use_default_roots", |settings| {
-            settings.roots = None;
-            Ok(())
-        })
+    /// Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of
+    /// a company. No other authorities are trusted. Default: Mozilla's list.
+    ///
+    /// The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
+    /// including the metadata of the MCP server. If the authorization server and the MCP server
+    /// have certificates from different authorities, pem must contain both authorities. The
+    /// certificate bundle of a system usually contains all needed authorities.
+    /// mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
+    ///
+    /// pem, len: PEM text with one or more certificates, which is copied; other contents are
+    /// skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
+    /// certificates. NULL and blank text are refused: see mcplink_oauth_use_default_roots. Text
+    /// without a valid certificate is reported when a client is opened, with MCPLINK_E_INVALID. In
+    /// a build without OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
+    fn mcplink_oauth_set_root_certificates(pem: *const c_char, len: usize) {
+        oauth.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
     }
+
+    /// Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
+    /// trusted.
+    fn mcplink_oauth_use_default_roots() { oauth.roots = None }
 }
 
 /// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide

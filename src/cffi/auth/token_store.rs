@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::settings::{invalid, mcplink_oauth_t, set};
 use crate::cffi::client::mcplink_token_t;
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
@@ -75,32 +76,26 @@ pub(super) struct Functions {
     pub(super) remove: RemoveFn,
 }
 
-/// Sets the folder in which tokens and registrations are saved, in files that only their owner may
-/// read. Processes that share a folder renew tokens one after the other. Default: tokens are stored
-/// in memory only.
-///
-/// oauth: the settings.
-/// folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700 when a
-/// client is opened. Opening fails if the folder belongs to another user, or if other users may
-/// write to it. NULL to store tokens in memory.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
-    oauth: *mut mcplink_oauth_t,
-    folder: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library and text that ends in NUL.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_store_folder", |settings| {
-            settings.store = if folder.is_null() {
-                TokenStore::Memory
-            } else {
-                let path = text_from_c(CStr::from_ptr(folder).to_bytes());
-                let path = path.ok_or_else(|| invalid("folder is no UTF-8"))?;
-                TokenStore::Folder(PathBuf::from(path))
-            };
-            Ok(())
-        })
+setters! {
+    /// oauth: the settings.
+    mcplink_oauth_t as oauth;
+
+    /// Sets the folder in which tokens and registrations are saved, in files that only their owner
+    /// may read. Processes that share a folder renew tokens one after the other. Default: tokens
+    /// are stored in memory only.
+    ///
+    /// folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
+    /// when a client is opened. Opening fails if the folder belongs to another user, or if other
+    /// users may write to it. NULL to store tokens in memory.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_oauth_set_store_folder(folder: *const c_char) {
+        oauth.store = if folder.is_null() {
+            TokenStore::Memory
+        } else {
+            let path = text_from_c(CStr::from_ptr(folder).to_bytes());
+            let path = path.ok_or_else(|| invalid("folder is no UTF-8"))?;
+            TokenStore::Folder(PathBuf::from(path))
+        };
     }
 }
 

@@ -13,6 +13,7 @@ use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::log::level_of;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
@@ -149,67 +150,34 @@ pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_op
     unsafe { free(options) }
 }
 
-/// Sets how long a call waits for its result. Progress restarts the timeout. The timeout does not
-/// run while a person answers an input request of the server. Default: the timeout of the client.
-///
-/// options: the options.
-/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
-    options: *mut mcplink_call_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_call_options_set_timeout_ms", |options| {
-            options.timeout = Some(span(milliseconds));
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    mcplink_call_options_t as options;
 
-/// Sets how long a call waits in total. Progress does not restart the timeout. The timeout does not
-/// run while a person answers an input request of the server. Default: the total timeout of the
-/// client.
-///
-/// options: the options.
-/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
-    options: *mut mcplink_call_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_call_options_set_max_timeout_ms",
-            |options| {
-                options.max_timeout = Some(span(milliseconds));
-                Ok(())
-            },
-        )
+    /// Sets how long a call waits for its result. Progress restarts the timeout. The timeout does
+    /// not run while a person answers an input request of the server. Default: the timeout of the
+    /// client.
+    ///
+    /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
+    fn mcplink_call_options_set_timeout_ms(milliseconds: u32) {
+        options.timeout = Some(span(milliseconds));
     }
-}
 
-/// Sets a token that can cancel the call.
-///
-/// options: the options.
-/// cancel: the token. The token may be freed before the options. NULL for no token.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_set_cancel(
-    options: *mut mcplink_call_options_t,
-    cancel: *mut mcplink_cancel_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a token of this library.
-    unsafe {
-        set(options, "mcplink_call_options_set_cancel", |options| {
-            options.cancel = optional_token(cancel)?;
-            Ok(())
-        })
+    /// Sets how long a call waits in total. Progress does not restart the timeout. The timeout does
+    /// not run while a person answers an input request of the server. Default: the total timeout of
+    /// the client.
+    ///
+    /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
+    fn mcplink_call_options_set_max_timeout_ms(milliseconds: u32) {
+        options.max_timeout = Some(span(milliseconds));
+    }
+
+    /// Sets a token that can cancel the call.
+    ///
+    /// cancel: the token. The token may be freed before the options. NULL for no token.
+    fn mcplink_call_options_set_cancel(cancel: *mut mcplink_cancel_t) {
+        options.cancel = optional_token(cancel)?;
     }
 }
 
@@ -240,73 +208,35 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
     }
 }
 
-/// Adds a member of "_meta" to the request, for example a trace context.
-///
-/// options: the options.
-/// key: the name of the member.
-/// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_set_meta(
-    options: *mut mcplink_call_options_t,
-    key: *const c_char,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library, text that ends in NUL and text with
-    // its length.
-    unsafe {
-        set(options, "mcplink_call_options_set_meta", |options| {
-            let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
-            let json =
-                serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
-            options.meta.insert(key.to_owned(), json);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_call_options_t as options;
 
-/// Sets the least severe level of the log messages that the call requests from a modern server. The
-/// messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
-/// mcplink_client_set_log_level.
-///
-/// options: the options.
-/// level: the least severe level to receive, one of enum mcplink_log_level.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_set_log_level(
-    options: *mut mcplink_call_options_t,
-    level: arg::mcplink_log_level,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_call_options_set_log_level", |options| {
-            options.log_level = Some(level_of(level)?);
-            Ok(())
-        })
+    /// Adds a member of "_meta" to the request, for example a trace context.
+    ///
+    /// key: the name of the member.
+    /// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
+    fn mcplink_call_options_set_meta(key: *const c_char, json: *const c_char, len: usize) {
+        let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
+        let json =
+            serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
+        options.meta.insert(key.to_owned(), json);
     }
-}
 
-/// Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
-/// cached. Default: false.
-///
-/// options: the options.
-/// bypasses: true to bypass the cache.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_set_bypass_cache(
-    options: *mut mcplink_call_options_t,
-    bypasses: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_call_options_set_bypass_cache",
-            |options| {
-                options.bypasses_cache = bypasses;
-                Ok(())
-            },
-        )
+    /// Sets the least severe level of the log messages that the call requests from a modern server.
+    /// The messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
+    /// mcplink_client_set_log_level.
+    ///
+    /// level: the least severe level to receive, one of enum mcplink_log_level.
+    fn mcplink_call_options_set_log_level(level: arg::mcplink_log_level) {
+        options.log_level = Some(level_of(level)?);
     }
+
+    /// Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
+    /// cached. Default: false.
+    ///
+    /// bypasses: true to bypass the cache.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    fn mcplink_call_options_set_bypass_cache(bypasses: bool) { options.bypasses_cache = bypasses }
 }

@@ -14,6 +14,7 @@ use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Kind as ObjectKind, Object, tagged};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
+use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{filled, name, optional};
 use crate::client::{Config, ServerConfig};
@@ -167,40 +168,31 @@ pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
     unsafe { free(config) }
 }
 
-/// Sets the server to which the client connects: one of a configuration file. Other options, for
-/// example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
-///
-/// options: the options.
-/// config: the configuration, whose server is copied with the inputs that are set so far.
-/// server_name: the name of the server. The client can also connect to a disabled server.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable without
-/// a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_configured(
-    options: *mut mcplink_client_options_t,
-    config: *mut mcplink_config_t,
-    server_name: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a configuration of this library and text that ends in
-    // NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_configured",
-            |options| {
-                let config = need_mut(config, "config")?;
-                let server_name = filled(server_name, "server_name")?;
-                let Some(server) = config.0.server(server_name) else {
-                    let text = format!("the configuration has no server '{server_name}'");
-                    return Err(invalid(text).into());
-                };
-                let server: ServerConfig = server.clone();
-                let way = move |endpoint: &Endpoint, shared: &Arc<Shared>| {
-                    endpoint.configured(&server, shared)
-                };
-                options.endpoint.reach("configured", Some(way));
-                Ok(())
-            },
-        )
+setters! {
+    /// options: the options.
+    mcplink_client_options_t as options;
+
+    /// Sets the server to which the client connects: one of a configuration file. Other options,
+    /// for example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
+    ///
+    /// config: the configuration, whose server is copied with the inputs that are set so far.
+    /// server_name: the name of the server. The client can also connect to a disabled server.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable
+    /// without a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_configured(
+        config: *mut mcplink_config_t,
+        server_name: *const c_char,
+    ) {
+        let config = need_mut(config, "config")?;
+        let server_name = filled(server_name, "server_name")?;
+        let Some(server) = config.0.server(server_name) else {
+            let text = format!("the configuration has no server '{server_name}'");
+            return Err(invalid(text).into());
+        };
+        let server: ServerConfig = server.clone();
+        let way = move |endpoint: &Endpoint, shared: &Arc<Shared>| {
+            endpoint.configured(&server, shared)
+        };
+        options.endpoint.reach("configured", Some(way));
     }
 }

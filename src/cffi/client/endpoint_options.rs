@@ -14,6 +14,7 @@ use crate::cffi::entry::Outcome;
 use crate::cffi::entry::descriptor;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, mcplink_str_t, missing, name};
 use crate::cffi::transport::mcplink_transport_t;
@@ -48,93 +49,63 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     text_from_c(bytes).ok_or_else(|| invalid(format!("{what} is no UTF-8")).into())
 }
 
-/// Sets the command that starts the server as a child process. Messages use the standard input and
-/// output of the child. The child is ended when the client is closed.
-///
-/// options: the options.
-/// argv: the program and its arguments, terminated by NULL. They are copied. No shell is involved.
-/// A program name without a slash is searched in PATH. The texts are UTF-8 on Windows, and bytes on
-/// other systems.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_command(
-    options: *mut mcplink_client_options_t,
-    argv: *const *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library, and texts that are terminated by NULL.
-    unsafe {
-        set(options, "mcplink_client_options_set_command", |options| {
-            let mut words = argv;
-            if words.is_null() {
-                return Err(missing("argv").into());
-            }
-            let mut command = Vec::new();
-            while !(*words).is_null() {
-                command.push(system_text(*words, "argv")?);
-                words = words.add(1);
-            }
-            if command.first().is_none_or(|program| program.is_empty()) {
-                return Err(invalid("argv names no program").into());
-            }
-            options.endpoint.reach(
-                "command",
-                Some(move |endpoint: &Endpoint, shared: &Arc<Shared>| {
-                    endpoint.command(&command, shared)
-                }),
-            );
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_client_options_t as options;
 
-/// Sets an environment variable of the child, in addition to the variables that the child inherits:
-/// see mcplink_client_options_inherit_env.
-///
-/// options: the options.
-/// variable: the name of the variable, in UTF-8 on Windows.
-/// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
-/// inherit the variable.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_env(
-    options: *mut mcplink_client_options_t,
-    variable: *const c_char,
-    variable_value: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts that end in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_env", |options| {
-            let variable = variable_name(variable)?;
-            let value = if variable_value.is_null() {
-                Variable::Removed
-            } else {
-                Variable::Set(system_text(variable_value, "variable_value")?)
-            };
-            options.endpoint.env.push((variable, value));
-            Ok(())
-        })
+    /// Sets the command that starts the server as a child process. Messages use the standard input
+    /// and output of the child. The child is ended when the client is closed.
+    ///
+    /// argv: the program and its arguments, terminated by NULL. They are copied. No shell is
+    /// involved. A program name without a slash is searched in PATH. The texts are UTF-8 on
+    /// Windows, and bytes on other systems.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_command(argv: *const *const c_char) {
+        let mut words = argv;
+        if words.is_null() {
+            return Err(missing("argv").into());
+        }
+        let mut command = Vec::new();
+        while !(*words).is_null() {
+            command.push(system_text(*words, "argv")?);
+            words = words.add(1);
+        }
+        if command.first().is_none_or(|program| program.is_empty()) {
+            return Err(invalid("argv names no program").into());
+        }
+        options.endpoint.reach(
+            "command",
+            Some(move |endpoint: &Endpoint, shared: &Arc<Shared>| {
+                endpoint.command(&command, shared)
+            }),
+        );
     }
-}
 
-/// Sets that the child gets an environment variable of this process. The child gets the value that
-/// the variable has when the child is started. If the variable is not set at that time, the child
-/// does not get the variable.
-///
-/// options: the options.
-/// variable: the name of the variable.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_pass_env(
-    options: *mut mcplink_client_options_t,
-    variable: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_pass_env", |options| {
-            let variable = variable_name(variable)?;
-            options.endpoint.env.push((variable, Variable::Passed));
-            Ok(())
-        })
+    /// Sets an environment variable of the child, in addition to the variables that the child
+    /// inherits: see mcplink_client_options_inherit_env.
+    ///
+    /// variable: the name of the variable, in UTF-8 on Windows.
+    /// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+    /// inherit the variable.
+    fn mcplink_client_options_set_env(variable: *const c_char, variable_value: *const c_char) {
+        let variable = variable_name(variable)?;
+        let value = if variable_value.is_null() {
+            Variable::Removed
+        } else {
+            Variable::Set(system_text(variable_value, "variable_value")?)
+        };
+        options.endpoint.env.push((variable, value));
+    }
+
+    /// Sets that the child gets an environment variable of this process. The child gets the value
+    /// that the variable has when the child is started. If the variable is not set at that time,
+    /// the child does not get the variable.
+    ///
+    /// variable: the name of the variable.
+    fn mcplink_client_options_pass_env(variable: *const c_char) {
+        let variable = variable_name(variable)?;
+        options.endpoint.env.push((variable, Variable::Passed));
     }
 }
 
@@ -152,116 +123,52 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-/// Sets that the child inherits all environment variables of this process. By default the child
-/// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
-/// variables may contain secrets of this process, such as keys. This setting replaces
-/// mcplink_client_options_clear_env.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_inherit_env(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_inherit_env", |options| {
-            options.endpoint.inherits = Inherits::All;
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    mcplink_client_options_t as options;
 
-/// Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
-/// is killed. Default: false. With false the child sees the end of its standard input when this
-/// process ends, and may continue.
-///
-/// Processes that the child has started are not killed. The system kills the child when the thread
-/// that started the child ends. So the client starts the child on a thread of its own, which waits
-/// until the child has ended. Linux only: on other systems opening the client fails with
-/// MCPLINK_E_UNSUPPORTED.
-///
-/// options: the options.
-/// dies: true to kill the child.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
-    options: *mut mcplink_client_options_t,
-    dies: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_die_with_parent",
-            |options| {
-                options.endpoint.dies_with_parent = dies;
-                Ok(())
-            },
-        )
-    }
-}
+    /// Sets that the child inherits all environment variables of this process. By default the child
+    /// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
+    /// variables may contain secrets of this process, such as keys. This setting replaces
+    /// mcplink_client_options_clear_env.
+    fn mcplink_client_options_inherit_env() { options.endpoint.inherits = Inherits::All }
 
-/// Sets that the child inherits no environment variables. The child still gets variables that were
-/// set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This setting
-/// replaces mcplink_client_options_inherit_env.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_clear_env(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_clear_env", |options| {
-            options.endpoint.inherits = Inherits::Nothing;
-            Ok(())
-        })
+    /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this
+    /// process is killed. Default: false. With false the child sees the end of its standard input
+    /// when this process ends, and may continue.
+    ///
+    /// Processes that the child has started are not killed. The system kills the child when the
+    /// thread that started the child ends. So the client starts the child on a thread of its own,
+    /// which waits until the child has ended. Linux only: on other systems opening the client fails
+    /// with MCPLINK_E_UNSUPPORTED.
+    ///
+    /// dies: true to kill the child.
+    fn mcplink_client_options_set_die_with_parent(dies: bool) {
+        options.endpoint.dies_with_parent = dies;
     }
-}
 
-/// Sets the working directory of the child. Default: the working directory of this process.
-///
-/// options: the options.
-/// directory: a path, in UTF-8 on Windows; NULL for the default.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_cwd(
-    options: *mut mcplink_client_options_t,
-    directory: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_cwd", |options| {
-            options.endpoint.directory = if directory.is_null() {
-                None
-            } else {
-                Some(system_text(directory, "directory")?)
-            };
-            Ok(())
-        })
-    }
-}
+    /// Sets that the child inherits no environment variables. The child still gets variables that
+    /// were set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This
+    /// setting replaces mcplink_client_options_inherit_env.
+    fn mcplink_client_options_clear_env() { options.endpoint.inherits = Inherits::Nothing }
 
-/// Sets whether the child's standard input and output are pipes. Default: false, which means
-/// sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
-///
-/// options: the options.
-/// pipes: true for pipes.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_pipes(
-    options: *mut mcplink_client_options_t,
-    pipes: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_pipes", |options| {
-            options.endpoint.pipes = pipes;
-            Ok(())
-        })
+    /// Sets the working directory of the child. Default: the working directory of this process.
+    ///
+    /// directory: a path, in UTF-8 on Windows; NULL for the default.
+    fn mcplink_client_options_set_cwd(directory: *const c_char) {
+        options.endpoint.directory = if directory.is_null() {
+            None
+        } else {
+            Some(system_text(directory, "directory")?)
+        };
     }
+
+    /// Sets whether the child's standard input and output are pipes. Default: false, which means
+    /// sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
+    ///
+    /// pipes: true for pipes.
+    fn mcplink_client_options_set_pipes(pipes: bool) { options.endpoint.pipes = pipes }
 }
 
 /// Sets what happens to the child's standard error.
@@ -308,98 +215,56 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Sets how long each step of closing the client may take. A child process has this time to exit
-/// after its standard input was closed, and the same time again after SIGTERM. Then the child is
-/// killed. So closing may take twice this time. For a child process the default is 2 s. Over HTTP,
-/// ending the session may take this time, and the default is 1 s.
-///
-/// options: the options.
-/// milliseconds: the time; more than an hour counts as an hour.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_close_ms", |options| {
-            options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_client_options_t as options;
 
-/// Sets the URL of the server to connect to over HTTP.
-///
-/// options: the options.
-/// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
-/// is opened.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_url(
-    options: *mut mcplink_client_options_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_url", |options| {
-            let url = name(url, "url")?.to_owned();
-            options.endpoint.reach(
-                "url",
-                Some(move |endpoint: &Endpoint, shared: &Arc<Shared>| endpoint.http(&url, shared)),
-            );
-            Ok(())
-        })
+    /// Sets how long each step of closing the client may take. A child process has this time to
+    /// exit after its standard input was closed, and the same time again after SIGTERM. Then the
+    /// child is killed. So closing may take twice this time. For a child process the default is 2
+    /// s. Over HTTP, ending the session may take this time, and the default is 1 s.
+    ///
+    /// milliseconds: the time; more than an hour counts as an hour.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_close_ms(milliseconds: u32) {
+        options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
     }
-}
 
-/// Adds a header field that is sent with every request over HTTP. The value of the field does not
-/// appear in errors or logs.
-///
-/// options: the options.
-/// field: the name of the header field. A field that the library writes itself is refused when the
-/// client is opened.
-/// field_value: the value of the field.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_header(
-    options: *mut mcplink_client_options_t,
-    field: *const c_char,
-    field_value: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts that end in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_header", |options| {
-            let (field, value) = (name(field, "field")?, name(field_value, "field_value")?);
-            let headers = &mut options.endpoint.headers;
-            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(field));
-            headers.push((field.to_owned(), value.to_owned()));
-            Ok(())
-        })
+    /// Sets the URL of the server to connect to over HTTP.
+    ///
+    /// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the
+    /// client is opened.
+    fn mcplink_client_options_set_url(url: *const c_char) {
+        let url = name(url, "url")?.to_owned();
+        options.endpoint.reach(
+            "url",
+            Some(move |endpoint: &Endpoint, shared: &Arc<Shared>| endpoint.http(&url, shared)),
+        );
     }
-}
 
-/// Sets the token for every request over HTTP (Authorization: Bearer). The token does not appear in
-/// errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
-/// mcplink_client_options_set_oauth.
-///
-/// options: the options.
-/// token: the token. NULL and blank text are refused: see
-/// mcplink_client_options_clear_authorization.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_bearer(
-    options: *mut mcplink_client_options_t,
-    token: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_bearer", |options| {
-            options.endpoint.bearer = Some(filled(token, "token")?.to_owned());
-            (options.hooks.bearer, options.hooks.oauth) = (None, None);
-            Ok(())
-        })
+    /// Adds a header field that is sent with every request over HTTP. The value of the field does
+    /// not appear in errors or logs.
+    ///
+    /// field: the name of the header field. A field that the library writes itself is refused when
+    /// the client is opened.
+    /// field_value: the value of the field.
+    fn mcplink_client_options_set_header(field: *const c_char, field_value: *const c_char) {
+        let (field, value) = (name(field, "field")?, name(field_value, "field_value")?);
+        let headers = &mut options.endpoint.headers;
+        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(field));
+        headers.push((field.to_owned(), value.to_owned()));
+    }
+
+    /// Sets the token for every request over HTTP (Authorization: Bearer). The token does not
+    /// appear in errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
+    /// mcplink_client_options_set_oauth.
+    ///
+    /// token: the token. NULL and blank text are refused: see
+    /// mcplink_client_options_clear_authorization.
+    fn mcplink_client_options_set_bearer(token: *const c_char) {
+        options.endpoint.bearer = Some(filled(token, "token")?.to_owned());
+        (options.hooks.bearer, options.hooks.oauth) = (None, None);
     }
 }
 
@@ -435,245 +300,127 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     }
 }
 
-/// Sets the OAuth settings with which the client obtains and renews access tokens for a server over
-/// HTTP. This setting replaces mcplink_client_options_set_bearer and
-/// mcplink_client_options_set_bearer_hook.
-///
-/// A call that needs a login waits for the login; mcplink_client_open may wait too. See
-/// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
-/// cancelled. When no call waits any more, the login is abandoned. If authorization fails, the call
-/// fails with MCPLINK_E_AUTH: the error message contains the step, the server and the reason.
-/// mcplink_error_oauth_code returns the error code of the authorization server.
-///
-/// options: the options.
-/// oauth: the settings, which remain the caller's. They may be passed to several options: clients
-/// with the same settings object share tokens. NULL is refused: see
-/// mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
-/// settings are refused too. Other faults are reported when the client is opened. In a build
-/// without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
-/// no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_oauth(
-    options: *mut mcplink_client_options_t,
-    oauth: *const mcplink_oauth_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and settings of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_oauth", |options| {
-            options.hooks.oauth = Some(taken(oauth, "oauth")?.made());
-            #[cfg(feature = "http-client")]
-            {
-                options.endpoint.authorize = Some(Made::authorize);
-            }
-            (options.endpoint.bearer, options.hooks.bearer) = (None, None);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_client_options_t as options;
 
-/// Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
-/// mcplink_client_options_set_oauth: the client sends no tokens.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_clear_authorization",
-            |options| {
-                options.endpoint.bearer = None;
-                (options.hooks.bearer, options.hooks.oauth) = (None, None);
-                Ok(())
-            },
-        )
+    /// Sets the OAuth settings with which the client obtains and renews access tokens for a server
+    /// over HTTP. This setting replaces mcplink_client_options_set_bearer and
+    /// mcplink_client_options_set_bearer_hook.
+    ///
+    /// A call that needs a login waits for the login; mcplink_client_open may wait too. See
+    /// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
+    /// cancelled. When no call waits any more, the login is abandoned. If authorization fails, the
+    /// call fails with MCPLINK_E_AUTH: the error message contains the step, the server and the
+    /// reason. mcplink_error_oauth_code returns the error code of the authorization server.
+    ///
+    /// oauth: the settings, which remain the caller's. They may be passed to several options:
+    /// clients with the same settings object share tokens. NULL is refused: see
+    /// mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
+    /// settings are refused too. Other faults are reported when the client is opened. In a build
+    /// without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
+    /// Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_oauth(oauth: *const mcplink_oauth_t) {
+        options.hooks.oauth = Some(taken(oauth, "oauth")?.made());
+        #[cfg(feature = "http-client")]
+        {
+            options.endpoint.authorize = Some(Made::authorize);
+        }
+        (options.endpoint.bearer, options.hooks.bearer) = (None, None);
     }
-}
 
-/// Sets the proxy through which the client connects to the server. Default: no proxy, regardless of
-/// the environment.
-///
-/// options: the options.
-/// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
-/// "environment" for the proxy that the environment names. NULL is refused: see
-/// mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
-/// name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is for
-/// http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains and
-/// networks to which the client connects directly. Lower-case names take precedence. An invalid
-/// proxy is reported when the client is opened, with MCPLINK_E_INVALID.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_proxy(
-    options: *mut mcplink_client_options_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_proxy", |options| {
-            let url = filled(url, "url")?;
-            options.endpoint.proxy_from_environment = url == "environment";
-            options.endpoint.proxy = Some(url)
-                .filter(|url| *url != "environment")
-                .map(str::to_owned);
-            Ok(())
-        })
+    /// Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
+    /// mcplink_client_options_set_oauth: the client sends no tokens.
+    fn mcplink_client_options_clear_authorization() {
+        options.endpoint.bearer = None;
+        (options.hooks.bearer, options.hooks.oauth) = (None, None);
     }
-}
 
-/// Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_clear_proxy", |options| {
-            options.endpoint.proxy_from_environment = false;
-            options.endpoint.proxy = None;
-            Ok(())
-        })
+    /// Sets the proxy through which the client connects to the server. Default: no proxy,
+    /// regardless of the environment.
+    ///
+    /// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and
+    /// port; "environment" for the proxy that the environment names. NULL is refused: see
+    /// mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
+    /// name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is
+    /// for http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains
+    /// and networks to which the client connects directly. Lower-case names take precedence. An
+    /// invalid proxy is reported when the client is opened, with MCPLINK_E_INVALID.
+    fn mcplink_client_options_set_proxy(url: *const c_char) {
+        let url = filled(url, "url")?;
+        options.endpoint.proxy_from_environment = url == "environment";
+        options.endpoint.proxy = Some(url)
+            .filter(|url| *url != "environment")
+            .map(str::to_owned);
     }
-}
 
-/// Sets the certificate authorities that are trusted for servers over HTTPS, for example those of a
-/// company. No other authorities are trusted. Default: Mozilla's list. For requests to
-/// authorization servers see mcplink_oauth_set_root_certificates.
-///
-/// options: the options.
-/// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
-/// and blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
-/// certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
-/// HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
-    options: *mut mcplink_client_options_t,
-    pem: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text with its length.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_root_certificates",
-            |options| {
-                options.endpoint.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
-                Ok(())
-            },
-        )
+    /// Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
+    fn mcplink_client_options_clear_proxy() {
+        options.endpoint.proxy_from_environment = false;
+        options.endpoint.proxy = None;
     }
-}
 
-/// Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate authorities
-/// is trusted.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_use_default_roots",
-            |options| {
-                options.endpoint.roots = None;
-                Ok(())
-            },
-        )
+    /// Sets the certificate authorities that are trusted for servers over HTTPS, for example those
+    /// of a company. No other authorities are trusted. Default: Mozilla's list. For requests to
+    /// authorization servers see mcplink_oauth_set_root_certificates.
+    ///
+    /// pem, len: PEM text with one or more certificates, which is copied; other contents are
+    /// skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
+    /// certificates. NULL and blank text are refused: see mcplink_client_options_use_default_roots.
+    /// Text without a valid certificate is reported when the client is opened, with
+    /// MCPLINK_E_INVALID. In a build without HTTPS (feature tls) opening fails with
+    /// MCPLINK_E_UNSUPPORTED.
+    fn mcplink_client_options_set_root_certificates(pem: *const c_char, len: usize) {
+        options.endpoint.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
     }
-}
 
-/// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
-/// follows at most five redirects in a row, and only to the same origin. Default: true. A redirect
-/// to another origin is always an error, and the error message names the origin.
-///
-/// options: the options.
-/// follows: true to follow redirects.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
-    options: *mut mcplink_client_options_t,
-    follows: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_follow_redirects",
-            |options| {
-                options.endpoint.follows_redirects = Some(follows);
-                Ok(())
-            },
-        )
+    /// Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate
+    /// authorities is trusted.
+    fn mcplink_client_options_use_default_roots() { options.endpoint.roots = None }
+
+    /// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
+    /// follows at most five redirects in a row, and only to the same origin. Default: true. A
+    /// redirect to another origin is always an error, and the error message names the origin.
+    ///
+    /// follows: true to follow redirects.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_follow_redirects(follows: bool) {
+        options.endpoint.follows_redirects = Some(follows);
     }
-}
 
-/// Sets the two file descriptors over which the client connects: pipes, sockets or terminals. Each
-/// message is a line.
-///
-/// options: the options.
-/// input, output: the descriptors to read from and to write to; for a socket they may be equal. The
-/// descriptors must stay open until the client is opened. Opening duplicates the descriptors, and
-/// the originals remain the caller's. The server sees the end of the connection only when the
-/// caller has closed the originals too.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_fds(
-    options: *mut mcplink_client_options_t,
-    input: isize,
-    output: isize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_fds", |options| {
-            let (input, output) = (descriptor(input, "input")?, descriptor(output, "output")?);
-            let way = move |_: &Endpoint, _: &Arc<Shared>| {
-                let stream = Stream::given(duplicate(input)?, duplicate(output)?);
-                Ok(stream.into())
-            };
-            options.endpoint.reach("fds", Some(way));
-            Ok(())
-        })
+    /// Sets the two file descriptors over which the client connects: pipes, sockets or terminals.
+    /// Each message is a line.
+    ///
+    /// input, output: the descriptors to read from and to write to; for a socket they may be equal.
+    /// The descriptors must stay open until the client is opened. Opening duplicates the
+    /// descriptors, and the originals remain the caller's. The server sees the end of the
+    /// connection only when the caller has closed the originals too.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no.
+    /// Since 0.1.
+    fn mcplink_client_options_set_fds(input: isize, output: isize) {
+        let (input, output) = (descriptor(input, "input")?, descriptor(output, "output")?);
+        let way = move |_: &Endpoint, _: &Arc<Shared>| {
+            let stream = Stream::given(duplicate(input)?, duplicate(output)?);
+            Ok(stream.into())
+        };
+        options.endpoint.reach("fds", Some(way));
     }
-}
 
-/// Sets the transport of the host over which the client connects: see mcplink_transport_new.
-///
-/// options: the options.
-/// transport: the transport, which serves one client. The transport remains the caller's; free the
-/// transport after the client. NULL for no transport.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_transport(
-    options: *mut mcplink_client_options_t,
-    transport: *mut mcplink_transport_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a transport of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_transport", |options| {
-            let connector = if transport.is_null() {
-                None
-            } else {
-                Some(enter(transport, "transport")?.connector())
-            };
-            let way = connector.map(|connector| {
-                move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into())
-            });
-            options.endpoint.reach("transport", way);
-            Ok(())
-        })
+    /// Sets the transport of the host over which the client connects: see mcplink_transport_new.
+    ///
+    /// transport: the transport, which serves one client. The transport remains the caller's; free
+    /// the transport after the client. NULL for no transport.
+    fn mcplink_client_options_set_transport(transport: *mut mcplink_transport_t) {
+        let connector = if transport.is_null() {
+            None
+        } else {
+            Some(enter(transport, "transport")?.connector())
+        };
+        let way = connector.map(|connector| {
+            move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into())
+        });
+        options.endpoint.reach("transport", way);
     }
 }

@@ -6,6 +6,7 @@ use super::options::{invalid, mcplink_client_options_t, span};
 use crate::cffi::arg;
 use crate::cffi::limit;
 use crate::cffi::refusal::set;
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::mcplink_thread_fn;
@@ -13,458 +14,194 @@ use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 
-/// Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
-/// with MCPLINK_E_TIMEOUT.
-///
-/// options: the options.
-/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_connect_timeout_ms",
-            |options| {
-                options.build(|builder| builder.connect_timeout(span(milliseconds)));
-                Ok(())
-            },
-        )
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    mcplink_client_options_t as options;
 
-/// Sets how long a server may take to answer the first request. A server that takes longer is
-/// treated as a legacy server. Default: 5 s.
-///
-/// options: the options.
-/// milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does not
-/// indicate the era.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_probe_timeout_ms",
-            |options| {
-                options.build(|builder| builder.probe_timeout(span(milliseconds)));
-                Ok(())
-            },
-        )
+    /// Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
+    /// with MCPLINK_E_TIMEOUT.
+    ///
+    /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
+    fn mcplink_client_options_set_connect_timeout_ms(milliseconds: u32) {
+        options.build(|builder| builder.connect_timeout(span(milliseconds)));
     }
-}
 
-/// Sets the default timeout of calls: how long a call waits for its result. Progress restarts the
-/// timeout. Default: 60 s.
-///
-/// options: the options.
-/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_timeout_ms",
-            |options| {
-                options.timeouts.timeout = Some(span(milliseconds));
-                Ok(())
-            },
-        )
+    /// Sets how long a server may take to answer the first request. A server that takes longer is
+    /// treated as a legacy server. Default: 5 s.
+    ///
+    /// milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does
+    /// not indicate the era.
+    fn mcplink_client_options_set_probe_timeout_ms(milliseconds: u32) {
+        options.build(|builder| builder.probe_timeout(span(milliseconds)));
     }
-}
 
-/// Sets the default total timeout of calls. Progress does not restart the total timeout. Default:
-/// 10 minutes.
-///
-/// options: the options.
-/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_max_timeout_ms",
-            |options| {
-                options.timeouts.max_timeout = Some(span(milliseconds));
-                Ok(())
-            },
-        )
+    /// Sets the default timeout of calls: how long a call waits for its result. Progress restarts
+    /// the timeout. Default: 60 s.
+    ///
+    /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
+    fn mcplink_client_options_set_timeout_ms(milliseconds: u32) {
+        options.timeouts.timeout = Some(span(milliseconds));
     }
-}
 
-/// Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES. Default:
-/// 16 MiB. A longer message is dropped.
-///
-/// options: the options.
-/// bytes: the maximum length, in bytes.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_message(
-    options: *mut mcplink_client_options_t,
-    bytes: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_max_message",
-            |options| {
-                options.limits.max_message_bytes = bytes;
-                Ok(())
-            },
-        )
+    /// Sets the default total timeout of calls. Progress does not restart the total timeout.
+    /// Default: 10 minutes.
+    ///
+    /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
+    fn mcplink_client_options_set_max_timeout_ms(milliseconds: u32) {
+        options.timeouts.max_timeout = Some(span(milliseconds));
     }
-}
 
-/// Sets a limit of the connection.
-///
-/// options: the options.
-/// number: one of enum mcplink_limit.
-/// limit_value: the new value of the limit.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_limit(
-    options: *mut mcplink_client_options_t,
-    number: arg::mcplink_limit,
-    limit_value: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_limit", |options| {
-            limit::set(&mut options.limits, number, limit_value)?;
-            Ok(())
-        })
+    /// Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES.
+    /// Default: 16 MiB. A longer message is dropped.
+    ///
+    /// bytes: the maximum length, in bytes.
+    fn mcplink_client_options_set_max_message(bytes: usize) {
+        options.limits.max_message_bytes = bytes;
     }
-}
 
-/// Sets the maximum number of started calls that run at once, each on its own thread. Default: 256.
-/// At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in order (see
-/// mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
-///
-/// options: the options.
-/// count: the maximum number, at least 1.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_started(
-    options: *mut mcplink_client_options_t,
-    count: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_max_started",
-            |options| {
-                if count == 0 {
-                    return Err(invalid("at least one call has to be possible").into());
-                }
-                options.max_started = count;
-                Ok(())
-            },
-        )
+    /// Sets a limit of the connection.
+    ///
+    /// number: one of enum mcplink_limit.
+    /// limit_value: the new value of the limit.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_limit(number: arg::mcplink_limit, limit_value: usize) {
+        limit::set(&mut options.limits, number, limit_value)?;
     }
-}
 
-/// Sets how the server is restarted automatically when the connection is lost. Default: no restart.
-/// The endpoint must be a command, or another endpoint that can be connected again.
-///
-/// When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
-/// sent yet wait for the new connection until their deadline.
-///
-/// options: the options.
-/// max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
-/// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay, in
-/// milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
-/// 30000.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_restart(
-    options: *mut mcplink_client_options_t,
-    max_attempts: u32,
-    first_delay_ms: u32,
-    max_delay_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_restart", |options| {
-            let restart = Restart::new()
-                .max_attempts(max_attempts)
-                .first_delay(span(first_delay_ms))
-                .max_delay(span(max_delay_ms));
-            options.restart = Some(restart).filter(|_| max_attempts > 0);
-            Ok(())
-        })
+    /// Sets the maximum number of started calls that run at once, each on its own thread. Default:
+    /// 256. At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in
+    /// order (see mcplink_client_listen_start) share one thread; as many of them may wait as calls
+    /// may run.
+    ///
+    /// count: the maximum number, at least 1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_max_started(count: usize) {
+        if count == 0 {
+            return Err(invalid("at least one call has to be possible").into());
+        }
+        options.max_started = count;
     }
-}
 
-/// Sets whether idempotent calls are retried after a restart, though the server may have executed
-/// them before the connection was lost. Idempotent calls are reads, lists, and calls of listed
-/// tools that declare themselves idempotent or read-only. Default: false. The setting has no effect
-/// without mcplink_client_options_set_restart.
-///
-/// options: the options.
-/// resends: true to retry idempotent calls.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
-    options: *mut mcplink_client_options_t,
-    resends: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_resend_harmless",
-            |options| {
-                options.resends = resends;
-                Ok(())
-            },
-        )
+    /// Sets how the server is restarted automatically when the connection is lost. Default: no
+    /// restart. The endpoint must be a command, or another endpoint that can be connected again.
+    ///
+    /// When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
+    /// sent yet wait for the new connection until their deadline.
+    ///
+    /// max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
+    /// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay, in
+    /// milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250
+    /// and 30000.
+    fn mcplink_client_options_set_restart(
+        max_attempts: u32,
+        first_delay_ms: u32,
+        max_delay_ms: u32,
+    ) {
+        let restart = Restart::new()
+            .max_attempts(max_attempts)
+            .first_delay(span(first_delay_ms))
+            .max_delay(span(max_delay_ms));
+        options.restart = Some(restart).filter(|_| max_attempts > 0);
     }
-}
 
-/// Sets that the client pings the server after a silence, and ends the connection when the server
-/// does not answer. Default: no pings.
-///
-/// options: the options.
-/// interval_ms: the length of the silence, in milliseconds.
-/// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
-/// max_failures: the number of unanswered pings in a row after which the connection ends, for
-/// example 3.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
-    options: *mut mcplink_client_options_t,
-    interval_ms: u32,
-    timeout_ms: u32,
-    max_failures: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_keep_alive",
-            |options| {
-                if interval_ms == 0 || timeout_ms == 0 {
-                    return Err(invalid("pings need an interval and a timeout").into());
-                }
-                let keep_alive = KeepAlive::every(span(interval_ms))
-                    .timeout(span(timeout_ms))
-                    .max_failures(max_failures);
-                options.build(|builder| builder.keep_alive(keep_alive));
-                Ok(())
-            },
-        )
+    /// Sets whether idempotent calls are retried after a restart, though the server may have
+    /// executed them before the connection was lost. Idempotent calls are reads, lists, and calls
+    /// of listed tools that declare themselves idempotent or read-only. Default: false. The setting
+    /// has no effect without mcplink_client_options_set_restart.
+    ///
+    /// resends: true to retry idempotent calls.
+    fn mcplink_client_options_set_resend_harmless(resends: bool) { options.resends = resends }
+
+    /// Sets that the client pings the server after a silence, and ends the connection when the
+    /// server does not answer. Default: no pings.
+    ///
+    /// interval_ms: the length of the silence, in milliseconds.
+    /// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
+    /// max_failures: the number of unanswered pings in a row after which the connection ends, for
+    /// example 3.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_keep_alive(interval_ms: u32, timeout_ms: u32, max_failures: u32) {
+        if interval_ms == 0 || timeout_ms == 0 {
+            return Err(invalid("pings need an interval and a timeout").into());
+        }
+        let keep_alive = KeepAlive::every(span(interval_ms))
+            .timeout(span(timeout_ms))
+            .max_failures(max_failures);
+        options.build(|builder| builder.keep_alive(keep_alive));
     }
-}
 
-/// Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
-/// items. Reading a longer list fails with MCPLINK_E_LIMIT.
-///
-/// options: the options.
-/// pages, items: the maximum number of pages and the maximum number of items.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_list(
-    options: *mut mcplink_client_options_t,
-    pages: usize,
-    items: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_max_list", |options| {
-            options.build(|builder| builder.max_list_pages(pages).max_list_items(items));
-            Ok(())
-        })
+    /// Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
+    /// items. Reading a longer list fails with MCPLINK_E_LIMIT.
+    ///
+    /// pages, items: the maximum number of pages and the maximum number of items.
+    fn mcplink_client_options_set_max_list(pages: usize, items: usize) {
+        options.build(|builder| builder.max_list_pages(pages).max_list_items(items));
     }
-}
 
-/// Sets whether answers of the server that violate the specification are refused. Default: false.
-/// With false, unambiguous violations are accepted, and invalid entries are left out of lists (see
-/// mcplink_result_misfits).
-///
-/// With true, an invalid request of the server (elicitation, sampling, roots) reaches no callback:
-/// the request is refused, or the call to which the request belongs fails. docs/compatibility.md
-/// lists the violations that are accepted.
-///
-/// options: the options.
-/// strict: true to refuse invalid answers: a call with an invalid answer fails with
-/// MCPLINK_E_PROTOCOL.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_strict(
-    options: *mut mcplink_client_options_t,
-    strict: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_strict", |options| {
-            options.build(|builder| builder.strict(strict));
-            Ok(())
-        })
+    /// Sets whether answers of the server that violate the specification are refused. Default:
+    /// false. With false, unambiguous violations are accepted, and invalid entries are left out of
+    /// lists (see mcplink_result_misfits).
+    ///
+    /// With true, an invalid request of the server (elicitation, sampling, roots) reaches no
+    /// callback: the request is refused, or the call to which the request belongs fails.
+    /// docs/compatibility.md lists the violations that are accepted.
+    ///
+    /// strict: true to refuse invalid answers: a call with an invalid answer fails with
+    /// MCPLINK_E_PROTOCOL.
+    fn mcplink_client_options_set_strict(strict: bool) {
+        options.build(|builder| builder.strict(strict));
     }
-}
 
-/// Sets whether the client names itself to servers of revisions since 2026-07-28, with each
-/// request. Earlier revisions require the name. Default: true.
-///
-/// options: the options.
-/// names_itself: false to send no name, for privacy.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_names_itself(
-    options: *mut mcplink_client_options_t,
-    names_itself: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_names_itself",
-            |options| {
-                options.build(|builder| builder.send_client_info(names_itself));
-                Ok(())
-            },
-        )
+    /// Sets whether the client names itself to servers of revisions since 2026-07-28, with each
+    /// request. Earlier revisions require the name. Default: true.
+    ///
+    /// names_itself: false to send no name, for privacy.
+    fn mcplink_client_options_set_names_itself(names_itself: bool) {
+        options.build(|builder| builder.send_client_info(names_itself));
     }
-}
 
-/// Sets whether a call is sent although the server did not declare the required capability.
-/// Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
-/// for a server that has tools, for example, but does not declare the capability.
-///
-/// options: the options.
-/// assume: true to send the call.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
-    options: *mut mcplink_client_options_t,
-    assume: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_assume_capabilities",
-            |options| {
-                options.build(|builder| builder.assume_capabilities(assume));
-                Ok(())
-            },
-        )
+    /// Sets whether a call is sent although the server did not declare the required capability.
+    /// Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use
+    /// true for a server that has tools, for example, but does not declare the capability.
+    ///
+    /// assume: true to send the call.
+    fn mcplink_client_options_set_assume_capabilities(assume: bool) {
+        options.build(|builder| builder.assume_capabilities(assume));
     }
-}
 
-/// Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
-///
-/// options: the options.
-/// milliseconds: the time; MCPLINK_FOREVER to log no handler as slow.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_slow_handler_ms",
-            |options| {
-                options.build(|builder| builder.slow_handler(span(milliseconds)));
-                Ok(())
-            },
-        )
+    /// Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
+    ///
+    /// milliseconds: the time; MCPLINK_FOREVER to log no handler as slow.
+    fn mcplink_client_options_set_slow_handler_ms(milliseconds: u32) {
+        options.build(|builder| builder.slow_handler(span(milliseconds)));
     }
-}
 
-/// Disables the validation of structured tool results against the listed output schemas. A build
-/// without the feature "validation" never validates these results.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_clear_validation(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_clear_validation",
-            |options| {
-                options.build(|builder| builder.validator(None));
-                Ok(())
-            },
-        )
+    /// Disables the validation of structured tool results against the listed output schemas. A
+    /// build without the feature "validation" never validates these results.
+    fn mcplink_client_options_clear_validation() {
+        options.build(|builder| builder.validator(None));
     }
-}
 
-/// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB, or
-/// 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
-/// that were written to.
-///
-/// options: the options.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
-/// the system lacks the memory, starting a thread fails.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
-    options: *mut mcplink_client_options_t,
-    bytes: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_thread_stack_size",
-            |options| {
-                options.threads.set_stack_size(bytes)?;
-                Ok(())
-            },
-        )
+    /// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB,
+    /// or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
+    /// pages that were written to.
+    ///
+    /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
+    /// If the system lacks the memory, starting a thread fails.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_thread_stack_size(bytes: usize) {
+        options.threads.set_stack_size(bytes)?;
     }
-}
 
-/// Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of the
-/// prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the first 15
-/// bytes of a name.
-///
-/// options: the options.
-/// prefix: 1 to 15 bytes, without control characters.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
-    options: *mut mcplink_client_options_t,
-    prefix: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_thread_prefix",
-            |options| {
-                options.threads.set_prefix(name(prefix, "prefix")?)?;
-                Ok(())
-            },
-        )
+    /// Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of
+    /// the prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the
+    /// first 15 bytes of a name.
+    ///
+    /// prefix: 1 to 15 bytes, without control characters.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_thread_prefix(prefix: *const c_char) {
+        options.threads.set_prefix(name(prefix, "prefix")?)?;
     }
 }
 

@@ -14,6 +14,7 @@ use crate::cffi::handle::{
 };
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
+use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::tap::{mcplink_message_fn, wrap};
 use crate::cffi::text::{filled, name};
@@ -111,43 +112,36 @@ pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
     unsafe { free_handle(cache) }
 }
 
-/// Sets the cache of responses that the client shares with other clients. Default: a cache of its
-/// own.
-///
-/// A public response is used by all clients of one server at one address. A private response is
-/// used only by clients with the same principal and capabilities. Child processes count as one
-/// server if their command lines and working directories are equal. If environment variables make
-/// them different servers, give each its own cache.
-///
-/// options: the options.
-/// cache: the cache, which may be freed before the options. NULL for a cache of its own.
-/// principal: a name for the user of the client, for example a digest of the token. NULL if private
-/// responses are not shared.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_cache(
-    options: *mut mcplink_client_options_t,
-    cache: *mut mcplink_cache_t,
-    principal: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a cache of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_cache", |options| {
-            let cache = match cache.is_null() {
-                true => None,
-                false => Some(enter(cache, "cache")?.cache.clone()),
-            };
-            // A blank name may be a user who is not known. All of them would share.
-            let principal = match principal.is_null() {
-                true => None,
-                false => Some(filled(principal, "principal")?.to_owned()),
-            };
-            options.cache = match (cache, principal) {
-                (Some(cache), Some(principal)) => Some(cache.for_principal(principal)),
-                (cache, _) => cache,
-            };
-            Ok(())
-        })
+setters! {
+    /// options: the options.
+    mcplink_client_options_t as options;
+
+    /// Sets the cache of responses that the client shares with other clients. Default: a cache of
+    /// its own.
+    ///
+    /// A public response is used by all clients of one server at one address. A private response is
+    /// used only by clients with the same principal and capabilities. Child processes count as one
+    /// server if their command lines and working directories are equal. If environment variables
+    /// make them different servers, give each its own cache.
+    ///
+    /// cache: the cache, which may be freed before the options. NULL for a cache of its own.
+    /// principal: a name for the user of the client, for example a digest of the token. NULL if
+    /// private responses are not shared.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_cache(cache: *mut mcplink_cache_t, principal: *const c_char) {
+        let cache = match cache.is_null() {
+            true => None,
+            false => Some(enter(cache, "cache")?.cache.clone()),
+        };
+        // A blank name may be a user who is not known. All of them would share.
+        let principal = match principal.is_null() {
+            true => None,
+            false => Some(filled(principal, "principal")?.to_owned()),
+        };
+        options.cache = match (cache, principal) {
+            (Some(cache), Some(principal)) => Some(cache.for_principal(principal)),
+            (cache, _) => cache,
+        };
     }
 }
 
@@ -259,32 +253,22 @@ pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory
     unsafe { free_handle(memory) }
 }
 
-/// Sets the memory in which the client remembers the era of its server. The next connection to this
-/// server then skips the detection. Default: no memory.
-///
-/// options: the options.
-/// memory: the memory, which several clients may share, and which may be freed before the options.
-/// NULL changes nothing.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_era_memory(
-    options: *mut mcplink_client_options_t,
-    memory: *mut mcplink_era_memory_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a memory of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_era_memory",
-            |options| {
-                if memory.is_null() {
-                    return Ok(());
-                }
-                let memory = enter(memory, "memory")?.memory.clone();
-                options.build(|builder| builder.era_memory(&memory));
-                Ok(())
-            },
-        )
+setters! {
+    /// options: the options.
+    mcplink_client_options_t as options;
+
+    /// Sets the memory in which the client remembers the era of its server. The next connection to
+    /// this server then skips the detection. Default: no memory.
+    ///
+    /// memory: the memory, which several clients may share, and which may be freed before the
+    /// options. NULL changes nothing.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_era_memory(memory: *mut mcplink_era_memory_t) {
+        if memory.is_null() {
+            return Ok(());
+        }
+        let memory = enter(memory, "memory")?.memory.clone();
+        options.build(|builder| builder.era_memory(&memory));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
+use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::tap::Wrap;
 use crate::cffi::text::{name, payload};
@@ -166,77 +167,47 @@ pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_clien
     unsafe { free(options) }
 }
 
-/// Sets the name and version of the client. Default: the name and version of this library.
-///
-/// options: the options.
-/// client_name: the name, for programs.
-/// version: the version, any text.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_info(
-    options: *mut mcplink_client_options_t,
-    client_name: *const c_char,
-    version: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts that end in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_info", |options| {
-            let (name, version) = (name(client_name, "client_name")?, name(version, "version")?);
-            options.build(|builder| builder.info(Implementation::new(name, version)));
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    mcplink_client_options_t as options;
 
-/// Sets the complete description of the client: {"name":"...", "version":"...", "title":"...",
-/// "description":"...", "websiteUrl":"...", "icons":[...]}.
-///
-/// options: the options.
-/// json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_info_json(
-    options: *mut mcplink_client_options_t,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text with its length.
-    unsafe {
-        set(options, "mcplink_client_options_set_info_json", |options| {
-            let json = json_payload(json, len, "json")?;
-            let info = serde_json::from_str::<Implementation>(json.get())
-                .map_err(|error| invalid(format!("this describes no client: {error}")))?;
-            options.build(|builder| builder.info(info));
-            Ok(())
-        })
+    /// Sets the name and version of the client. Default: the name and version of this library.
+    ///
+    /// client_name: the name, for programs.
+    /// version: the version, any text.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_info(client_name: *const c_char, version: *const c_char) {
+        let (name, version) = (name(client_name, "client_name")?, name(version, "version")?);
+        options.build(|builder| builder.info(Implementation::new(name, version)));
     }
-}
 
-/// Sets the protocol revisions that may be used. Default: all revisions that the library supports.
-/// The client uses the newest revision that the server supports too.
-///
-/// options: the options.
-/// revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
-/// that this library does not know. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_revisions(
-    options: *mut mcplink_client_options_t,
-    revisions: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_set_revisions", |options| {
-            let dates = name(revisions, "revisions")?.split_ascii_whitespace();
-            let revisions = dates.map(str::parse::<ProtocolVersion>);
-            let revisions = revisions.collect::<Result<Vec<_>, _>>()?;
-            if revisions.is_empty() {
-                return Err(invalid("a client needs at least one revision").into());
-            }
-            options.build(|builder| builder.revisions(&revisions));
-            Ok(())
-        })
+    /// Sets the complete description of the client: {"name":"...", "version":"...", "title":"...",
+    /// "description":"...", "websiteUrl":"...", "icons":[...]}.
+    ///
+    /// json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
+    /// 0.1.
+    fn mcplink_client_options_set_info_json(json: *const c_char, len: usize) {
+        let json = json_payload(json, len, "json")?;
+        let info = serde_json::from_str::<Implementation>(json.get())
+            .map_err(|error| invalid(format!("this describes no client: {error}")))?;
+        options.build(|builder| builder.info(info));
+    }
+
+    /// Sets the protocol revisions that may be used. Default: all revisions that the library
+    /// supports. The client uses the newest revision that the server supports too.
+    ///
+    /// revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a
+    /// revision that this library does not know. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_revisions(revisions: *const c_char) {
+        let dates = name(revisions, "revisions")?.split_ascii_whitespace();
+        let revisions = dates.map(str::parse::<ProtocolVersion>);
+        let revisions = revisions.collect::<Result<Vec<_>, _>>()?;
+        if revisions.is_empty() {
+            return Err(invalid("a client needs at least one revision").into());
+        }
+        options.build(|builder| builder.revisions(&revisions));
     }
 }
 
@@ -268,101 +239,59 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     }
 }
 
-/// Sets the pump of the client. The callbacks of the client then run on the thread that dispatches
-/// the pump. Without a pump they run on a thread of the client.
-///
-/// options: the options.
-/// pump: the pump. The pump must not be freed before the client. NULL for no pump.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_pump(
-    options: *mut mcplink_client_options_t,
-    pump: *mut mcplink_pump_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a pump of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_pump", |options| {
-            options.pump = if pump.is_null() {
-                None
-            } else {
-                Some(Arc::clone(enter(pump, "pump")?.queue()))
-            };
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    mcplink_client_options_t as options;
 
-/// Sets a token that can cancel connecting from another thread. When connecting is cancelled,
-/// opening fails with MCPLINK_E_CANCELLED.
-///
-/// options: the options.
-/// cancel: the token. The token may be freed before the options. NULL for no token.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_cancel(
-    options: *mut mcplink_client_options_t,
-    cancel: *mut mcplink_cancel_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a token of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_cancel", |options| {
-            options.cancel = optional_token(cancel)?;
-            Ok(())
-        })
+    /// Sets the pump of the client. The callbacks of the client then run on the thread that
+    /// dispatches the pump. Without a pump they run on a thread of the client.
+    ///
+    /// pump: the pump. The pump must not be freed before the client. NULL for no pump.
+    fn mcplink_client_options_set_pump(pump: *mut mcplink_pump_t) {
+        options.pump = if pump.is_null() {
+            None
+        } else {
+            Some(Arc::clone(enter(pump, "pump")?.queue()))
+        };
     }
-}
 
-/// Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
-/// extension to servers, and follows each task until its result arrives. Default: false.
-///
-/// options: the options.
-/// takes: true to accept tasks.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_tasks(
-    options: *mut mcplink_client_options_t,
-    takes: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_tasks", |options| {
-            options.takes_tasks = takes;
-            Ok(())
-        })
+    /// Sets a token that can cancel connecting from another thread. When connecting is cancelled,
+    /// opening fails with MCPLINK_E_CANCELLED.
+    ///
+    /// cancel: the token. The token may be freed before the options. NULL for no token.
+    fn mcplink_client_options_set_cancel(cancel: *mut mcplink_cancel_t) {
+        options.cancel = optional_token(cancel)?;
     }
-}
 
-/// Adds an extension of the protocol, which the client declares to servers.
-///
-/// options: the options.
-/// id: the id of the extension, for example "com.example/thing".
-/// settings, len: a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
-/// in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_add_extension(
-    options: *mut mcplink_client_options_t,
-    id: *const c_char,
-    settings: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library, text that ends in NUL and text with
-    // its length.
-    unsafe {
-        set(options, "mcplink_client_options_add_extension", |options| {
-            let id = name(id, "id")?;
-            let text = if settings.is_null() {
-                ""
-            } else {
-                payload(settings, len, "settings")?
-            };
-            let settings = if text.is_empty() { "{}" } else { text };
-            let settings = serde_json::from_str(settings)
-                .map_err(|error| invalid(format!("settings are no JSON object: {error}")))?;
-            options.build(|builder| builder.extension(id, settings));
-            Ok(())
-        })
+    /// Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
+    /// extension to servers, and follows each task until its result arrives. Default: false.
+    ///
+    /// takes: true to accept tasks.
+    fn mcplink_client_options_set_tasks(takes: bool) { options.takes_tasks = takes }
+
+    /// Adds an extension of the protocol, which the client declares to servers.
+    ///
+    /// id: the id of the extension, for example "com.example/thing".
+    /// settings, len: a JSON object; empty for no settings. len may be MCPLINK_NUL for text that
+    /// ends in NUL.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is
+    /// opened. Blocks: no. Since 0.1.
+    fn mcplink_client_options_add_extension(
+        id: *const c_char,
+        settings: *const c_char,
+        len: usize,
+    ) {
+        let id = name(id, "id")?;
+        let text = if settings.is_null() {
+            ""
+        } else {
+            payload(settings, len, "settings")?
+        };
+        let settings = if text.is_empty() { "{}" } else { text };
+        let settings = serde_json::from_str(settings)
+            .map_err(|error| invalid(format!("settings are no JSON object: {error}")))?;
+        options.build(|builder| builder.extension(id, settings));
     }
 }
 

@@ -22,6 +22,7 @@ use crate::cffi::pending_request::Question;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::set;
 use crate::cffi::responder::mcplink_responder_t;
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
@@ -391,26 +392,19 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     }
 }
 
-/// Sets which optional features of sampling the client declares to servers. The handler that was
-/// set with mcplink_client_options_on_sample must support these features. Default: no optional
-/// features.
-///
-/// options: the options.
-/// tools: true if the model may use tools that the server names.
-/// context: true if the handler adds the context that a server requests (includeContext).
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_sampling(
-    options: *mut mcplink_client_options_t,
-    tools: bool,
-    context: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_sampling", |options| {
-            options.build(|builder| builder.sampling_tools(tools).sampling_context(context));
-            Ok(())
-        })
+setters! {
+    /// options: the options.
+    mcplink_client_options_t as options;
+
+    /// Sets which optional features of sampling the client declares to servers. The handler that
+    /// was set with mcplink_client_options_on_sample must support these features. Default: no
+    /// optional features.
+    ///
+    /// tools: true if the model may use tools that the server names.
+    /// context: true if the handler adds the context that a server requests (includeContext).
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_sampling(tools: bool, context: bool) {
+        options.build(|builder| builder.sampling_tools(tools).sampling_context(context));
     }
 }
 

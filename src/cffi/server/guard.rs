@@ -14,6 +14,7 @@ use crate::cffi::entry::{Outcome, find, need, told, value};
 use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
 use crate::cffi::json::{Document, mcplink_json_t, shown};
 use crate::cffi::refusal::set;
+use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
@@ -222,55 +223,47 @@ pub unsafe extern "C" fn mcplink_server_options_add_guard(
     }
 }
 
-/// Limits how many requests a caller may make in a period. A caller is a principal, on all its
-/// connections together. Without a principal it is a connection, and over HTTP a session or a
-/// network address. A request beyond the limit is refused, and the client is told when to try
-/// again. Each call of this function adds a limit of its own. Default: no limit.
-///
-/// options: the options.
-/// requests: the number of requests, at least 1. A caller may make that many at once; later ones
-/// are admitted evenly within the period.
-/// period_ms: the period, in milliseconds, at least 1.
-/// methods: the methods that count, separated by spaces, for example "tools/call". All of them
-/// share the limit. NULL for all methods about tools, prompts, resources and tasks.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
-/// Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_rate_limit(
-    options: *mut mcplink_server_options_t,
-    requests: u32,
-    period_ms: u32,
-    methods: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_add_rate_limit",
-            |options| {
-                let positive = |number: u32, what: &str| {
-                    NonZeroU32::new(number).ok_or_else(|| {
-                        Error::new(ErrorKind::Invalid, format!("{what} has to be at least 1"))
-                    })
-                };
-                let requests = positive(requests, "requests")?;
-                let period = positive(period_ms, "period_ms")?.get();
-                let period = Duration::from_millis(period.into());
-                let methods: Vec<String> = match methods.is_null() {
-                    true => Vec::new(),
-                    false => {
-                        let methods = filled(methods, "methods")?.split_ascii_whitespace();
-                        methods.map(guarded_method).collect::<Result<_, _>>()?
-                    }
-                };
-                let setting = move |builder: ServerBuilder| {
-                    let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
-                    builder.guard(RateLimit::new(requests, period).on(&methods))
-                };
-                options.add("rate limit", setting);
-                Ok(())
-            },
-        )
+setters! {
+    /// options: the options.
+    mcplink_server_options_t as options;
+
+    /// Limits how many requests a caller may make in a period. A caller is a principal, on all its
+    /// connections together. Without a principal it is a connection, and over HTTP a session or a
+    /// network address. A request beyond the limit is refused, and the client is told when to try
+    /// again. Each call of this function adds a limit of its own. Default: no limit.
+    ///
+    /// requests: the number of requests, at least 1. A caller may make that many at once; later
+    /// ones are admitted evenly within the period.
+    /// period_ms: the period, in milliseconds, at least 1.
+    /// methods: the methods that count, separated by spaces, for example "tools/call". All of them
+    /// share the limit. NULL for all methods about tools, prompts, resources and tasks.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_server_options_add_rate_limit(
+        requests: u32,
+        period_ms: u32,
+        methods: *const c_char,
+    ) {
+        let positive = |number: u32, what: &str| {
+            NonZeroU32::new(number).ok_or_else(|| {
+                Error::new(ErrorKind::Invalid, format!("{what} has to be at least 1"))
+            })
+        };
+        let requests = positive(requests, "requests")?;
+        let period = positive(period_ms, "period_ms")?.get();
+        let period = Duration::from_millis(period.into());
+        let methods: Vec<String> = match methods.is_null() {
+            true => Vec::new(),
+            false => {
+                let methods = filled(methods, "methods")?.split_ascii_whitespace();
+                methods.map(guarded_method).collect::<Result<_, _>>()?
+            }
+        };
+        let setting = move |builder: ServerBuilder| {
+            let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
+            builder.guard(RateLimit::new(requests, period).on(&methods))
+        };
+        options.add("rate limit", setting);
     }
 }
 

@@ -9,6 +9,7 @@ use super::settings::mcplink_server_options_t;
 use crate::cffi::arg;
 use crate::cffi::limit;
 use crate::cffi::refusal::set;
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, bytes};
 use crate::cffi::threads::mcplink_thread_fn;
@@ -18,366 +19,147 @@ use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
-/// Sets a limit that applies to each connection.
-///
-/// options: the options.
-/// which: one of enum mcplink_limit.
-/// bound: the new value of the limit.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_limit(
-    options: *mut mcplink_server_options_t,
-    which: arg::mcplink_limit,
-    bound: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_limit", |options| {
-            limit::set(&mut options.limits, which, bound)?;
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_server_options_t as options;
 
-/// Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
-/// Further requests wait. The function is a short form of mcplink_server_options_set_limit with
-/// MCPLINK_LIMIT_WORKERS.
-///
-/// options: the options.
-/// workers: the maximum number; 0 acts as 1.
-/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_workers(
-    options: *mut mcplink_server_options_t,
-    workers: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_workers", |options| {
-            options.limits.max_workers = workers.max(1);
-            Ok(())
-        })
+    /// Sets a limit that applies to each connection.
+    ///
+    /// which: one of enum mcplink_limit.
+    /// bound: the new value of the limit.
+    fn mcplink_server_options_set_limit(which: arg::mcplink_limit, bound: usize) {
+        limit::set(&mut options.limits, which, bound)?;
     }
-}
 
-/// Sets the maximum number of items on a page of a list.
-///
-/// options: the options.
-/// items: the maximum number; 0, the default, for all items on one page.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_page_size(
-    options: *mut mcplink_server_options_t,
-    items: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_page_size", |options| {
-            options.page_size = NonZeroUsize::new(items);
-            Ok(())
-        })
+    /// Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
+    /// Further requests wait. The function is a short form of mcplink_server_options_set_limit with
+    /// MCPLINK_LIMIT_WORKERS.
+    ///
+    /// workers: the maximum number; 0 acts as 1.
+    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+    fn mcplink_server_options_set_workers(workers: usize) {
+        options.limits.max_workers = workers.max(1);
     }
-}
 
-/// Sets the drain time: how long calls in flight may continue after a client has disconnected.
-/// Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
-/// handlers are cancelled.
-///
-/// options: the options.
-/// drain_ms: the drain time, in milliseconds.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
-    options: *mut mcplink_server_options_t,
-    drain_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_drain_ms", |options| {
-            options.drain = Duration::from_millis(drain_ms.into());
-            Ok(())
-        })
+    /// Sets the maximum number of items on a page of a list.
+    ///
+    /// items: the maximum number; 0, the default, for all items on one page.
+    fn mcplink_server_options_set_page_size(items: usize) {
+        options.page_size = NonZeroUsize::new(items);
     }
-}
 
-/// Sets the time after which a running handler is logged as slow. Default: 30 s.
-///
-/// options: the options.
-/// slow_handler_ms: the time, in milliseconds.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
-    options: *mut mcplink_server_options_t,
-    slow_handler_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_slow_handler_ms",
-            |options| {
-                options.slow_handler = Duration::from_millis(slow_handler_ms.into());
-                Ok(())
-            },
-        )
+    /// Sets the drain time: how long calls in flight may continue after a client has disconnected.
+    /// Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
+    /// handlers are cancelled.
+    ///
+    /// drain_ms: the drain time, in milliseconds.
+    fn mcplink_server_options_set_drain_ms(drain_ms: u32) {
+        options.drain = Duration::from_millis(drain_ms.into());
     }
-}
 
-/// Sets the time after which a silent client is pinged. If a client sends nothing after three
-/// successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
-/// are pinged. Default: no pings.
-///
-/// options: the options.
-/// interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
-/// timeout_ms: the maximum time until the answer to a ping, in milliseconds.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
-    options: *mut mcplink_server_options_t,
-    interval_ms: u32,
-    timeout_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_keep_alive_ms",
-            |options| {
-                let interval = Duration::from_millis(interval_ms.into());
-                let keep_alive =
-                    KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
-                options.keep_alive = (interval_ms > 0).then_some(keep_alive);
-                Ok(())
-            },
-        )
+    /// Sets the time after which a running handler is logged as slow. Default: 30 s.
+    ///
+    /// slow_handler_ms: the time, in milliseconds.
+    fn mcplink_server_options_set_slow_handler_ms(slow_handler_ms: u32) {
+        options.slow_handler = Duration::from_millis(slow_handler_ms.into());
     }
-}
 
-/// Adds a key for request states. A request state is the state of a call while the client answers
-/// an input request. The client stores the request state, which is encrypted and authenticated. The
-/// first key encrypts; all keys decrypt. Replicas that serve the same clients need the same keys.
-/// Default: each server generates a random key.
-///
-/// options: the options.
-/// key, len: 32 secret random bytes.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_state_key(
-    options: *mut mcplink_server_options_t,
-    key: *const u8,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and bytes with their length.
-    unsafe {
-        set(options, "mcplink_server_options_add_state_key", |options| {
-            let key = bytes(key.cast(), len, "key")?;
-            let key = <[u8; 32]>::try_from(key).map_err(|_| {
-                let text = format!("a state key has 32 bytes, not {}", key.len());
-                Error::new(ErrorKind::Invalid, text)
-            })?;
-            options.state_keys.push(StateKey::new(key));
-            Ok(())
-        })
+    /// Sets the time after which a silent client is pinged. If a client sends nothing after three
+    /// successive pings, the server disconnects the client. Only clients of revisions before
+    /// 2026-07-28 are pinged. Default: no pings.
+    ///
+    /// interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
+    /// timeout_ms: the maximum time until the answer to a ping, in milliseconds.
+    fn mcplink_server_options_set_keep_alive_ms(interval_ms: u32, timeout_ms: u32) {
+        let interval = Duration::from_millis(interval_ms.into());
+        let keep_alive =
+            KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
+        options.keep_alive = (interval_ms > 0).then_some(keep_alive);
     }
-}
 
-/// Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
-/// later answer is refused. Default: 10 minutes.
-///
-/// options: the options.
-/// lifetime_ms: the time, in milliseconds, not 0.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
-    options: *mut mcplink_server_options_t,
-    lifetime_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_state_lifetime_ms",
-            |options| {
-                if lifetime_ms == 0 {
-                    let text = "a client needs time to answer: lifetime_ms is 0";
-                    return Err(Error::new(ErrorKind::Invalid, text).into());
-                }
-                options.state_lifetime = Duration::from_millis(lifetime_ms.into());
-                Ok(())
-            },
-        )
+    /// Adds a key for request states. A request state is the state of a call while the client
+    /// answers an input request. The client stores the request state, which is encrypted and
+    /// authenticated. The first key encrypts; all keys decrypt. Replicas that serve the same
+    /// clients need the same keys. Default: each server generates a random key.
+    ///
+    /// key, len: 32 secret random bytes.
+    fn mcplink_server_options_add_state_key(key: *const u8, len: usize) {
+        let key = bytes(key.cast(), len, "key")?;
+        let key = <[u8; 32]>::try_from(key).map_err(|_| {
+            let text = format!("a state key has 32 bytes, not {}", key.len());
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        options.state_keys.push(StateKey::new(key));
     }
-}
 
-/// Sets whether each request state is accepted only once (replay protection). With true, a client
-/// that sends a request state twice cannot repeat the side effects of the handler. Default: false.
-///
-/// options: the options.
-/// single_use: true to accept each request state only once. Used states are stored in the memory of
-/// this process, so the protection does not work across replicas.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
-    options: *mut mcplink_server_options_t,
-    single_use: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_single_use_state",
-            |options| {
-                options.unset("single_use_state");
-                if single_use {
-                    options.add("single_use_state", |builder| {
-                        builder.state_store(MemoryStateStore::default())
-                    });
-                }
-                Ok(())
-            },
-        )
+    /// Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
+    /// later answer is refused. Default: 10 minutes.
+    ///
+    /// lifetime_ms: the time, in milliseconds, not 0.
+    fn mcplink_server_options_set_state_lifetime_ms(lifetime_ms: u32) {
+        if lifetime_ms == 0 {
+            let text = "a client needs time to answer: lifetime_ms is 0";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        options.state_lifetime = Duration::from_millis(lifetime_ms.into());
     }
-}
 
-/// Sets whether handlers may send log messages to clients. With true, the server declares the
-/// capability "logging". Default: false.
-///
-/// options: the options.
-/// logging: true to enable log messages.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_logging(
-    options: *mut mcplink_server_options_t,
-    logging: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_logging", |options| {
-            options.logging = logging;
-            Ok(())
-        })
+    /// Sets whether each request state is accepted only once (replay protection). With true, a
+    /// client that sends a request state twice cannot repeat the side effects of the handler.
+    /// Default: false.
+    ///
+    /// single_use: true to accept each request state only once. Used states are stored in the
+    /// memory of this process, so the protection does not work across replicas.
+    fn mcplink_server_options_set_single_use_state(single_use: bool) {
+        options.unset("single_use_state");
+        if single_use {
+            options.add("single_use_state", |builder| {
+                builder.state_store(MemoryStateStore::default())
+            });
+        }
     }
-}
 
-/// Sets whether clients may subscribe to changes of single resources. Default: true.
-///
-/// options: the options.
-/// updates: true to allow these subscriptions.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
-    options: *mut mcplink_server_options_t,
-    updates: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_resource_updates",
-            |options| {
-                options.resource_updates = updates;
-                Ok(())
-            },
-        )
-    }
-}
+    /// Sets whether handlers may send log messages to clients. With true, the server declares the
+    /// capability "logging". Default: false.
+    ///
+    /// logging: true to enable log messages.
+    fn mcplink_server_options_set_logging(logging: bool) { options.logging = logging }
 
-/// Sets whether clients are notified when a list of tools, prompts or resources changes
-/// (listChanged). Default: true.
-///
-/// options: the options.
-/// changes: true to notify clients. With false, entries can still be added and removed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
-    options: *mut mcplink_server_options_t,
-    changes: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_list_changes",
-            |options| {
-                options.list_changes = changes;
-                Ok(())
-            },
-        )
+    /// Sets whether clients may subscribe to changes of single resources. Default: true.
+    ///
+    /// updates: true to allow these subscriptions.
+    fn mcplink_server_options_set_resource_updates(updates: bool) {
+        options.resource_updates = updates;
     }
-}
 
-/// Sets whether results for clients of revisions since 2026-07-28 contain the name and version of
-/// the server. Default: true.
-///
-/// options: the options.
-/// names_itself: true to include the name and version.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
-    options: *mut mcplink_server_options_t,
-    names_itself: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_names_itself",
-            |options| {
-                options.send_server_info = names_itself;
-                Ok(())
-            },
-        )
-    }
-}
+    /// Sets whether clients are notified when a list of tools, prompts or resources changes
+    /// (listChanged). Default: true.
+    ///
+    /// changes: true to notify clients. With false, entries can still be added and removed.
+    fn mcplink_server_options_set_list_changes(changes: bool) { options.list_changes = changes }
 
-/// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
-/// Default: true. A build for which mcplink_has_feature("validation") returns false checks only the
-/// keywords that mcplink_tool_add_param_schema names.
-///
-/// options: the options.
-/// validation: true to validate arguments and results.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_validation(
-    options: *mut mcplink_server_options_t,
-    validation: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_validation",
-            |options| {
-                options.validation = validation;
-                Ok(())
-            },
-        )
+    /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
+    /// of the server. Default: true.
+    ///
+    /// names_itself: true to include the name and version.
+    fn mcplink_server_options_set_names_itself(names_itself: bool) {
+        options.send_server_info = names_itself;
     }
-}
 
-/// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio runs.
-/// Default: true.
-///
-/// options: the options.
-/// claim: true to reserve standard output. With false, other output of this process to standard
-/// output corrupts the protocol.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
-    options: *mut mcplink_server_options_t,
-    claim: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_claim_stdio",
-            |options| {
-                options.claims_stdio = claim;
-                Ok(())
-            },
-        )
-    }
+    /// Sets whether arguments and structured results of tools are validated against their JSON
+    /// Schemas. Default: true. A build for which mcplink_has_feature("validation") returns false
+    /// checks only the keywords that mcplink_tool_add_param_schema names.
+    ///
+    /// validation: true to validate arguments and results.
+    fn mcplink_server_options_set_validation(validation: bool) { options.validation = validation }
+
+    /// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
+    /// runs. Default: true.
+    ///
+    /// claim: true to reserve standard output. With false, other output of this process to standard
+    /// output corrupts the protocol.
+    fn mcplink_server_options_set_claim_stdio(claim: bool) { options.claims_stdio = claim }
 }
 
 /// A list that a server offers to clients.
@@ -409,209 +191,124 @@ fn list_of(list: i32) -> crate::error::Result<List> {
     })
 }
 
-/// Sets that the server declares the capability for a list even if the list has no entries yet.
-/// Clients that connect early then know that entries may be added later.
-///
-/// options: the options.
-/// list: one of enum mcplink_list.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_offer(
-    options: *mut mcplink_server_options_t,
-    list: arg::mcplink_list,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_add_offer", |options| {
-            let list = list_of(list)?;
-            options.add("offer", move |builder| builder.declare_capability(list));
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_server_options_t as options;
 
-/// Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
-/// pages are not cached.
-///
-/// options: the options.
-/// list: one of enum mcplink_list.
-/// ttl_ms: the time, in milliseconds.
-/// is_public: true if shared caches may store the pages and return them to other clients.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_cache(
-    options: *mut mcplink_server_options_t,
-    list: arg::mcplink_list,
-    ttl_ms: u64,
-    is_public: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_cache", |options| {
-            let hint = CacheHint {
-                ttl_ms: Some(ttl_ms),
-                cache_scope: Some(if is_public {
-                    CacheScope::Public
-                } else {
-                    CacheScope::Private
-                }),
-            };
-            let list = list_of(list)?;
-            options.add("cache", move |builder| {
-                builder.cache_list(list, hint.clone())
-            });
-            Ok(())
-        })
+    /// Sets that the server declares the capability for a list even if the list has no entries yet.
+    /// Clients that connect early then know that entries may be added later.
+    ///
+    /// list: one of enum mcplink_list.
+    fn mcplink_server_options_add_offer(list: arg::mcplink_list) {
+        let list = list_of(list)?;
+        options.add("offer", move |builder| builder.declare_capability(list));
     }
-}
 
-/// Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
-/// becomes a task, the client receives the task at once, and fetches the result when the task has
-/// ended.
-///
-/// options: the options.
-/// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
-/// finished task is removed to make space. If all tasks are running, the next call is refused as
-/// busy, or runs without a task. Some tasks are reserved for clients with few tasks: see
-/// MCPLINK_LIMIT_RESERVE_PERCENT.
-/// lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It applies if
-/// the client requests no other time.
-/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_tasks(
-    options: *mut mcplink_server_options_t,
-    max_tasks: usize,
-    lifetime_ms: u64,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_tasks", |options| {
-            options.unset("tasks");
-            if let Some(max) = NonZeroUsize::new(max_tasks) {
-                let lifetime = Duration::from_millis(lifetime_ms);
-                let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
-                options.add("tasks", move |builder| builder.tasks(tasks.clone()));
-            }
-            Ok(())
-        })
+    /// Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
+    /// pages are not cached.
+    ///
+    /// list: one of enum mcplink_list.
+    /// ttl_ms: the time, in milliseconds.
+    /// is_public: true if shared caches may store the pages and return them to other clients.
+    fn mcplink_server_options_set_cache(list: arg::mcplink_list, ttl_ms: u64, is_public: bool) {
+        let hint = CacheHint {
+            ttl_ms: Some(ttl_ms),
+            cache_scope: Some(if is_public {
+                CacheScope::Public
+            } else {
+                CacheScope::Private
+            }),
+        };
+        let list = list_of(list)?;
+        options.add("cache", move |builder| {
+            builder.cache_list(list, hint.clone())
+        });
     }
-}
 
-/// Adds an extension of the protocol, which the server declares to clients. The methods of the
-/// extension are handled with mcplink_server_options_on_method.
-///
-/// options: the options.
-/// id: the id of the extension, for example "com.example/maps".
-/// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_extension(
-    options: *mut mcplink_server_options_t,
-    id: *const c_char,
-    settings: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library, text that ends in NUL, and text with
-    // its length.
-    unsafe {
-        set(options, "mcplink_server_options_add_extension", |options| {
-            let settings = typed::<JsonObject>(settings, len, "settings")?;
-            let (id, settings) = (text::name(id, "id")?, settings);
-            let settings = settings.unwrap_or_default();
-            let id = id.to_owned();
-            options.add("extension", move |builder| {
-                builder.extension(&*id, settings.clone())
-            });
-            Ok(())
-        })
+    /// Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
+    /// becomes a task, the client receives the task at once, and fetches the result when the task
+    /// has ended.
+    ///
+    /// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the
+    /// limit, a finished task is removed to make space. If all tasks are running, the next call is
+    /// refused as busy, or runs without a task. Some tasks are reserved for clients with few tasks:
+    /// see MCPLINK_LIMIT_RESERVE_PERCENT.
+    /// lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It
+    /// applies if the client requests no other time.
+    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+    fn mcplink_server_options_set_tasks(max_tasks: usize, lifetime_ms: u64) {
+        options.unset("tasks");
+        if let Some(max) = NonZeroUsize::new(max_tasks) {
+            let lifetime = Duration::from_millis(lifetime_ms);
+            let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
+            options.add("tasks", move |builder| builder.tasks(tasks.clone()));
+        }
     }
-}
 
-/// Declares a capability that this library does not know, for example of a draft of the protocol.
-/// Its methods are handled with mcplink_server_options_on_method. A feature that will not become a
-/// part of the protocol should be an extension.
-///
-/// options: the options.
-/// name: the name of the capability, such as "events"; or "experimental". The other names of the
-/// specification are refused, because the server declares these capabilities by what it offers.
-/// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_capability(
-    options: *mut mcplink_server_options_t,
-    name: *const c_char,
-    settings: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library, text that ends in NUL, and text with
-    // its length.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_add_capability",
-            |options| {
-                let settings = typed::<JsonObject>(settings, len, "settings")?.unwrap_or_default();
-                let name = text::name(name, "name")?.to_owned();
-                options.add("capability", move |builder| {
-                    builder.capability(&*name, settings.clone())
-                });
-                Ok(())
-            },
-        )
+    /// Adds an extension of the protocol, which the server declares to clients. The methods of the
+    /// extension are handled with mcplink_server_options_on_method.
+    ///
+    /// id: the id of the extension, for example "com.example/maps".
+    /// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+    /// settings.
+    fn mcplink_server_options_add_extension(
+        id: *const c_char,
+        settings: *const c_char,
+        len: usize,
+    ) {
+        let settings = typed::<JsonObject>(settings, len, "settings")?;
+        let (id, settings) = (text::name(id, "id")?, settings);
+        let settings = settings.unwrap_or_default();
+        let id = id.to_owned();
+        options.add("extension", move |builder| {
+            builder.extension(&*id, settings.clone())
+        });
     }
-}
 
-/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB, or
-/// 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
-/// that were written to.
-///
-/// options: the options.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
-/// the system lacks the memory, starting a thread fails.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
-    options: *mut mcplink_server_options_t,
-    bytes: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_thread_stack_size",
-            |options| {
-                options.threads.set_stack_size(bytes)?;
-                Ok(())
-            },
-        )
+    /// Declares a capability that this library does not know, for example of a draft of the
+    /// protocol. Its methods are handled with mcplink_server_options_on_method. A feature that will
+    /// not become a part of the protocol should be an extension.
+    ///
+    /// name: the name of the capability, such as "events"; or "experimental". The other names of
+    /// the specification are refused, because the server declares these capabilities by what it
+    /// offers.
+    /// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+    /// settings.
+    fn mcplink_server_options_add_capability(
+        name: *const c_char,
+        settings: *const c_char,
+        len: usize,
+    ) {
+        let settings = typed::<JsonObject>(settings, len, "settings")?.unwrap_or_default();
+        let name = text::name(name, "name")?.to_owned();
+        options.add("capability", move |builder| {
+            builder.capability(&*name, settings.clone())
+        });
     }
-}
 
-/// Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
-/// prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only the first
-/// 15 bytes of a name.
-///
-/// options: the options.
-/// prefix: 1 to 15 bytes, without control characters.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
-    options: *mut mcplink_server_options_t,
-    prefix: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_thread_prefix",
-            |options| {
-                let prefix = text::name(prefix, "prefix")?;
-                options.threads.set_prefix(prefix)?;
-                Ok(())
-            },
-        )
+    /// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB,
+    /// or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
+    /// pages that were written to.
+    ///
+    /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
+    /// If the system lacks the memory, starting a thread fails.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since
+    /// 0.1.
+    fn mcplink_server_options_set_thread_stack_size(bytes: usize) {
+        options.threads.set_stack_size(bytes)?;
+    }
+
+    /// Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of
+    /// the prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only
+    /// the first 15 bytes of a name.
+    ///
+    /// prefix: 1 to 15 bytes, without control characters.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since
+    /// 0.1.
+    fn mcplink_server_options_set_thread_prefix(prefix: *const c_char) {
+        let prefix = text::name(prefix, "prefix")?;
+        options.threads.set_prefix(prefix)?;
     }
 }
 

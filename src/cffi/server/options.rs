@@ -11,6 +11,7 @@ use crate::cffi::handle::enter;
 use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::refusal::{constructed, set};
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
@@ -47,189 +48,92 @@ pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_serve
     unsafe { free(options) }
 }
 
-/// Sets instructions that tell models how to use the server.
-///
-/// options: the options.
-/// instructions: the instructions; NULL for no instructions.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_instructions(
-    options: *mut mcplink_server_options_t,
-    instructions: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_instructions",
-            |options| {
-                let instructions = optional(instructions, "instructions")?;
-                options.instructions = instructions.map(str::to_owned);
-                Ok(())
-            },
-        )
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_server_options_t as options;
 
-/// Sets the display name of the server.
-///
-/// options: the options.
-/// title: the title; NULL for no title.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_title(
-    options: *mut mcplink_server_options_t,
-    title: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_server_options_set_title", |options| {
-            let title = optional(title, "title")?;
-            options.info.title = title.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets instructions that tell models how to use the server.
+    ///
+    /// instructions: the instructions; NULL for no instructions.
+    fn mcplink_server_options_set_instructions(instructions: *const c_char) {
+        let instructions = optional(instructions, "instructions")?;
+        options.instructions = instructions.map(str::to_owned);
     }
-}
 
-/// Sets the description of the server.
-///
-/// options: the options.
-/// description: the description; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_description(
-    options: *mut mcplink_server_options_t,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_server_options_set_description",
-            |options| {
-                let description = optional(description, "description")?;
-                options.info.description = description.map(str::to_owned);
-                Ok(())
-            },
-        )
+    /// Sets the display name of the server.
+    ///
+    /// title: the title; NULL for no title.
+    fn mcplink_server_options_set_title(title: *const c_char) {
+        let title = optional(title, "title")?;
+        options.info.title = title.map(str::to_owned);
     }
-}
 
-/// Sets the URL of the server's website.
-///
-/// options: the options.
-/// website: the URL; NULL for no URL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_website(
-    options: *mut mcplink_server_options_t,
-    website: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_server_options_set_website", |options| {
-            let website = optional(website, "website")?;
-            options.info.website_url = website.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the description of the server.
+    ///
+    /// description: the description; NULL for no description.
+    fn mcplink_server_options_set_description(description: *const c_char) {
+        let description = optional(description, "description")?;
+        options.info.description = description.map(str::to_owned);
     }
-}
 
-/// Sets the icons of the server.
-///
-/// options: the options.
-/// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
-/// NUL. NULL for no icons.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_icons(
-    options: *mut mcplink_server_options_t,
-    icons: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text with its length.
-    unsafe {
-        set(options, "mcplink_server_options_set_icons", |options| {
-            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-            options.info.icons = icons;
-            Ok(())
-        })
+    /// Sets the URL of the server's website.
+    ///
+    /// website: the URL; NULL for no URL.
+    fn mcplink_server_options_set_website(website: *const c_char) {
+        let website = optional(website, "website")?;
+        options.info.website_url = website.map(str::to_owned);
     }
-}
 
-/// Sets the protocol revisions that the server supports. Default: all revisions that the library
-/// supports.
-///
-/// options: the options.
-/// revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
-/// library does not know. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_revisions(
-    options: *mut mcplink_server_options_t,
-    revisions: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_server_options_set_revisions", |options| {
-            let revisions = optional(revisions, "revisions")?;
-            options.revisions = revisions
-                .map(|revisions| {
-                    let each = revisions
-                        .split_whitespace()
-                        .map(str::parse::<ProtocolVersion>);
-                    each.collect::<Result<Vec<_>, _>>()
-                })
-                .transpose()?;
-            Ok(())
-        })
+    /// Sets the icons of the server.
+    ///
+    /// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
+    /// NUL. NULL for no icons.
+    fn mcplink_server_options_set_icons(icons: *const c_char, len: usize) {
+        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+        options.info.icons = icons;
     }
-}
 
-/// Sets the name of this process, for servers that several processes serve. The ids of HTTP
-/// sessions and of tasks then begin with the name and a dot, for example "r1.", by which a proxy
-/// finds the process. Default: no name. docs/scale.md has configurations of proxies.
-///
-/// options: the options.
-/// name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_replica(
-    options: *mut mcplink_server_options_t,
-    name: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_server_options_set_replica", |options| {
-            let name = optional(name, "name")?;
-            options.replica = name.map(replica_name).transpose()?;
-            Ok(())
-        })
+    /// Sets the protocol revisions that the server supports. Default: all revisions that the
+    /// library supports.
+    ///
+    /// revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for
+    /// all.
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
+    /// library does not know. Threads: one at a time. Since 0.1.
+    fn mcplink_server_options_set_revisions(revisions: *const c_char) {
+        let revisions = optional(revisions, "revisions")?;
+        options.revisions = revisions
+            .map(|revisions| {
+                let each = revisions
+                    .split_whitespace()
+                    .map(str::parse::<ProtocolVersion>);
+                each.collect::<Result<Vec<_>, _>>()
+            })
+            .transpose()?;
     }
-}
 
-/// Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
-/// server, except log hooks and thread hooks.
-///
-/// options: the options.
-/// pump: the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
-/// the library.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_pump(
-    options: *mut mcplink_server_options_t,
-    pump: *mut mcplink_pump_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a pump of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_pump", |options| {
-            options.pump = if pump.is_null() {
-                None
-            } else {
-                Some(Arc::clone(enter(pump, "pump")?.queue()))
-            };
-            Ok(())
-        })
+    /// Sets the name of this process, for servers that several processes serve. The ids of HTTP
+    /// sessions and of tasks then begin with the name and a dot, for example "r1.", by which a
+    /// proxy finds the process. Default: no name. docs/scale.md has configurations of proxies.
+    ///
+    /// name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
+    fn mcplink_server_options_set_replica(name: *const c_char) {
+        let name = optional(name, "name")?;
+        options.replica = name.map(replica_name).transpose()?;
+    }
+
+    /// Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of
+    /// the server, except log hooks and thread hooks.
+    ///
+    /// pump: the pump, which must outlive the server. NULL, the default, to run callbacks on
+    /// threads of the library.
+    fn mcplink_server_options_set_pump(pump: *mut mcplink_pump_t) {
+        options.pump = if pump.is_null() {
+            None
+        } else {
+            Some(Arc::clone(enter(pump, "pump")?.queue()))
+        };
     }
 }
 

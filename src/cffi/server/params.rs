@@ -9,7 +9,7 @@ use crate::cffi::arg;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::set;
-use crate::cffi::status::mcplink_status_t;
+use crate::cffi::setters::setters;
 use crate::cffi::text::{missing, name, optional};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -63,177 +63,136 @@ fn number(bound: f64) -> Option<Value> {
     })
 }
 
-/// Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
-///
-/// tool: the tool.
-/// param: the name of the argument.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// min, max: the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
-/// description: the meaning of the argument, for models; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
-/// greater than max. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_add_integer(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    flags: u32,
-    min: i64,
-    max: i64,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and texts that end in NUL.
-    unsafe {
-        set(tool, "mcplink_tool_add_integer", |tool| {
-            if min > max {
-                return Err(inverted().into());
-            }
-            let least = (min > i64::MIN).then(|| min.into());
-            let most = (max < i64::MAX).then(|| max.into());
-            let schema = bounded("integer", least, most);
-            add(tool, param, flags, description, schema)
-        })
-    }
-}
+setters! {
+    /// tool: the tool.
+    mcplink_tool_t as tool;
 
-/// Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
-///
-/// tool: the tool.
-/// param: the name of the argument.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// min, max: the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
-/// description: the meaning of the argument, for models; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is greater
-/// than max, or a bound is NaN. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_add_number(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    flags: u32,
-    min: f64,
-    max: f64,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and texts that end in NUL.
-    unsafe {
-        set(tool, "mcplink_tool_add_number", |tool| {
-            if min.is_nan() || max.is_nan() || min == f64::INFINITY || max == f64::NEG_INFINITY {
-                let text = "no number is within these bounds";
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-            if min > max {
-                return Err(inverted().into());
-            }
-            let schema = bounded("number", number(min), number(max));
-            add(tool, param, flags, description, schema)
-        })
+    /// Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
+    ///
+    /// param: the name of the argument.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// min, max: the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
+    /// description: the meaning of the argument, for models; NULL for no description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
+    /// greater than max. Threads: one at a time. Since 0.1.
+    fn mcplink_tool_add_integer(
+        param: *const c_char,
+        flags: u32,
+        min: i64,
+        max: i64,
+        description: *const c_char,
+    ) {
+        if min > max {
+            return Err(inverted().into());
+        }
+        let least = (min > i64::MIN).then(|| min.into());
+        let most = (max < i64::MAX).then(|| max.into());
+        let schema = bounded("integer", least, most);
+        add(tool, param, flags, description, schema)?;
     }
-}
 
-/// Adds a string argument that must be one of several values. Calls are checked as for
-/// mcplink_tool_add_param.
-///
-/// tool: the tool.
-/// param: the name of the argument.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// values, count: the valid values, texts that end in NUL; at least one.
-/// description: the meaning of the argument, for models; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
-/// a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_add_enum(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    flags: u32,
-    values: *const *const c_char,
-    count: usize,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library, `count` texts that end in NUL, and texts
-    // that end in NUL.
-    unsafe {
-        set(tool, "mcplink_tool_add_enum", |tool| {
-            if values.is_null() {
-                return Err(missing("values").into());
-            }
-            if count == 0 {
-                let text = "an argument needs at least one value";
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-            let values = (0..count)
-                .map(|at| name(*values.add(at), "a value"))
-                .collect::<Result<Vec<_>>>()?;
-            let schema = json!({ "type": "string", "enum": values });
-            add(tool, param, flags, description, schema)
-        })
+    /// Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
+    ///
+    /// param: the name of the argument.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// min, max: the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
+    /// description: the meaning of the argument, for models; NULL for no description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
+    /// greater than max, or a bound is NaN. Threads: one at a time. Since 0.1.
+    fn mcplink_tool_add_number(
+        param: *const c_char,
+        flags: u32,
+        min: f64,
+        max: f64,
+        description: *const c_char,
+    ) {
+        if min.is_nan() || max.is_nan() || min == f64::INFINITY || max == f64::NEG_INFINITY {
+            let text = "no number is within these bounds";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        if min > max {
+            return Err(inverted().into());
+        }
+        let schema = bounded("number", number(min), number(max));
+        add(tool, param, flags, description, schema)?;
     }
-}
 
-/// Adds an array argument whose items have one type. Calls are checked as for
-/// mcplink_tool_add_param.
-///
-/// tool: the tool.
-/// param: the name of the argument.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// items: the type of the items, one of enum mcplink_param_type.
-/// min_items, max_items: the smallest and the largest valid number of items; SIZE_MAX as max_items
-/// for no bound.
-/// description: the meaning of the argument, for models; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min_items is
-/// greater than max_items. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_add_array(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    flags: u32,
-    items: arg::mcplink_param_type,
-    min_items: usize,
-    max_items: usize,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and texts that end in NUL.
-    unsafe {
-        set(tool, "mcplink_tool_add_array", |tool| {
-            if min_items > max_items {
-                let text = "min_items must not be greater than max_items";
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-            let mut schema = json!({ "type": "array", "items": { "type": type_of(items)? } });
-            if min_items > 0 {
-                schema["minItems"] = min_items.into();
-            }
-            if max_items < usize::MAX {
-                schema["maxItems"] = max_items.into();
-            }
-            add(tool, param, flags, description, schema)
-        })
+    /// Adds a string argument that must be one of several values. Calls are checked as for
+    /// mcplink_tool_add_param.
+    ///
+    /// param: the name of the argument.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// values, count: the valid values, texts that end in NUL; at least one.
+    /// description: the meaning of the argument, for models; NULL for no description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads:
+    /// one at a time. Since 0.1.
+    fn mcplink_tool_add_enum(
+        param: *const c_char,
+        flags: u32,
+        values: *const *const c_char,
+        count: usize,
+        description: *const c_char,
+    ) {
+        if values.is_null() {
+            return Err(missing("values").into());
+        }
+        if count == 0 {
+            let text = "an argument needs at least one value";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        let values = (0..count)
+            .map(|at| name(*values.add(at), "a value"))
+            .collect::<Result<Vec<_>>>()?;
+        let schema = json!({ "type": "string", "enum": values });
+        add(tool, param, flags, description, schema)?;
     }
-}
 
-/// Sets the default of an argument that was added before. The model sees the default, and the
-/// functions that read one argument, such as mcplink_request_string, return it for a call without
-/// the argument. mcplink_request_args contains the arguments of the call only.
-///
-/// tool: the tool.
-/// param: the name of an argument that was added to the tool, and that is optional.
-/// value, len: the default as JSON, for example 10 or "name" with its quotes; len may be
-/// MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument is
-/// required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_default(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    value: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library, text that ends in NUL, and text with its
-    // length.
-    unsafe {
-        set(tool, "mcplink_tool_set_default", |tool| {
-            let (param, value) = (name(param, "param")?, json_payload(value, len, "value")?);
-            let value: Value = serde_json::from_str(value.get())
-                .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-            tool.set_default(param, value)
-        })
+    /// Adds an array argument whose items have one type. Calls are checked as for
+    /// mcplink_tool_add_param.
+    ///
+    /// param: the name of the argument.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// items: the type of the items, one of enum mcplink_param_type.
+    /// min_items, max_items: the smallest and the largest valid number of items; SIZE_MAX as
+    /// max_items for no bound.
+    /// description: the meaning of the argument, for models; NULL for no description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or
+    /// min_items is greater than max_items. Threads: one at a time. Since 0.1.
+    fn mcplink_tool_add_array(
+        param: *const c_char,
+        flags: u32,
+        items: arg::mcplink_param_type,
+        min_items: usize,
+        max_items: usize,
+        description: *const c_char,
+    ) {
+        if min_items > max_items {
+            let text = "min_items must not be greater than max_items";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        let mut schema = json!({ "type": "array", "items": { "type": type_of(items)? } });
+        if min_items > 0 {
+            schema["minItems"] = min_items.into();
+        }
+        if max_items < usize::MAX {
+            schema["maxItems"] = max_items.into();
+        }
+        add(tool, param, flags, description, schema)?;
+    }
+
+    /// Sets the default of an argument that was added before. The model sees the default, and the
+    /// functions that read one argument, such as mcplink_request_string, return it for a call
+    /// without the argument. mcplink_request_args contains the arguments of the call only.
+    ///
+    /// param: the name of an argument that was added to the tool, and that is optional.
+    /// value, len: the default as JSON, for example 10 or "name" with its quotes; len may be
+    /// MCPLINK_NUL for text that ends in NUL.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument
+    /// is required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
+    fn mcplink_tool_set_default(param: *const c_char, value: *const c_char, len: usize) {
+        let (param, value) = (name(param, "param")?, json_payload(value, len, "value")?);
+        let value: Value = serde_json::from_str(value.get())
+            .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+        tool.set_default(param, value)?;
     }
 }

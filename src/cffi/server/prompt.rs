@@ -6,7 +6,7 @@ use super::definition::{required, typed};
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::status::mcplink_status_t;
+use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
@@ -58,100 +58,60 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     })
 }
 
-/// Adds an argument to the prompt. The value of an argument is always text. A prompt without
-/// declared arguments accepts any arguments.
-///
-/// prompt: the prompt.
-/// argument: the name of the argument.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: the meaning of the argument; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_prompt_add_argument(
-    prompt: *mut mcplink_prompt_t,
-    argument: *const c_char,
-    flags: u32,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a prompt of this library and texts that end in NUL.
-    unsafe {
-        set(prompt, "mcplink_prompt_add_argument", |prompt| {
-            let (argument, description) = (
-                text::name(argument, "argument")?,
-                optional(description, "description")?,
-            );
-            let mut argument = PromptArgument::new(argument).required(required(flags)?);
-            argument.description = description.map(str::to_owned);
-            let arguments = prompt.0.arguments.get_or_insert_default();
-            arguments.push(argument);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// prompt: the prompt.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_prompt_t as prompt;
 
-/// Sets the display name of the prompt.
-///
-/// prompt: the prompt.
-/// title: the title; NULL for no title.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_prompt_set_title(
-    prompt: *mut mcplink_prompt_t,
-    title: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a prompt of this library and text that ends in NUL.
-    unsafe {
-        set(prompt, "mcplink_prompt_set_title", |prompt| {
-            let title = optional(title, "title")?;
-            prompt.0.title = title.map(str::to_owned);
-            Ok(())
-        })
+    /// Adds an argument to the prompt. The value of an argument is always text. A prompt without
+    /// declared arguments accepts any arguments.
+    ///
+    /// argument: the name of the argument.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// description: the meaning of the argument; NULL for no description.
+    fn mcplink_prompt_add_argument(
+        argument: *const c_char,
+        flags: u32,
+        description: *const c_char,
+    ) {
+        let (argument, description) = (
+            text::name(argument, "argument")?,
+            optional(description, "description")?,
+        );
+        let mut argument = PromptArgument::new(argument).required(required(flags)?);
+        argument.description = description.map(str::to_owned);
+        let arguments = prompt.0.arguments.get_or_insert_default();
+        arguments.push(argument);
     }
-}
 
-/// Sets the icons of the prompt: an array of objects with "src".
-///
-/// prompt: the prompt.
-/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// icons.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_prompt_set_icons(
-    prompt: *mut mcplink_prompt_t,
-    icons: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a prompt of this library and text with its length.
-    unsafe {
-        set(prompt, "mcplink_prompt_set_icons", |prompt| {
-            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-            prompt.0.icons = icons;
-            Ok(())
-        })
+    /// Sets the display name of the prompt.
+    ///
+    /// title: the title; NULL for no title.
+    fn mcplink_prompt_set_title(title: *const c_char) {
+        let title = optional(title, "title")?;
+        prompt.0.title = title.map(str::to_owned);
     }
-}
 
-/// Sets the metadata ("_meta") of the prompt: an object.
-///
-/// prompt: the prompt.
-/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// metadata.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_prompt_set_meta(
-    prompt: *mut mcplink_prompt_t,
-    meta: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a prompt of this library and text with its length.
-    unsafe {
-        set(prompt, "mcplink_prompt_set_meta", |prompt| {
-            let meta = typed::<MetaObject>(meta, len, "meta")?;
-            prompt.0.meta = meta;
-            Ok(())
-        })
+    /// Sets the icons of the prompt: an array of objects with "src".
+    ///
+    /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no icons.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_prompt_set_icons(icons: *const c_char, len: usize) {
+        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+        prompt.0.icons = icons;
+    }
+
+    /// Sets the metadata ("_meta") of the prompt: an object.
+    ///
+    /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no metadata.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_prompt_set_meta(meta: *const c_char, len: usize) {
+        let meta = typed::<MetaObject>(meta, len, "meta")?;
+        prompt.0.meta = meta;
     }
 }
 

@@ -6,7 +6,7 @@ use super::definition::typed;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::status::mcplink_status_t;
+use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
@@ -53,151 +53,73 @@ pub unsafe extern "C" fn mcplink_resource_new(
     })
 }
 
-/// Sets the display name of the resource.
-///
-/// resource: the resource.
-/// title: the title; NULL for no title.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_title(
-    resource: *mut mcplink_resource_t,
-    title: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library and text that ends in NUL.
-    unsafe {
-        set(resource, "mcplink_resource_set_title", |resource| {
-            let title = optional(title, "title")?;
-            resource.0.title = title.map(str::to_owned);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// resource: the resource.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_resource_t as resource;
 
-/// Sets the description of the resource, for models.
-///
-/// resource: the resource.
-/// description: the description; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_description(
-    resource: *mut mcplink_resource_t,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library and text that ends in NUL.
-    unsafe {
-        set(resource, "mcplink_resource_set_description", |resource| {
-            let description = optional(description, "description")?;
-            resource.0.description = description.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the display name of the resource.
+    ///
+    /// title: the title; NULL for no title.
+    fn mcplink_resource_set_title(title: *const c_char) {
+        let title = optional(title, "title")?;
+        resource.0.title = title.map(str::to_owned);
     }
-}
 
-/// Sets the MIME type of the resource. It is also the default MIME type of the handler's answers.
-///
-/// resource: the resource.
-/// mime_type: the MIME type; NULL for no MIME type.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_mime_type(
-    resource: *mut mcplink_resource_t,
-    mime_type: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library and text that ends in NUL.
-    unsafe {
-        set(resource, "mcplink_resource_set_mime_type", |resource| {
-            let mime_type = optional(mime_type, "mime_type")?;
-            resource.0.mime_type = mime_type.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the description of the resource, for models.
+    ///
+    /// description: the description; NULL for no description.
+    fn mcplink_resource_set_description(description: *const c_char) {
+        let description = optional(description, "description")?;
+        resource.0.description = description.map(str::to_owned);
     }
-}
 
-/// Sets the size of the resource.
-///
-/// resource: the resource.
-/// size: the size in bytes, before any encoding.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_size(
-    resource: *mut mcplink_resource_t,
-    size: u64,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library.
-    unsafe {
-        set(resource, "mcplink_resource_set_size", |resource| {
-            resource.0.size = Some(size);
-            Ok(())
-        })
+    /// Sets the MIME type of the resource. It is also the default MIME type of the handler's
+    /// answers.
+    ///
+    /// mime_type: the MIME type; NULL for no MIME type.
+    fn mcplink_resource_set_mime_type(mime_type: *const c_char) {
+        let mime_type = optional(mime_type, "mime_type")?;
+        resource.0.mime_type = mime_type.map(str::to_owned);
     }
-}
 
-/// Sets the annotations of the resource: an object with "audience", "priority" and "lastModified".
-///
-/// resource: the resource.
-/// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
-/// NULL for no annotations.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_annotations(
-    resource: *mut mcplink_resource_t,
-    annotations: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library and text with its length.
-    unsafe {
-        set(resource, "mcplink_resource_set_annotations", |resource| {
-            let annotations = typed::<Annotations>(annotations, len, "annotations")?;
-            resource.0.annotations = annotations;
-            Ok(())
-        })
+    /// Sets the size of the resource.
+    ///
+    /// size: the size in bytes, before any encoding.
+    fn mcplink_resource_set_size(size: u64) { resource.0.size = Some(size) }
+
+    /// Sets the annotations of the resource: an object with "audience", "priority" and
+    /// "lastModified".
+    ///
+    /// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
+    /// NUL. NULL for no annotations.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_resource_set_annotations(annotations: *const c_char, len: usize) {
+        let annotations = typed::<Annotations>(annotations, len, "annotations")?;
+        resource.0.annotations = annotations;
     }
-}
 
-/// Sets the icons of the resource: an array of objects with "src".
-///
-/// resource: the resource.
-/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// icons.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_icons(
-    resource: *mut mcplink_resource_t,
-    icons: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library and text with its length.
-    unsafe {
-        set(resource, "mcplink_resource_set_icons", |resource| {
-            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-            resource.0.icons = icons;
-            Ok(())
-        })
+    /// Sets the icons of the resource: an array of objects with "src".
+    ///
+    /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no icons.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_resource_set_icons(icons: *const c_char, len: usize) {
+        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+        resource.0.icons = icons;
     }
-}
 
-/// Sets the metadata ("_meta") of the resource: an object.
-///
-/// resource: the resource.
-/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// metadata.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_set_meta(
-    resource: *mut mcplink_resource_t,
-    meta: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a resource of this library and text with its length.
-    unsafe {
-        set(resource, "mcplink_resource_set_meta", |resource| {
-            let meta = typed::<MetaObject>(meta, len, "meta")?;
-            resource.0.meta = meta;
-            Ok(())
-        })
+    /// Sets the metadata ("_meta") of the resource: an object.
+    ///
+    /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no metadata.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_resource_set_meta(meta: *const c_char, len: usize) {
+        let meta = typed::<MetaObject>(meta, len, "meta")?;
+        resource.0.meta = meta;
     }
 }
 

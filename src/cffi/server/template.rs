@@ -6,7 +6,7 @@ use super::definition::typed;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::status::mcplink_status_t;
+use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
@@ -58,133 +58,68 @@ pub unsafe extern "C" fn mcplink_template_new(
     })
 }
 
-/// Sets the display name of the template.
-///
-/// template: the resource template.
-/// title: the title; NULL for no title.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_template_set_title(
-    template: *mut mcplink_template_t,
-    title: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a template of this library and text that ends in NUL.
-    unsafe {
-        set(template, "mcplink_template_set_title", |template| {
-            let title = optional(title, "title")?;
-            template.0.title = title.map(str::to_owned);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// template: the resource template.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_template_t as template;
 
-/// Sets the description of the template, for models.
-///
-/// template: the resource template.
-/// description: the description; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_template_set_description(
-    template: *mut mcplink_template_t,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a template of this library and text that ends in NUL.
-    unsafe {
-        set(template, "mcplink_template_set_description", |template| {
-            let description = optional(description, "description")?;
-            template.0.description = description.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the display name of the template.
+    ///
+    /// title: the title; NULL for no title.
+    fn mcplink_template_set_title(title: *const c_char) {
+        let title = optional(title, "title")?;
+        template.0.title = title.map(str::to_owned);
     }
-}
 
-/// Sets the MIME type of the template's resources. It is also the default MIME type of the
-/// handler's answers.
-///
-/// template: the resource template.
-/// mime_type: the MIME type; NULL for no MIME type.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_template_set_mime_type(
-    template: *mut mcplink_template_t,
-    mime_type: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a template of this library and text that ends in NUL.
-    unsafe {
-        set(template, "mcplink_template_set_mime_type", |template| {
-            let mime_type = optional(mime_type, "mime_type")?;
-            template.0.mime_type = mime_type.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the description of the template, for models.
+    ///
+    /// description: the description; NULL for no description.
+    fn mcplink_template_set_description(description: *const c_char) {
+        let description = optional(description, "description")?;
+        template.0.description = description.map(str::to_owned);
     }
-}
 
-/// Sets the annotations of the template: an object with "audience", "priority" and "lastModified".
-///
-/// template: the resource template.
-/// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
-/// NULL for no annotations.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_template_set_annotations(
-    template: *mut mcplink_template_t,
-    annotations: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a template of this library and text with its length.
-    unsafe {
-        set(template, "mcplink_template_set_annotations", |template| {
-            let annotations = typed::<Annotations>(annotations, len, "annotations")?;
-            template.0.annotations = annotations;
-            Ok(())
-        })
+    /// Sets the MIME type of the template's resources. It is also the default MIME type of the
+    /// handler's answers.
+    ///
+    /// mime_type: the MIME type; NULL for no MIME type.
+    fn mcplink_template_set_mime_type(mime_type: *const c_char) {
+        let mime_type = optional(mime_type, "mime_type")?;
+        template.0.mime_type = mime_type.map(str::to_owned);
     }
-}
 
-/// Sets the icons of the template: an array of objects with "src".
-///
-/// template: the resource template.
-/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// icons.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_template_set_icons(
-    template: *mut mcplink_template_t,
-    icons: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a template of this library and text with its length.
-    unsafe {
-        set(template, "mcplink_template_set_icons", |template| {
-            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-            template.0.icons = icons;
-            Ok(())
-        })
+    /// Sets the annotations of the template: an object with "audience", "priority" and
+    /// "lastModified".
+    ///
+    /// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
+    /// NUL. NULL for no annotations.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_template_set_annotations(annotations: *const c_char, len: usize) {
+        let annotations = typed::<Annotations>(annotations, len, "annotations")?;
+        template.0.annotations = annotations;
     }
-}
 
-/// Sets the metadata ("_meta") of the template: an object.
-///
-/// template: the resource template.
-/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// metadata.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_template_set_meta(
-    template: *mut mcplink_template_t,
-    meta: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a template of this library and text with its length.
-    unsafe {
-        set(template, "mcplink_template_set_meta", |template| {
-            let meta = typed::<MetaObject>(meta, len, "meta")?;
-            template.0.meta = meta;
-            Ok(())
-        })
+    /// Sets the icons of the template: an array of objects with "src".
+    ///
+    /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no icons.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_template_set_icons(icons: *const c_char, len: usize) {
+        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+        template.0.icons = icons;
+    }
+
+    /// Sets the metadata ("_meta") of the template: an object.
+    ///
+    /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no metadata.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_template_set_meta(meta: *const c_char, len: usize) {
+        let meta = typed::<MetaObject>(meta, len, "meta")?;
+        template.0.meta = meta;
     }
 }
 

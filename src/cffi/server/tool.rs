@@ -11,6 +11,7 @@ use crate::cffi::entry::{Outcome, free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -205,129 +206,92 @@ pub unsafe extern "C" fn mcplink_tool_new(
     })
 }
 
-/// Adds an argument to the tool. The input schema of the tool is made of all added arguments.
-///
-/// A call with invalid arguments is refused before the callback runs: a required argument is
-/// missing, or an argument has another type. The model gets a result with isError, whose text names
-/// the argument and the expected value. mcplink_server_options_set_validation turns these checks
-/// off.
-///
-/// tool: the tool.
-/// param: the name of the argument.
-/// kind: one of enum mcplink_param_type.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: the meaning of the argument, for models; NULL for no description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
-/// a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_add_param(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    kind: arg::mcplink_param_type,
-    flags: u32,
-    description: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and texts that end in NUL.
-    unsafe {
-        set(tool, "mcplink_tool_add_param", |tool| {
-            let (param, description) = (
-                text::name(param, "param")?,
-                optional(description, "description")?,
-            );
-            let mut schema = json!({ "type": type_of(kind)? });
-            if let Some(description) = description {
-                schema["description"] = json!(description);
-            }
-            tool.add(param, flags, schema)
-        })
-    }
-}
+setters! {
+    /// tool: the tool.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_tool_t as tool;
 
-/// Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
-///
-/// Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
-/// const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
-/// maxItems, required, properties with additionalProperties, and items. A build with "validation"
-/// (mcplink_has_feature) checks the complete schema. The functions that read one argument, such as
-/// mcplink_request_string, return the default for a call without the argument. mcplink_request_args
-/// contains the arguments of the call only.
-///
-/// tool: the tool.
-/// param: the name of the argument.
-/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
-/// MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or the
-/// default does not fit the schema. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_add_param_schema(
-    tool: *mut mcplink_tool_t,
-    param: *const c_char,
-    flags: u32,
-    schema: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library, text that ends in NUL, and text with
-    // its length.
-    unsafe {
-        set(tool, "mcplink_tool_add_param_schema", |tool| {
-            let (param, schema) = (
-                text::name(param, "param")?,
-                json_payload(schema, len, "schema")?,
-            );
-            let schema: Value = JsonSchema::parse(schema.get())?.read()?;
-            tool.add(param, flags, schema)
-        })
+    /// Adds an argument to the tool. The input schema of the tool is made of all added arguments.
+    ///
+    /// A call with invalid arguments is refused before the callback runs: a required argument is
+    /// missing, or an argument has another type. The model gets a result with isError, whose text
+    /// names the argument and the expected value. mcplink_server_options_set_validation turns these
+    /// checks off.
+    ///
+    /// param: the name of the argument.
+    /// kind: one of enum mcplink_param_type.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// description: the meaning of the argument, for models; NULL for no description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads:
+    /// one at a time. Since 0.1.
+    fn mcplink_tool_add_param(
+        param: *const c_char,
+        kind: arg::mcplink_param_type,
+        flags: u32,
+        description: *const c_char,
+    ) {
+        let (param, description) = (
+            text::name(param, "param")?,
+            optional(description, "description")?,
+        );
+        let mut schema = json!({ "type": type_of(kind)? });
+        if let Some(description) = description {
+            schema["description"] = json!(description);
+        }
+        tool.add(param, flags, schema)?;
     }
-}
 
-/// Sets the complete input schema of the tool. The schema replaces all arguments that were added
-/// before. An argument that is added later replaces the schema. Clients receive the schema
-/// unchanged, with one exception: if "properties" is missing, an empty "properties" object is
-/// added, which some models need.
-///
-/// tool: the tool.
-/// schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_input_schema(
-    tool: *mut mcplink_tool_t,
-    schema: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and text with its length.
-    unsafe {
-        set(tool, "mcplink_tool_set_input_schema", |tool| {
-            let schema = json_payload(schema, len, "schema")?;
-            let schema = JsonSchema::parse(schema.get())?;
-            schema.check_input()?;
-            (tool.0.input_schema, tool.1) = (schema, Params::default());
-            Ok(())
-        })
+    /// Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
+    ///
+    /// Calls are checked as for mcplink_tool_add_param. Every build checks the keywords type, enum,
+    /// const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems,
+    /// maxItems, required, properties with additionalProperties, and items. A build with
+    /// "validation" (mcplink_has_feature) checks the complete schema. The functions that read one
+    /// argument, such as mcplink_request_string, return the default for a call without the
+    /// argument. mcplink_request_args contains the arguments of the call only.
+    ///
+    /// param: the name of the argument.
+    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may
+    /// be MCPLINK_NUL for text that ends in NUL.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or
+    /// the default does not fit the schema. Threads: one at a time. Since 0.1.
+    fn mcplink_tool_add_param_schema(
+        param: *const c_char,
+        flags: u32,
+        schema: *const c_char,
+        len: usize,
+    ) {
+        let (param, schema) = (
+            text::name(param, "param")?,
+            json_payload(schema, len, "schema")?,
+        );
+        let schema: Value = JsonSchema::parse(schema.get())?.read()?;
+        tool.add(param, flags, schema)?;
     }
-}
 
-/// Sets the output schema of the tool. Values that handlers pass to mcplink_responder_structured
-/// must match the schema.
-///
-/// tool: the tool.
-/// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
-/// that ends in NUL. NULL for no schema.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_output_schema(
-    tool: *mut mcplink_tool_t,
-    schema: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and text with its length.
-    unsafe {
-        set(tool, "mcplink_tool_set_output_schema", |tool| {
-            let schema = typed::<Box<RawValue>>(schema, len, "schema")?;
-            let schema = schema.map(|schema| JsonSchema::parse(schema.get()));
-            tool.0.output_schema = schema.transpose()?;
-            Ok(())
-        })
+    /// Sets the complete input schema of the tool. The schema replaces all arguments that were
+    /// added before. An argument that is added later replaces the schema. Clients receive the
+    /// schema unchanged, with one exception: if "properties" is missing, an empty "properties"
+    /// object is added, which some models need.
+    ///
+    /// schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
+    fn mcplink_tool_set_input_schema(schema: *const c_char, len: usize) {
+        let schema = json_payload(schema, len, "schema")?;
+        let schema = JsonSchema::parse(schema.get())?;
+        schema.check_input()?;
+        (tool.0.input_schema, tool.1) = (schema, Params::default());
+    }
+
+    /// Sets the output schema of the tool. Values that handlers pass to
+    /// mcplink_responder_structured must match the schema.
+    ///
+    /// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for
+    /// text that ends in NUL. NULL for no schema.
+    fn mcplink_tool_set_output_schema(schema: *const c_char, len: usize) {
+        let schema = typed::<Box<RawValue>>(schema, len, "schema")?;
+        let schema = schema.map(|schema| JsonSchema::parse(schema.get()));
+        tool.0.output_schema = schema.transpose()?;
     }
 }
 
@@ -403,69 +367,39 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
     }
 }
 
-/// Sets the display name of the tool.
-///
-/// tool: the tool.
-/// title: the title; NULL for no title.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_title(
-    tool: *mut mcplink_tool_t,
-    title: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and text that ends in NUL.
-    unsafe {
-        set(tool, "mcplink_tool_set_title", |tool| {
-            let title = optional(title, "title")?;
-            tool.0.title = title.map(str::to_owned);
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// tool: the tool.
+    mcplink_tool_t as tool;
 
-/// Sets the icons of the tool: an array of objects with "src".
-///
-/// tool: the tool.
-/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// icons.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_icons(
-    tool: *mut mcplink_tool_t,
-    icons: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and text with its length.
-    unsafe {
-        set(tool, "mcplink_tool_set_icons", |tool| {
-            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-            tool.0.icons = icons;
-            Ok(())
-        })
+    /// Sets the display name of the tool.
+    ///
+    /// title: the title; NULL for no title.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    fn mcplink_tool_set_title(title: *const c_char) {
+        let title = optional(title, "title")?;
+        tool.0.title = title.map(str::to_owned);
     }
-}
 
-/// Sets the metadata ("_meta") of the tool: an object.
-///
-/// tool: the tool.
-/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
-/// metadata.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_meta(
-    tool: *mut mcplink_tool_t,
-    meta: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a tool of this library and text with its length.
-    unsafe {
-        set(tool, "mcplink_tool_set_meta", |tool| {
-            let meta = typed::<MetaObject>(meta, len, "meta")?;
-            tool.0.meta = meta;
-            Ok(())
-        })
+    /// Sets the icons of the tool: an array of objects with "src".
+    ///
+    /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no icons.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_tool_set_icons(icons: *const c_char, len: usize) {
+        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+        tool.0.icons = icons;
+    }
+
+    /// Sets the metadata ("_meta") of the tool: an object.
+    ///
+    /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+    /// no metadata.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+    /// Threads: one at a time. Since 0.1.
+    fn mcplink_tool_set_meta(meta: *const c_char, len: usize) {
+        let meta = typed::<MetaObject>(meta, len, "meta")?;
+        tool.0.meta = meta;
     }
 }
 

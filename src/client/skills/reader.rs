@@ -148,7 +148,7 @@ impl SkillReader {
     /// needed.
     // E-SKILL-C-18
     fn raise_limit(&self, size: u64) -> Option<impl Drop + use<>> {
-        let limits = &self.client.0.link.settings().limits;
+        let limits = &self.client.0.supervisor.settings().limits;
         let needed = size
             .saturating_mul(JSON_BYTES)
             .saturating_add(REST_OF_RESPONSE);
@@ -211,7 +211,7 @@ impl SkillReader {
             return error;
         }
         let topic = Topic::of_list(method::SKILLS_LIST);
-        self.client.0.link.cache.forget(&topic);
+        self.client.0.supervisor.cache.forget(&topic);
         let (uri, label) = (Excerpt(uri), Excerpt(&self.label));
         let error = error.context(format_args!("'{uri}' of '{label}'"));
         error.remark(REMEDY)

@@ -49,7 +49,7 @@ pub(super) struct Served {
     pub(super) options: HttpOptions,
     /// The connection that all modern clients share.
     modern: Connection,
-    modern_link: Arc<Conversation>,
+    modern_conversation: Arc<Conversation>,
     /// The shared connections of legacy clients without a session, one for each revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     pub(super) sessions: Arc<Sessions>,
@@ -76,18 +76,18 @@ impl Server {
 impl HttpService {
     pub(super) fn new(server: &Server, options: HttpOptions) -> Self {
         let inner = &server.0;
-        let shared = |link: &Arc<Conversation>, peer: &str| {
+        let shared = |conversation: &Arc<Conversation>, peer: &str| {
             let mut limits = inner.limits.clone();
             limits.max_requests = options.max_requests;
             limits.max_subscriptions = options.max_streams;
-            Server::connection(link)
+            Server::connection(conversation)
                 .limits(limits)
                 .never_asking()
                 .shared_by_clients()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern_link = Conversation::over_http(inner);
-        let modern = shared(&modern_link, "HTTP clients");
+        let modern_conversation = Conversation::over_http(inner);
+        let modern = shared(&modern_conversation, "HTTP clients");
         let legacy = inner
             .revisions
             .iter()
@@ -106,7 +106,7 @@ impl HttpService {
         Self(Arc::new(Served {
             server: Arc::clone(inner),
             modern,
-            modern_link,
+            modern_conversation,
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             card: card::served(inner, &options),
@@ -138,7 +138,7 @@ impl HttpService {
     /// requests are refused, and active ones continue.
     pub(super) fn end_streams(&self) {
         self.0.closing.store(true, Ordering::SeqCst);
-        self.0.modern_link.end_streams();
+        self.0.modern_conversation.end_streams();
         self.0.sessions.end_streams();
     }
 
@@ -430,8 +430,8 @@ impl Served {
     ) -> Handled {
         if !self.options.sessions {
             // The client repeats the negotiated revision in each later request.
-            let link = Conversation::over_http(&self.server);
-            let connection = Server::connection(&link).never_asking().open_fed(
+            let conversation = Conversation::over_http(&self.server);
+            let connection = Server::connection(&conversation).never_asking().open_fed(
                 Box::new(Nowhere),
                 Arc::new(Everybody(peer_name(http.remote))),
             );

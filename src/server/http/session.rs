@@ -83,7 +83,7 @@ pub(super) struct Session {
     pub(super) id: Arc<str>,
     /// The principal that opened the session. Requests of other principals can't use the session.
     principal: Option<Principal>,
-    link: Arc<Conversation>,
+    conversation: Arc<Conversation>,
     connection: OnceLock<Connection>,
     pub(super) get_stream: Arc<Stream>,
     /// The streams of the session that a client can resume, by stream number.
@@ -139,11 +139,11 @@ impl Session {
             let name = URL_SAFE_NO_PAD.encode(name);
             Keeper::new(store, owner, &name, server.log.clone())
         });
-        let link = Conversation::of_session(server);
+        let conversation = Conversation::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: id.into(),
             principal,
-            link: Arc::clone(&link),
+            conversation: Arc::clone(&conversation),
             connection: OnceLock::new(),
             get_stream: Arc::new(Stream::for_get(session.clone(), options.keep_alive)),
             streams: Mutex::default(),
@@ -164,8 +164,8 @@ impl Session {
             slot: Mutex::new(Some(Box::new(slot))),
         });
         let reader: Weak<dyn SessionStream> = Arc::downgrade(&session) as Weak<Self>;
-        link.tell_on(reader);
-        let connection = Server::connection(&link).open_fed(
+        conversation.tell_on(reader);
+        let connection = Server::connection(&conversation).open_fed(
             Box::new(GetStreamSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
                 session: Arc::downgrade(&session),
@@ -184,7 +184,7 @@ impl Session {
 
     /// Returns the negotiated revision.
     pub(super) fn revision(&self) -> Option<ProtocolVersion> {
-        self.link.conversation.revision()
+        self.conversation.state.revision()
     }
 
     pub(super) fn marks_beginnings(&self) -> bool {
@@ -325,7 +325,7 @@ impl Session {
 
     /// Records that the GET stream has a reader again. Neither blocks nor runs code of the host.
     pub(super) fn has_its_stream(&self) {
-        self.link.reader_came();
+        self.conversation.reader_came();
     }
 }
 

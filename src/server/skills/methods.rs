@@ -29,11 +29,11 @@ use crate::skills::Digest;
 
 /// The handlers of the methods that every server with skills has.
 pub(super) const METHODS: [Row; 2] = [
-    (method::SKILLS_LIST, |link, request, responder| {
-        send(link.list_skills(&request, &responder), responder);
+    (method::SKILLS_LIST, |conversation, request, responder| {
+        send(conversation.list_skills(&request, &responder), responder);
     }),
-    (method::SKILLS_GET, |link, request, responder| {
-        send(link.get_skill(&request, &responder), responder);
+    (method::SKILLS_GET, |conversation, request, responder| {
+        send(conversation.get_skill(&request, &responder), responder);
     }),
 ];
 
@@ -41,8 +41,8 @@ pub(super) const METHODS: [Row; 2] = [
 /// setting `directoryRead`.
 pub(super) const DIRECTORY_READ: Row = (
     method::RESOURCES_DIRECTORY_READ,
-    |link, request, responder| {
-        send(link.read_directory(&request, &responder), responder);
+    |conversation, request, responder| {
+        send(conversation.read_directory(&request, &responder), responder);
     },
 );
 

@@ -32,7 +32,7 @@ use super::{Followed, PendingChange, end_of_stream};
 use crate::error::ErrorKind;
 use crate::protocol::{Asking, Peer, Responder, Watcher};
 use crate::schema::{LoggingLevel, ProtocolVersion};
-use crate::server::dispatch::link_of;
+use crate::server::dispatch::conversation_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 
@@ -281,7 +281,7 @@ impl Subscriber {
         let Some(Way::Client { peer, .. }) = &state.way else {
             return false;
         };
-        let wants = state.phase != Phase::NotYet && link_of(peer).conversation.wants_log(level);
+        let wants = state.phase != Phase::NotYet && conversation_of(peer).state.wants_log(level);
         if !wants || state.logs as usize >= max {
             return false;
         }
@@ -352,7 +352,7 @@ impl Subscriber {
     }
 
     fn have_pulled(self: &Arc<Self>, peer: &Peer, fanout: &Arc<Fanout>) {
-        let audience = &link_of(peer).audience;
+        let audience = &conversation_of(peer).audience;
         audience.have_pulled(Arc::clone(self), peer, fanout);
     }
 
@@ -388,7 +388,7 @@ impl Subscriber {
             _ => return,
         };
         drop(state);
-        link_of(&peer).end_stream(self.number);
+        conversation_of(&peer).end_stream(self.number);
     }
 
     /// Records the result of offering notifications. `unsent` are the notifications that were not
@@ -587,7 +587,7 @@ impl Watcher for Subscriber {
     fn cancelled(&self) {
         let peer = self.state.lock().way.as_ref().map(Way::peer);
         if let Some(peer) = peer {
-            link_of(&peer).forget_stream(self.number);
+            conversation_of(&peer).forget_stream(self.number);
         }
     }
 }

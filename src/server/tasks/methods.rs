@@ -22,23 +22,25 @@ use crate::schema::{
 
 /// The handlers of the task methods.
 pub(super) const METHODS: [Row; 5] = [
-    (method::TASKS_GET, |link, request, responder| {
-        link.get_task(&request, responder);
+    (method::TASKS_GET, |conversation, request, responder| {
+        conversation.get_task(&request, responder);
     }),
-    (method::TASKS_RESULT, |link, request, responder| match link
-        .task_to_wait_for(&request, &responder)
-    {
-        Ok(task) => task.wait_for_end(responder),
-        Err(error) => send::<()>(Err(error), responder),
+    (
+        method::TASKS_RESULT,
+        |conversation, request, responder| match conversation.task_to_wait_for(&request, &responder)
+        {
+            Ok(task) => task.wait_for_end(responder),
+            Err(error) => send::<()>(Err(error), responder),
+        },
+    ),
+    (method::TASKS_CANCEL, |conversation, request, responder| {
+        conversation.cancel_task(&request, responder);
     }),
-    (method::TASKS_CANCEL, |link, request, responder| {
-        link.cancel_task(&request, responder);
+    (method::TASKS_LIST, |conversation, request, responder| {
+        send(conversation.list_tasks(&request, &responder), responder)
     }),
-    (method::TASKS_LIST, |link, request, responder| {
-        send(link.list_tasks(&request, &responder), responder)
-    }),
-    (method::TASKS_UPDATE, |link, request, responder| {
-        send(link.update_task(&request, &responder), responder)
+    (method::TASKS_UPDATE, |conversation, request, responder| {
+        send(conversation.update_task(&request, &responder), responder)
     }),
 ];
 

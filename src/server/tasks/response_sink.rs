@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::dispatch::link_of;
+use super::super::dispatch::conversation_of;
 use super::super::memory_budget::LARGE;
 use super::state::Outcome;
 use super::task::Task;
@@ -39,7 +39,7 @@ impl TaskResponseSink {
         if response.len() <= LARGE {
             return outcome_of(response);
         }
-        let max = link_of(&self.peer).server.max_held();
+        let max = conversation_of(&self.peer).server.max_held();
         if self.task.hold_result(response.len(), max) {
             return outcome_of(response);
         }

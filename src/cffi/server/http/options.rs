@@ -12,6 +12,7 @@ use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, measured, missing, name, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
@@ -223,282 +224,146 @@ pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_op
     unsafe { free(options) }
 }
 
-/// Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
-/// status 404.
-///
-/// options: the options.
-/// path: the path, which begins with "/".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_path(
-    options: *mut mcplink_http_options_t,
-    path: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_http_options_set_path", |options| {
-            let path = name(path, "path")?;
-            if !path.starts_with('/') {
-                let text = format!("the path '{path}' does not begin with '/'");
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-            options.path = Some(path.to_owned());
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    mcplink_http_options_t as options;
 
-/// Adds an allowed host name. A request is refused if the host name in its header field Host is not
-/// allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name
-/// that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
-/// addresses, all host names.
-///
-/// options: the options.
-/// host: the host name, for example "mcp.example.com".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_add_host(
-    options: *mut mcplink_http_options_t,
-    host: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_http_options_add_host", |options| {
-            let host = filled(host, "host")?;
-            options.hosts.push(host.to_owned());
-            Ok(())
-        })
+    /// Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
+    /// status 404.
+    ///
+    /// path: the path, which begins with "/".
+    fn mcplink_http_options_set_path(path: *const c_char) {
+        let path = name(path, "path")?;
+        if !path.starts_with('/') {
+            let text = format!("the path '{path}' does not begin with '/'");
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        options.path = Some(path.to_owned());
     }
-}
 
-/// Adds an allowed origin: a web site whose pages may call the server. By default only pages under
-/// the server's own host name may call the server. The server's own host name must be an allowed
-/// host name (mcplink_http_options_add_host), an IP address or a name of this machine, because the
-/// owner of any other name could make the name resolve to the server (DNS rebinding).
-///
-/// options: the options.
-/// origin: scheme and host name, and the port unless it is the default port, for example
-/// "https://example.com".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_add_origin(
-    options: *mut mcplink_http_options_t,
-    origin: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_http_options_add_origin", |options| {
-            let origin = filled(origin, "origin")?;
-            options.origins.push(origin.to_owned());
-            Ok(())
-        })
+    /// Adds an allowed host name. A request is refused if the host name in its header field Host is
+    /// not allowed, which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the
+    /// host name that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and
+    /// `[::1]`; on other addresses, all host names.
+    ///
+    /// host: the host name, for example "mcp.example.com".
+    fn mcplink_http_options_add_host(host: *const c_char) {
+        let host = filled(host, "host")?;
+        options.hosts.push(host.to_owned());
     }
-}
 
-/// Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
-/// client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy sends.
-/// The client's address is the last address in the field that does not belong to a trusted proxy.
-/// If the field is invalid, the proxy counts as the client. Without trusted proxies all requests
-/// through a proxy share the limits of one client.
-///
-/// options: the options.
-/// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
-    options: *mut mcplink_http_options_t,
-    network: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_http_options_add_trusted_proxy",
-            |options| {
-                let network = filled(network, "network")?;
-                options.trusted_proxies.push(network.parse()?);
-                Ok(())
-            },
-        )
+    /// Adds an allowed origin: a web site whose pages may call the server. By default only pages
+    /// under the server's own host name may call the server. The server's own host name must be an
+    /// allowed host name (mcplink_http_options_add_host), an IP address or a name of this machine,
+    /// because the owner of any other name could make the name resolve to the server (DNS
+    /// rebinding).
+    ///
+    /// origin: scheme and host name, and the port unless it is the default port, for example
+    /// "https://example.com".
+    fn mcplink_http_options_add_origin(origin: *const c_char) {
+        let origin = filled(origin, "origin")?;
+        options.origins.push(origin.to_owned());
     }
-}
 
-/// Sets whether clients of revisions before 2026-07-28 get sessions. Without sessions any replica
-/// can answer any request, but clients of these revisions get no input requests and no change
-/// notifications. Default: true.
-///
-/// options: the options.
-/// sessions: true to give these clients sessions.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_sessions(
-    options: *mut mcplink_http_options_t,
-    sessions: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_http_options_set_sessions", |options| {
-            options.sessions = sessions;
-            Ok(())
-        })
+    /// Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
+    /// client from the header field Forwarded (RFC 7239) or X-Forwarded-For that a trusted proxy
+    /// sends. The client's address is the last address in the field that does not belong to a
+    /// trusted proxy. If the field is invalid, the proxy counts as the client. Without trusted
+    /// proxies all requests through a proxy share the limits of one client.
+    ///
+    /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time.
+    /// Since 0.1.
+    fn mcplink_http_options_add_trusted_proxy(network: *const c_char) {
+        let network = filled(network, "network")?;
+        options.trusted_proxies.push(network.parse()?);
     }
-}
 
-/// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and no
-/// open stream for this time. Default: 30 minutes.
-///
-/// options: the options.
-/// idle_ms: the idle timeout, in milliseconds.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
-    options: *mut mcplink_http_options_t,
-    idle_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_http_options_set_session_idle_ms",
-            |options| {
-                options.session_idle = Some(Duration::from_millis(idle_ms.into()));
-                Ok(())
-            },
-        )
+    /// Sets whether clients of revisions before 2026-07-28 get sessions. Without sessions any
+    /// replica can answer any request, but clients of these revisions get no input requests and no
+    /// change notifications. Default: true.
+    ///
+    /// sessions: true to give these clients sessions.
+    fn mcplink_http_options_set_sessions(sessions: bool) { options.sessions = sessions }
+
+    /// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
+    /// no open stream for this time. Default: 30 minutes.
+    ///
+    /// idle_ms: the idle timeout, in milliseconds.
+    fn mcplink_http_options_set_session_idle_ms(idle_ms: u32) {
+        options.session_idle = Some(Duration::from_millis(idle_ms.into()));
     }
-}
 
-/// Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are served.
-/// Default: these clients are not served.
-///
-/// options: the options.
-/// stream: the path of the SSE stream.
-/// post: the path to which the client posts messages.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
-    options: *mut mcplink_http_options_t,
-    stream: *const c_char,
-    post: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts that end in NUL.
-    unsafe {
-        set(options, "mcplink_http_options_set_old_paths", |options| {
-            let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
-            options.old_paths = Some((stream.to_owned(), post.to_owned()));
-            Ok(())
-        })
+    /// Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are
+    /// served. Default: these clients are not served.
+    ///
+    /// stream: the path of the SSE stream.
+    /// post: the path to which the client posts messages.
+    fn mcplink_http_options_set_old_paths(stream: *const c_char, post: *const c_char) {
+        let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
+        options.old_paths = Some((stream.to_owned(), post.to_owned()));
     }
-}
 
-/// Serves a page that tells the health of the server, for load balancers. By default there is none.
-///
-/// The page answers GET and HEAD with status 200, and with 503 once the server is closing or
-/// mcplink_listener_fail_health was called. It needs neither a session nor credentials. The field
-/// Host must have an allowed name or an IP address. A listener or endpoint is refused if the path
-/// is that of the endpoint, of its metadata or of a page.
-///
-/// options: the options.
-/// path: the path, for example "/healthz".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_health(
-    options: *mut mcplink_http_options_t,
-    path: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_http_options_set_health", |options| {
-            options.health = Some(name(path, "path")?.to_owned());
-            Ok(())
-        })
+    /// Serves a page that tells the health of the server, for load balancers. By default there is
+    /// none.
+    ///
+    /// The page answers GET and HEAD with status 200, and with 503 once the server is closing or
+    /// mcplink_listener_fail_health was called. It needs neither a session nor credentials. The
+    /// field Host must have an allowed name or an IP address. A listener or endpoint is refused if
+    /// the path is that of the endpoint, of its metadata or of a page.
+    ///
+    /// path: the path, for example "/healthz".
+    fn mcplink_http_options_set_health(path: *const c_char) {
+        options.health = Some(name(path, "path")?.to_owned());
     }
-}
 
-/// Adds a static page of the host, with an ETag that is made from its content.
-///
-/// The page answers GET and HEAD, and status 304 to a request whose field If-None-Match has the
-/// ETag. It is public: it needs neither a session nor credentials. The field Host must have an
-/// allowed name. A listener or endpoint is refused if the path is that of the endpoint, of its
-/// metadata or of another page.
-///
-/// options: the options.
-/// path: the path as it stands in requests, percent-encoded, for example "/robots.txt".
-/// media_type: the media type, for example "text/plain".
-/// body, len: the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
-/// cache_control: the value of the field Cache-Control; NULL for "no-cache".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_add_page(
-    options: *mut mcplink_http_options_t,
-    path: *const c_char,
-    media_type: *const c_char,
-    body: *const c_char,
-    len: usize,
-    cache_control: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library, texts that end in NUL, and bytes with
-    // their length.
-    unsafe {
-        set(options, "mcplink_http_options_add_page", |options| {
-            let (path, media) = (name(path, "path")?, name(media_type, "media_type")?);
-            let mut page = HttpPage::new(media.to_owned(), measured(body, len, "body")?);
-            if let Some(value) = optional(cache_control, "cache_control")? {
-                page = page.cache_control(value.to_owned());
-            }
-            options.pages.push((path.to_owned(), page));
-            Ok(())
-        })
+    /// Adds a static page of the host, with an ETag that is made from its content.
+    ///
+    /// The page answers GET and HEAD, and status 304 to a request whose field If-None-Match has the
+    /// ETag. It is public: it needs neither a session nor credentials. The field Host must have an
+    /// allowed name. A listener or endpoint is refused if the path is that of the endpoint, of its
+    /// metadata or of another page.
+    ///
+    /// path: the path as it stands in requests, percent-encoded, for example "/robots.txt".
+    /// media_type: the media type, for example "text/plain".
+    /// body, len: the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+    /// cache_control: the value of the field Cache-Control; NULL for "no-cache".
+    fn mcplink_http_options_add_page(
+        path: *const c_char,
+        media_type: *const c_char,
+        body: *const c_char,
+        len: usize,
+        cache_control: *const c_char,
+    ) {
+        let (path, media) = (name(path, "path")?, name(media_type, "media_type")?);
+        let mut page = HttpPage::new(media.to_owned(), measured(body, len, "body")?);
+        if let Some(value) = optional(cache_control, "cache_control")? {
+            page = page.cache_control(value.to_owned());
+        }
+        options.pages.push((path.to_owned(), page));
     }
-}
 
-/// Sets the limits for the stored events of each stream of a session. A client that reconnects
-/// receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
-/// events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
-///
-/// options: the options.
-/// events: the maximum number of events.
-/// bytes: the maximum number of bytes of the events.
-/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
-    options: *mut mcplink_http_options_t,
-    events: usize,
-    bytes: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_http_options_set_kept_events", |options| {
-            options.kept_events = Some((events, bytes));
-            Ok(())
-        })
+    /// Sets the limits for the stored events of each stream of a session. A client that reconnects
+    /// receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
+    /// events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+    ///
+    /// events: the maximum number of events.
+    /// bytes: the maximum number of bytes of the events.
+    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+    fn mcplink_http_options_set_kept_events(events: usize, bytes: usize) {
+        options.kept_events = Some((events, bytes));
     }
-}
 
-/// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
-/// After this time without data, a comment is written to a stream. A response that has not begun
-/// after this time begins as an event stream, unless the client accepts no event stream. Default:
-/// 15 s.
-///
-/// options: the options.
-/// interval_ms: the interval in milliseconds, at least 1.
-/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
-    options: *mut mcplink_http_options_t,
-    interval_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_http_options_set_keep_alive_ms",
-            |options| {
-                options.keep_alive = Some(Duration::from_millis(interval_ms.max(1).into()));
-                Ok(())
-            },
-        )
+    /// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
+    /// After this time without data, a comment is written to a stream. A response that has not
+    /// begun after this time begins as an event stream, unless the client accepts no event stream.
+    /// Default: 15 s.
+    ///
+    /// interval_ms: the interval in milliseconds, at least 1.
+    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+    fn mcplink_http_options_set_keep_alive_ms(interval_ms: u32) {
+        options.keep_alive = Some(Duration::from_millis(interval_ms.max(1).into()));
     }
 }
 
@@ -635,25 +500,18 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Sets a limit of a server over HTTP. The length of a body is limited by
-/// MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
-///
-/// options: the options.
-/// which: one of enum mcplink_http_limit.
-/// bound: the new value of the limit.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_limit(
-    options: *mut mcplink_http_options_t,
-    which: arg::mcplink_http_limit,
-    bound: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_http_options_set_limit", |options| {
-            options.set_limit(which, bound)?;
-            Ok(())
-        })
+setters! {
+    /// options: the options.
+    mcplink_http_options_t as options;
+
+    /// Sets a limit of a server over HTTP. The length of a body is limited by
+    /// MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
+    ///
+    /// which: one of enum mcplink_http_limit.
+    /// bound: the new value of the limit.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    fn mcplink_http_options_set_limit(which: arg::mcplink_http_limit, bound: usize) {
+        options.set_limit(which, bound)?;
     }
 }
 
@@ -688,83 +546,46 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     }
 }
 
-/// Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens of
-/// mcplink_http_options_add_token. If no resource server is set, all clients are then accepted
-/// without authentication.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
-    options: *mut mcplink_http_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_http_options_clear_authenticate",
-            |options| {
-                if matches!(options.access, Access::Host(_) | Access::Fixed(_)) {
-                    options.access = Access::Open;
-                }
-                Ok(())
-            },
-        )
-    }
-}
+setters! {
+    /// options: the options.
+    mcplink_http_options_t as options;
 
-/// Sets a resource server: each request must then have an access token for this server, and clients
-/// are informed where they can obtain a token. If a function was set with
-/// mcplink_http_options_on_authenticate, this call fails, because that function checks other
-/// credentials.
-///
-/// Handlers read the principal with mcplink_request_principal, and check the scopes of the
-/// principal with mcplink_request_has_scope.
-///
-/// options: the options.
-/// server: the description of the resource server. The description is copied, and remains the
-/// caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of the
-/// description failed, this call fails with the status of that setter. Other faults are reported
-/// when a listener or endpoint is made with the options. In a build without JWTs, making a listener
-/// or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
-/// a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
-    options: *mut mcplink_http_options_t,
-    server: *const mcplink_resource_server_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options and a description of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_http_options_set_resource_server",
-            |options| options.set_tokens(taken(server, "server")?.clone()),
-        )
+    /// Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
+    /// of mcplink_http_options_add_token. If no resource server is set, all clients are then
+    /// accepted without authentication.
+    ///
+    /// Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
+    /// Since 0.1.
+    fn mcplink_http_options_clear_authenticate() {
+        if matches!(options.access, Access::Host(_) | Access::Fixed(_)) {
+            options.access = Access::Open;
+        }
     }
-}
 
-/// Removes the resource server that was set with mcplink_http_options_set_resource_server. If no
-/// function was set with mcplink_http_options_on_authenticate, all clients are then accepted
-/// without authentication.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at
-/// a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
-    options: *mut mcplink_http_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_http_options_clear_resource_server",
-            |options| {
-                options.clear_tokens();
-                Ok(())
-            },
-        )
+    /// Sets a resource server: each request must then have an access token for this server, and
+    /// clients are informed where they can obtain a token. If a function was set with
+    /// mcplink_http_options_on_authenticate, this call fails, because that function checks other
+    /// credentials.
+    ///
+    /// Handlers read the principal with mcplink_request_principal, and check the scopes of the
+    /// principal with mcplink_request_has_scope.
+    ///
+    /// server: the description of the resource server. The description is copied, and remains the
+    /// caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of
+    /// the description failed, this call fails with the status of that setter. Other faults are
+    /// reported when a listener or endpoint is made with the options. In a build without JWTs,
+    /// making a listener or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads:
+    /// one at a time. Since 0.1.
+    fn mcplink_http_options_set_resource_server(server: *const mcplink_resource_server_t) {
+        options.set_tokens(taken(server, "server")?.clone())?;
     }
+
+    /// Removes the resource server that was set with mcplink_http_options_set_resource_server. If
+    /// no function was set with mcplink_http_options_on_authenticate, all clients are then accepted
+    /// without authentication.
+    ///
+    /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one
+    /// at a time. Since 0.1.
+    fn mcplink_http_options_clear_resource_server() { options.clear_tokens() }
 }

@@ -13,6 +13,7 @@ use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, refused};
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::{Hook, call_back};
@@ -360,215 +361,122 @@ pub unsafe extern "C" fn mcplink_http_request_token(
     )
 }
 
-/// Admits a request that the host has authenticated.
-///
-/// request: the request.
-/// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
-/// request states are bound to the principal that made them.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
-/// any, until the callback returns. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_admit(
-    request: *mut mcplink_http_request_t,
-    principal: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_admit", |request| {
-            let principal = text::filled(principal, "principal")?;
-            request.verdict = Some(Ok(principal.to_owned()));
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// request: the request.
+    mcplink_http_request_t as request;
 
-/// Sets the granted scopes of the principal, for mcplink_server_require_scopes,
-/// mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are unknown, so
-/// requests that require a scope are refused.
-///
-/// request: the request.
-/// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
-/// any, until the callback returns. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_set_scopes(
-    request: *mut mcplink_http_request_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_set_scopes", |request| {
-            request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
-            Ok(())
-        })
+    /// Admits a request that the host has authenticated.
+    ///
+    /// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
+    /// request states are bound to the principal that made them.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    fn mcplink_http_request_admit(principal: *const c_char) {
+        let principal = text::filled(principal, "principal")?;
+        request.verdict = Some(Ok(principal.to_owned()));
     }
-}
 
-/// Sets the time at which the authentication expires. Open streams send nothing after this time.
-/// Default: the authentication does not expire.
-///
-/// request: the request.
-/// seconds: the time in seconds since 1970-01-01 UTC.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
-/// callback. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_set_expiry(
-    request: *mut mcplink_http_request_t,
-    seconds: i64,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library.
-    unsafe {
-        set(request, "mcplink_http_request_set_expiry", |request| {
-            let since = u64::try_from(seconds).ok().map(Duration::from_secs);
-            let when = since.and_then(|since| UNIX_EPOCH.checked_add(since));
-            let when = when.ok_or_else(|| {
-                let text = format!("{seconds} seconds since 1970 are no time of an end");
-                Error::new(ErrorKind::Invalid, text)
-            })?;
-            request.expires_at = Some(when);
-            Ok(())
-        })
+    /// Sets the granted scopes of the principal, for mcplink_server_require_scopes,
+    /// mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are
+    /// unknown, so requests that require a scope are refused.
+    ///
+    /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown
+    /// scopes.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    fn mcplink_http_request_set_scopes(scopes: *const c_char) {
+        request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
     }
-}
 
-/// Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
-/// server in its audience is refused. A host that checks the audience itself adds the server's own
-/// URL.
-///
-/// request: the request.
-/// audience: the audience, as in the token (aud).
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
-/// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_add_audience(
-    request: *mut mcplink_http_request_t,
-    audience: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_add_audience", |request| {
-            let audience = text::filled(audience, "audience")?;
-            request.need_token()?;
-            request.audience.push(audience.to_owned());
-            Ok(())
-        })
+    /// Sets the time at which the authentication expires. Open streams send nothing after this
+    /// time. Default: the authentication does not expire.
+    ///
+    /// seconds: the time in seconds since 1970-01-01 UTC.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
+    /// callback. Since 0.1.
+    fn mcplink_http_request_set_expiry(seconds: i64) {
+        let since = u64::try_from(seconds).ok().map(Duration::from_secs);
+        let when = since.and_then(|since| UNIX_EPOCH.checked_add(since));
+        let when = when.ok_or_else(|| {
+            let text = format!("{seconds} seconds since 1970 are no time of an end");
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        request.expires_at = Some(when);
     }
-}
 
-/// Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
-/// mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key, on a
-/// server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without this call
-/// a stolen bound token would be accepted.
-///
-/// request: the request.
-/// thumbprint: the thumbprint of the key, as the token or the authorization server contains it
-/// (cnf.jkt; RFC 7638).
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
-/// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_bind_key(
-    request: *mut mcplink_http_request_t,
-    thumbprint: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_bind_key", |request| {
-            let thumbprint = text::filled(thumbprint, "thumbprint")?;
-            request.need_token()?;
-            request.key = Some(thumbprint.to_owned());
-            Ok(())
-        })
+    /// Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without
+    /// this server in its audience is refused. A host that checks the audience itself adds the
+    /// server's own URL.
+    ///
+    /// audience: the audience, as in the token (aud).
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
+    /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
+    fn mcplink_http_request_add_audience(audience: *const c_char) {
+        let audience = text::filled(audience, "audience")?;
+        request.need_token()?;
+        request.audience.push(audience.to_owned());
     }
-}
 
-/// Refuses an invalid access token with status 401, so that the client obtains a new token.
-///
-/// request: the request.
-/// why: the reason, for the client and the log, for example "it was revoked". It must not quote the
-/// token.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
-/// any, until the callback returns. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_refuse_token(
-    request: *mut mcplink_http_request_t,
-    why: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_refuse_token", |request| {
-            let why = text::name(why, "why")?;
-            request.verdict = Some(Err(Denied::invalid_token(why)));
-            Ok(())
-        })
+    /// Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
+    /// mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key,
+    /// on a server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without
+    /// this call a stolen bound token would be accepted.
+    ///
+    /// thumbprint: the thumbprint of the key, as the token or the authorization server contains it
+    /// (cnf.jkt; RFC 7638).
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
+    /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
+    fn mcplink_http_request_bind_key(thumbprint: *const c_char) {
+        let thumbprint = text::filled(thumbprint, "thumbprint")?;
+        request.need_token()?;
+        request.key = Some(thumbprint.to_owned());
     }
-}
 
-/// Refuses a request with status 403, because the request requires more scopes. The client can then
-/// ask its user to grant the scopes.
-///
-/// request: the request.
-/// scopes: all required scopes, separated by spaces.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
-/// any, until the callback returns. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_need_scopes(
-    request: *mut mcplink_http_request_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_need_scopes", |request| {
-            let scopes = text::filled(scopes, "scopes")?;
-            request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
-            Ok(())
-        })
+    /// Refuses an invalid access token with status 401, so that the client obtains a new token.
+    ///
+    /// why: the reason, for the client and the log, for example "it was revoked". It must not quote
+    /// the token.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    fn mcplink_http_request_refuse_token(why: *const c_char) {
+        let why = text::name(why, "why")?;
+        request.verdict = Some(Err(Denied::invalid_token(why)));
     }
-}
 
-/// Answers a request with status 503, because authorization cannot be checked at the moment. Unlike
-/// status 401, the answer does not make the client discard its token.
-///
-/// request: the request.
-/// why: the reason, for the host's log.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
-/// any, until the callback returns. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_put_off(
-    request: *mut mcplink_http_request_t,
-    why: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_put_off", |request| {
-            let why = text::name(why, "why")?;
-            request.verdict = Some(Err(Denied::unavailable(why)));
-            Ok(())
-        })
+    /// Refuses a request with status 403, because the request requires more scopes. The client can
+    /// then ask its user to grant the scopes.
+    ///
+    /// scopes: all required scopes, separated by spaces.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    fn mcplink_http_request_need_scopes(scopes: *const c_char) {
+        let scopes = text::filled(scopes, "scopes")?;
+        request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
     }
-}
 
-/// Refuses an unauthenticated request with status 401 and a challenge.
-///
-/// request: the request.
-/// challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
-/// example "Bearer".
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
-/// any, until the callback returns. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_challenge(
-    request: *mut mcplink_http_request_t,
-    challenge: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    unsafe {
-        set(request, "mcplink_http_request_challenge", |request| {
-            let challenge = text::name(challenge, "challenge")?;
-            if challenge.contains(char::is_control) {
-                let text = "a challenge is one line of a header field";
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-            request.verdict = Some(Err(Denied::unauthorized(challenge)));
-            Ok(())
-        })
+    /// Answers a request with status 503, because authorization cannot be checked at the moment.
+    /// Unlike status 401, the answer does not make the client discard its token.
+    ///
+    /// why: the reason, for the host's log.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    fn mcplink_http_request_put_off(why: *const c_char) {
+        let why = text::name(why, "why")?;
+        request.verdict = Some(Err(Denied::unavailable(why)));
+    }
+
+    /// Refuses an unauthenticated request with status 401 and a challenge.
+    ///
+    /// challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
+    /// example "Bearer".
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    fn mcplink_http_request_challenge(challenge: *const c_char) {
+        let challenge = text::name(challenge, "challenge")?;
+        if challenge.contains(char::is_control) {
+            let text = "a challenge is one line of a header field";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        request.verdict = Some(Err(Denied::unauthorized(challenge)));
     }
 }

@@ -12,6 +12,7 @@ use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{bytes, filled, filled_measured, missing, name, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
@@ -284,164 +285,74 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     })
 }
 
-/// Adds another authorization server. The library itself cannot verify the tokens of this
-/// authorization server, so a function of the host has to verify them: see
-/// mcplink_resource_server_set_verifier.
-///
-/// server: the description.
-/// issuer: the issuer identifier of the authorization server.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
-    server: *mut mcplink_resource_server_t,
-    issuer: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(server, "mcplink_resource_server_add_issuer", |server| {
-            server.issuers.push(filled(issuer, "issuer")?.to_owned());
-            Ok(())
-        })
-    }
-}
+setters! {
+    /// server: the description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_resource_server_t as server;
 
-/// Sets the URL of the issuer's keys, for an issuer whose metadata does not contain the URL.
-///
-/// server: the description.
-/// url: the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
-/// mcplink_resource_server_use_default_keys.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already. Blocks:
-/// no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
-    server: *mut mcplink_resource_server_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(server, "mcplink_resource_server_set_keys_url", |server| {
-            let url = filled(url, "url")?;
-            server.need_check(|check| matches!(check, Checked::At(_)))?;
-            server.check = Checked::At(url.to_owned());
-            Ok(())
-        })
+    /// Adds another authorization server. The library itself cannot verify the tokens of this
+    /// authorization server, so a function of the host has to verify them: see
+    /// mcplink_resource_server_set_verifier.
+    ///
+    /// issuer: the issuer identifier of the authorization server.
+    fn mcplink_resource_server_add_issuer(issuer: *const c_char) {
+        server.issuers.push(filled(issuer, "issuer")?.to_owned());
     }
-}
 
-/// Sets the issuer's keys, so that the library does not fetch them.
-///
-/// server: the description.
-/// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
-/// NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_keys(
-    server: *mut mcplink_resource_server_t,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text with its length.
-    unsafe {
-        set(server, "mcplink_resource_server_set_keys", |server| {
-            let keys = json_payload(json, len, "json")?;
-            server.need_check(|check| !matches!(check, Checked::Host(_)))?;
-            server.check = Checked::With(keys.get().to_owned());
-            Ok(())
-        })
+    /// Sets the URL of the issuer's keys, for an issuer whose metadata does not contain the URL.
+    ///
+    /// url: the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
+    /// mcplink_resource_server_use_default_keys.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already.
+    /// Blocks: no. Since 0.1.
+    fn mcplink_resource_server_set_keys_url(url: *const c_char) {
+        let url = filled(url, "url")?;
+        server.need_check(|check| matches!(check, Checked::At(_)))?;
+        server.check = Checked::At(url.to_owned());
     }
-}
 
-/// Sets the proxy through which the issuer's metadata and keys are fetched. Default: no proxy,
-/// regardless of the environment.
-///
-/// server: the description.
-/// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
-/// mcplink_resource_server_clear_proxy.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
-    server: *mut mcplink_resource_server_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(server, "mcplink_resource_server_set_proxy", |server| {
-            server.proxy = Some(filled(url, "url")?.to_owned());
-            Ok(())
-        })
+    /// Sets the issuer's keys, so that the library does not fetch them.
+    ///
+    /// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends
+    /// in NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
+    /// Since 0.1.
+    fn mcplink_resource_server_set_keys(json: *const c_char, len: usize) {
+        let keys = json_payload(json, len, "json")?;
+        server.need_check(|check| !matches!(check, Checked::Host(_)))?;
+        server.check = Checked::With(keys.get().to_owned());
     }
-}
 
-/// Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without a
-/// proxy.
-///
-/// server: the description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
-    server: *mut mcplink_resource_server_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library.
-    unsafe {
-        set(server, "mcplink_resource_server_clear_proxy", |server| {
-            server.proxy = None;
-            Ok(())
-        })
+    /// Sets the proxy through which the issuer's metadata and keys are fetched. Default: no proxy,
+    /// regardless of the environment.
+    ///
+    /// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
+    /// mcplink_resource_server_clear_proxy.
+    fn mcplink_resource_server_set_proxy(url: *const c_char) {
+        server.proxy = Some(filled(url, "url")?.to_owned());
     }
-}
 
-/// Sets the certificate authorities that are trusted when the issuer's metadata and keys are
-/// fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
-///
-/// server: the description.
-/// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
-/// and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
-/// no valid certificate, making a listener or endpoint with the description fails with
-/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), making a listener or endpoint
-/// fails with MCPLINK_E_UNSUPPORTED. The certificates are not used with
-/// mcplink_resource_server_set_verifier.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
-    server: *mut mcplink_resource_server_t,
-    pem: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text with its length.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_set_root_certificates",
-            |server| {
-                server.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
-                Ok(())
-            },
-        )
-    }
-}
+    /// Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without
+    /// a proxy.
+    fn mcplink_resource_server_clear_proxy() { server.proxy = None }
 
-/// Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate authorities
-/// is trusted.
-///
-/// server: the description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
-    server: *mut mcplink_resource_server_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_use_default_roots",
-            |server| {
-                server.roots = None;
-                Ok(())
-            },
-        )
+    /// Sets the certificate authorities that are trusted when the issuer's metadata and keys are
+    /// fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
+    ///
+    /// pem, len: PEM text with one or more certificates, which is copied; other contents are
+    /// skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
+    /// certificates. NULL and blank text are refused: see
+    /// mcplink_resource_server_use_default_roots. If the text contains no valid certificate, making
+    /// a listener or endpoint with the description fails with MCPLINK_E_INVALID. In a build without
+    /// signed tokens (feature jwt), making a listener or endpoint fails with MCPLINK_E_UNSUPPORTED.
+    /// The certificates are not used with mcplink_resource_server_set_verifier.
+    fn mcplink_resource_server_set_root_certificates(pem: *const c_char, len: usize) {
+        server.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
     }
+
+    /// Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate
+    /// authorities is trusted.
+    fn mcplink_resource_server_use_default_roots() { server.roots = None }
 }
 
 /// Sets a function of the host that verifies tokens of any kind.
@@ -476,248 +387,109 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     }
 }
 
-/// Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
-/// mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the issuer's
-/// metadata names.
-///
-/// server: the description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
-    server: *mut mcplink_resource_server_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_use_default_keys",
-            |server| {
-                server.check = Checked::Discovered;
-                Ok(())
-            },
-        )
-    }
-}
+setters! {
+    /// server: the description.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    mcplink_resource_server_t as server;
 
-/// Sets the scopes that every request requires. The first challenge names these scopes to the
-/// client. mcplink_server_require_scopes sets further scopes for single tools, prompts, resources
-/// and templates. Default: no scopes.
-///
-/// server: the description.
-/// scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
-/// mcplink_resource_server_clear_required_scopes.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
-    server: *mut mcplink_resource_server_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_set_required_scopes",
-            |server| {
-                filled(scopes, "scopes")?.clone_into(&mut server.required);
-                Ok(())
-            },
-        )
-    }
-}
+    /// Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
+    /// mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
+    /// issuer's metadata names.
+    fn mcplink_resource_server_use_default_keys() { server.check = Checked::Discovered }
 
-/// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
-/// mcplink_server_require_scopes are required.
-///
-/// server: the description.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
-    server: *mut mcplink_resource_server_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_clear_required_scopes",
-            |server| {
-                server.required.clear();
-                Ok(())
-            },
-        )
+    /// Sets the scopes that every request requires. The first challenge names these scopes to the
+    /// client. mcplink_server_require_scopes sets further scopes for single tools, prompts,
+    /// resources and templates. Default: no scopes.
+    ///
+    /// scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
+    /// mcplink_resource_server_clear_required_scopes.
+    fn mcplink_resource_server_set_required_scopes(scopes: *const c_char) {
+        filled(scopes, "scopes")?.clone_into(&mut server.required);
     }
-}
 
-/// Sets the supported scopes that the metadata lists. List only the scopes for ordinary use,
-/// because some clients request all listed scopes at once. Default: the scopes that every request
-/// requires.
-///
-/// server: the description.
-/// scopes: the names of the scopes, separated by spaces.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
-    server: *mut mcplink_resource_server_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_set_scopes_supported",
-            |server| {
-                name(scopes, "scopes")?.clone_into(&mut server.supported);
-                Ok(())
-            },
-        )
+    /// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
+    /// mcplink_server_require_scopes are required.
+    fn mcplink_resource_server_clear_required_scopes() { server.required.clear() }
+
+    /// Sets the supported scopes that the metadata lists. List only the scopes for ordinary use,
+    /// because some clients request all listed scopes at once. Default: the scopes that every
+    /// request requires.
+    ///
+    /// scopes: the names of the scopes, separated by spaces.
+    fn mcplink_resource_server_set_scopes_supported(scopes: *const c_char) {
+        name(scopes, "scopes")?.clone_into(&mut server.supported);
     }
-}
 
-/// Declares that a broad scope implies narrower scopes. If a narrower scope implies further scopes,
-/// the broad scope implies these scopes too.
-///
-/// server: the description.
-/// broad: the broad scope.
-/// narrow: the implied scopes, separated by spaces.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_add_implied(
-    server: *mut mcplink_resource_server_t,
-    broad: *const c_char,
-    narrow: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and texts that end in NUL.
-    unsafe {
-        set(server, "mcplink_resource_server_add_implied", |server| {
-            let (broad, narrow) = (filled(broad, "broad")?, filled(narrow, "narrow")?);
-            server.implied.push((broad.to_owned(), narrow.to_owned()));
-            Ok(())
-        })
+    /// Declares that a broad scope implies narrower scopes. If a narrower scope implies further
+    /// scopes, the broad scope implies these scopes too.
+    ///
+    /// broad: the broad scope.
+    /// narrow: the implied scopes, separated by spaces.
+    fn mcplink_resource_server_add_implied(broad: *const c_char, narrow: *const c_char) {
+        let (broad, narrow) = (filled(broad, "broad")?, filled(narrow, "narrow")?);
+        server.implied.push((broad.to_owned(), narrow.to_owned()));
     }
-}
 
-/// Adds an accepted audience: another name by which tokens may refer to this server. Some
-/// authorization servers do not use the URL of the server as the audience.
-///
-/// server: the description.
-/// audience: the name.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_add_audience(
-    server: *mut mcplink_resource_server_t,
-    audience: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(server, "mcplink_resource_server_add_audience", |server| {
-            let audience = filled(audience, "audience")?;
-            server.audiences.push(audience.to_owned());
-            Ok(())
-        })
+    /// Adds an accepted audience: another name by which tokens may refer to this server. Some
+    /// authorization servers do not use the URL of the server as the audience.
+    ///
+    /// audience: the name.
+    fn mcplink_resource_server_add_audience(audience: *const c_char) {
+        let audience = filled(audience, "audience")?;
+        server.audiences.push(audience.to_owned());
     }
-}
 
-/// Sets the name of the server for consent pages, and the URL of its documentation for developers.
-///
-/// server: the description.
-/// title: the name; NULL for no name.
-/// documentation: the URL of the documentation; NULL for no documentation.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_info(
-    server: *mut mcplink_resource_server_t,
-    title: *const c_char,
-    documentation: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and texts that end in NUL.
-    unsafe {
-        set(server, "mcplink_resource_server_set_info", |server| {
-            let title = optional(title, "title")?;
-            let documentation = optional(documentation, "documentation")?;
-            server.name = title.map(str::to_owned);
-            server.documentation = documentation.map(str::to_owned);
-            Ok(())
-        })
+    /// Sets the name of the server for consent pages, and the URL of its documentation for
+    /// developers.
+    ///
+    /// title: the name; NULL for no name.
+    /// documentation: the URL of the documentation; NULL for no documentation.
+    fn mcplink_resource_server_set_info(title: *const c_char, documentation: *const c_char) {
+        let title = optional(title, "title")?;
+        let documentation = optional(documentation, "documentation")?;
+        server.name = title.map(str::to_owned);
+        server.documentation = documentation.map(str::to_owned);
     }
-}
 
-/// Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
-/// server then serves the metadata also at this URL. Default: the well-known location of the
-/// server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
-///
-/// server: the description.
-/// url: the URL; NULL for the default.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
-    server: *mut mcplink_resource_server_t,
-    url: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and text that ends in NUL.
-    unsafe {
-        set(
-            server,
-            "mcplink_resource_server_set_metadata_url",
-            |server| {
-                server.metadata_url = optional(url, "url")?.map(str::to_owned);
-                Ok(())
-            },
-        )
+    /// Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
+    /// server then serves the metadata also at this URL. Default: the well-known location of the
+    /// server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
+    ///
+    /// url: the URL; NULL for the default.
+    fn mcplink_resource_server_set_metadata_url(url: *const c_char) {
+        server.metadata_url = optional(url, "url")?.map(str::to_owned);
     }
-}
 
-/// Sets whether tokens that are bound to a key of the client are accepted (DPoP, RFC 9449). A
-/// stolen bound token can't be used, because each request also needs a proof of the key. The
-/// signature, method, URL, token, and time (within five minutes) of the proof are verified, and
-/// each proof is accepted once. Metadata and challenges announce the setting to clients.
-///
-/// server: the description.
-/// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
-/// or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
-    server: *mut mcplink_resource_server_t,
-    dpop: arg::mcplink_dpop,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library.
-    unsafe {
-        set(server, "mcplink_resource_server_set_dpop", |server| {
-            server.dpop = mcplink_dpop::of(dpop)?;
-            Ok(())
-        })
+    /// Sets whether tokens that are bound to a key of the client are accepted (DPoP, RFC 9449). A
+    /// stolen bound token can't be used, because each request also needs a proof of the key. The
+    /// signature, method, URL, token, and time (within five minutes) of the proof are verified, and
+    /// each proof is accepted once. Metadata and challenges announce the setting to clients.
+    ///
+    /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a
+    /// listener or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
+    /// Since 0.1.
+    fn mcplink_resource_server_set_dpop(dpop: arg::mcplink_dpop) {
+        server.dpop = mcplink_dpop::of(dpop)?;
     }
-}
 
-/// Sets the keys for nonces. Each DPoP proof must then contain a nonce of this server, so that
-/// proofs can't be made in advance. A client without a nonce is refused, gets a nonce with the
-/// refusal, and retries. Default: no nonce is required.
-///
-/// server: the description.
-/// keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The first
-/// key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
-/// lifetime_ms: how long a nonce is valid, in milliseconds; at least 1000.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
-    server: *mut mcplink_resource_server_t,
-    keys: *const u8,
-    len: usize,
-    lifetime_ms: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a description of this library and bytes with their length.
-    unsafe {
-        set(server, "mcplink_resource_server_set_nonces", |server| {
-            let (keys, rest) = bytes(keys.cast(), len, "keys")?.as_chunks::<32>();
-            if keys.is_empty() || !rest.is_empty() {
-                let text = format!("keys have 32 bytes each, not {len} in all");
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-            server.nonces = Some(Nonces {
-                keys: keys.iter().copied().map(StateKey::new).collect(),
-                life: Duration::from_millis(lifetime_ms.into()),
-            });
-            Ok(())
-        })
+    /// Sets the keys for nonces. Each DPoP proof must then contain a nonce of this server, so that
+    /// proofs can't be made in advance. A client without a nonce is refused, gets a nonce with the
+    /// refusal, and retries. Default: no nonce is required.
+    ///
+    /// keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The
+    /// first key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
+    /// lifetime_ms: how long a nonce is valid, in milliseconds; at least 1000.
+    fn mcplink_resource_server_set_nonces(keys: *const u8, len: usize, lifetime_ms: u32) {
+        let (keys, rest) = bytes(keys.cast(), len, "keys")?.as_chunks::<32>();
+        if keys.is_empty() || !rest.is_empty() {
+            let text = format!("keys have 32 bytes each, not {len} in all");
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        server.nonces = Some(Nonces {
+            keys: keys.iter().copied().map(StateKey::new).collect(),
+            life: Duration::from_millis(lifetime_ms.into()),
+        });
     }
 }
 

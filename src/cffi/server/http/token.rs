@@ -4,30 +4,24 @@ use std::ffi::c_char;
 
 use super::options::mcplink_http_options_t;
 use crate::cffi::refusal::set;
-use crate::cffi::status::mcplink_status_t;
+use crate::cffi::setters::setters;
 use crate::cffi::text::filled;
 
-/// Adds a fixed access token (API key): a client is accepted if it sends one of the added tokens as
-/// Authorization: Bearer TOKEN. Other requests get status 401. The library stores and looks up only
-/// digests of the tokens, so the time of a look-up reveals nothing about a token. If clients are
-/// authenticated in another way already (mcplink_http_options_on_authenticate,
-/// mcplink_http_options_set_resource_server), this call fails.
-///
-/// options: the options.
-/// token: the token, which should be at least 128 random bits, from a file or the environment. NULL
-/// and blank text are refused: an unset variable must not let everybody in.
-/// principal: the name of the client, for the handlers.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_add_token(
-    options: *mut mcplink_http_options_t,
-    token: *const c_char,
-    principal: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and texts that end in NUL.
-    unsafe {
-        set(options, "mcplink_http_options_add_token", |options| {
-            options.add_token(filled(token, "token")?, filled(principal, "principal")?)
-        })
+setters! {
+    /// options: the options.
+    mcplink_http_options_t as options;
+
+    /// Adds a fixed access token (API key): a client is accepted if it sends one of the added
+    /// tokens as Authorization: Bearer TOKEN. Other requests get status 401. The library stores and
+    /// looks up only digests of the tokens, so the time of a look-up reveals nothing about a token.
+    /// If clients are authenticated in another way already (mcplink_http_options_on_authenticate,
+    /// mcplink_http_options_set_resource_server), this call fails.
+    ///
+    /// token: the token, which should be at least 128 random bits, from a file or the environment.
+    /// NULL and blank text are refused: an unset variable must not let everybody in.
+    /// principal: the name of the client, for the handlers.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    fn mcplink_http_options_add_token(token: *const c_char, principal: *const c_char) {
+        options.add_token(filled(token, "token")?, filled(principal, "principal")?)?;
     }
 }
