@@ -593,17 +593,6 @@ MCPLINK_API void mcplink_error_free(mcplink_error_t *error);
 MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
 
 /**
- * Returns the message: one line that says what failed and what to do. See
- * mcplink_error_peer_stderr for the last output of a child process.
- *
- * @param error the error; for NULL the function returns "".
- * @return text that ends in NUL, valid as long as the error; never NULL. The text is for users.
- * To distinguish failures, compare their status.
- * @note Threads: any.
- */
-MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
-
-/**
  * Returns the method of the request that failed, for example "tools/call".
  *
  * @param error the error; for NULL the function returns empty text.
@@ -626,8 +615,7 @@ MCPLINK_API int64_t mcplink_error_rpc_code(const mcplink_error_t *error);
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the error has no data.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_data(const mcplink_error_t *error);
 
@@ -650,8 +638,8 @@ MCPLINK_API int32_t mcplink_error_os_code(const mcplink_error_t *error);
 MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 
 /**
- * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of the
- * server's answer.
+ * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of
+ * the server's answer.
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the answer has no challenge.
@@ -660,8 +648,8 @@ MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *error);
 
 /**
- * Returns the OAuth error code with which an authorization server refused a login or a token, for
- * example "access_denied" or "invalid_grant".
+ * Returns the OAuth error code with which an authorization server refused a login or a token,
+ * for example "access_denied" or "invalid_grant".
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the error has no such code.
@@ -670,18 +658,19 @@ MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *er
 MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error);
 
 /**
- * Returns the last lines that a child process wrote to its standard error after its last answer.
+ * Returns the last lines that a child process wrote to its standard error after its last
+ * answer.
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when there are no such lines.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
 
 /**
- * Checks whether the request that failed may have had an effect on the server: whether a part of
- * it may have been sent. If not, the same call can be made again without doing anything twice.
+ * Checks whether the request that failed may have had an effect on the server: whether a part
+ * of it may have been sent. If not, the same call can be made again without doing anything
+ * twice.
  *
  * @param error the error; for NULL the function returns false.
  * @return true if the request may have been sent.
@@ -699,6 +688,17 @@ MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
  * @note Threads: any.
  */
 MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
+
+/**
+ * Returns the message: one line that says what failed and what to do. See
+ * mcplink_error_peer_stderr for the last output of a child process.
+ *
+ * @param error the error; for NULL the function returns "".
+ * @return text that ends in NUL, valid as long as the error; never NULL. The text is for users.
+ * To distinguish failures, compare their status.
+ * @note Threads: any.
+ */
+MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
 
 /**
  * The severity of a log message, after RFC 5424.
@@ -847,48 +847,8 @@ typedef enum mcplink_json_type_t {
 MCPLINK_API mcplink_json_type_t mcplink_json_type(const mcplink_json_t *node);
 
 /**
- * Checks whether a value is missing. A missing value is not the JSON value null.
- *
- * @param node a node or NULL.
- * @return true if node is NULL.
- * @note Threads: any.
- */
-MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
-
-/**
- * Returns a member of an object.
- *
- * @param object a node or NULL.
- * @param key the name of the member. If several members have this name, the function returns the value
- * of the last member.
- * @return a node of the same document; NULL when the object has no such member.
- * @note Threads: any.
- */
-MCPLINK_API const mcplink_json_t *mcplink_json_get(const mcplink_json_t *object, const char *key);
-
-/**
- * Returns an item of an array, or the value of a member of an object, by index.
- *
- * @param array a node or NULL.
- * @param index from 0.
- * @return a node of the same document; NULL when the index is out of range.
- * @note Threads: any.
- */
-MCPLINK_API const mcplink_json_t *mcplink_json_at(const mcplink_json_t *array, size_t index);
-
-/**
- * Returns the name of a member of an object, by index. Members keep their original order.
- *
- * @param object a node or NULL.
- * @param index from 0.
- * @return text that is valid as long as the document; empty when the index is out of range.
- * @note Threads: any.
- */
-MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *object, size_t index);
-
-/**
- * Returns the length of a value: the number of items of an array, members of an object, or bytes
- * of a string.
+ * Returns the length of a value: the number of items of an array, members of an object, or
+ * bytes of a string.
  *
  * @param node a node or NULL.
  * @return the length; 0 for values of other types.
@@ -911,8 +871,7 @@ MCPLINK_API const mcplink_json_t *mcplink_json_pointer(const mcplink_json_t *nod
  *
  * @param node a node or NULL.
  * @return text that is valid as long as the document; empty for values of other types.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
 
@@ -920,9 +879,10 @@ MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
  * Reads an integer value.
  *
  * @param node a node or NULL.
- * @param out receives the integer. It stays unchanged when the function returns false, so that it can
- * hold a default value. May be NULL.
- * @return true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
+ * @param out receives the integer. It stays unchanged when the function returns false, so that it
+ * can hold a default value. May be NULL.
+ * @return true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as
+ * integers.
  * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_i64(const mcplink_json_t *node, int64_t *out);
@@ -953,6 +913,46 @@ MCPLINK_API bool mcplink_json_boolean(const mcplink_json_t *node);
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_text(const mcplink_json_t *node);
+
+/**
+ * Returns a member of an object.
+ *
+ * @param node a node or NULL.
+ * @param key the name of the member. If several members have this name, the function returns the
+ * value of the last member.
+ * @return a node of the same document; NULL when the object has no such member.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_json_get(const mcplink_json_t *node, const char *key);
+
+/**
+ * Returns the name of a member of an object, by index. Members keep their original order.
+ *
+ * @param node a node or NULL.
+ * @param index from 0.
+ * @return text that is valid as long as the document; empty when the index is out of range.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *node, size_t index);
+
+/**
+ * Returns an item of an array, or the value of a member of an object, by index.
+ *
+ * @param node a node or NULL.
+ * @param index from 0.
+ * @return a node of the same document; NULL when the index is out of range.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_json_at(const mcplink_json_t *node, size_t index);
+
+/**
+ * Checks whether a value is missing. A missing value is not the JSON value null.
+ *
+ * @param node a node or NULL.
+ * @return true if node is NULL.
+ * @note Threads: any.
+ */
+MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
 
 /**
  * Makes a writer.
@@ -1174,8 +1174,8 @@ typedef enum mcplink_era {
 
 /**
  * Sets the expected era of the server, so that the detection is skipped. Use the value of
- * mcplink_client_era from an earlier connection. If the server proves to be of the other era, the
- * client uses that era.
+ * mcplink_client_era from an earlier connection. If the server proves to be of the other era,
+ * the client uses that era.
  *
  * @param options the options.
  * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
@@ -2591,8 +2591,8 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
 /**
  * Calls a tool, and waits for its result.
  *
- * A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR, and
- * the result contains the reason.
+ * A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR,
+ * and the result contains the reason.
  *
  * @param client the client.
  * @param tool_name the name of the tool.
@@ -2602,12 +2602,13 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
  * @param out receives the result, or NULL without a result. The caller owns it and frees it with
  * mcplink_result_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
- * of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
- * server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
- * MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
- * is invalid.
- * @note Threads: any; also in callbacks. Blocks: until the call has ended.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid
+ * arguments of this function, MCPLINK_E_UNSUPPORTED when the server has no tools,
+ * MCPLINK_E_PEER when the server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the
+ * server is notified), MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL
+ * when the server's answer is invalid.
+ * @note Threads: any; also in callbacks. Blocks: until the call
+ * has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
@@ -2623,16 +2624,16 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  *
  * All functions whose names end in _start have these parameters in common:
  *
- * @param callback receives the outcome, exactly once, after the progress of the call. The callback runs
- * on the thread that runs the client's callbacks. May be NULL.
- * @param user,destroy passed to callback; destroy runs after callback, or at once when the call can't
- * be started.
+ * @param callback receives the outcome, exactly once, after the progress of the call. The callback
+ * runs on the thread that runs the client's callbacks. May be NULL.
+ * @param user,destroy passed to callback; destroy runs after callback, or at once when the call
+ * can't be started.
  * @param out receives a handle to wait for the call or to cancel it; the caller frees it with
  * mcplink_call_free. May be NULL.
  * @return MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
- * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of started
- * calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
- * call.
+ * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of
+ * started calls is reached (mcplink_client_options_set_max_started). Other errors are the
+ * outcome of the call.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2687,8 +2688,8 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
  *
  * @param client the client.
  * @param prompt_name the name of the prompt.
- * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
- * ends in NUL. NULL for no arguments.
+ * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text
+ * that ends in NUL. NULL for no arguments.
  * @param options,out,err see mcplink_client_call_tool. The result is {"messages":[...]}.
  * @return see mcplink_client_call_tool.
  * @note Threads: any. Blocks: until the call has ended.
@@ -2744,9 +2745,10 @@ typedef enum mcplink_completion_of {
  * @param target the name of the prompt, or the URI template.
  * @param argument the name of the argument.
  * @param typed the text typed so far; "" for no text.
- * @param known,len the known values of other arguments, a JSON object of strings; NULL for no values.
- * len may be MCPLINK_NUL for text that ends in NUL.
- * @param options,out,err see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+ * @param known,len the known values of other arguments, a JSON object of strings; NULL for no
+ * values. len may be MCPLINK_NUL for text that ends in NUL.
+ * @param options,out,err see mcplink_client_call_tool. The result is
+ * {"completion":{"values":[...]}}.
  * @return see mcplink_client_call_tool.
  * @note Threads: any. Blocks: until the call has ended.
  */
@@ -2763,7 +2765,8 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
                                          mcplink_error_t **err);
 
 /**
- * Starts to request completions without waiting: the non-blocking form of mcplink_client_complete.
+ * Starts to request completions without waiting: the non-blocking form of
+ * mcplink_client_complete.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -2790,8 +2793,8 @@ mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
  * @param client the client.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool.
- * @note Threads: any.
- * Blocks: until the call has ended.
+ * @note Threads:
+ * any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
@@ -2816,13 +2819,14 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
                                            mcplink_error_t **err);
 
 /**
- * Sends a request of any method, for extensions of the protocol. Input requests of a modern server
+ * Sends a request of any method, for extensions of the protocol. Input requests of a modern
+ * server
  * are not handled: they are returned as the result.
  *
  * @param client the client.
  * @param request the method.
- * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no params.
+ * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no params.
  * @param options,out,err see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
  * @return see mcplink_client_call_tool.
  * @note Threads: any. Blocks: until the call has ended.
@@ -2837,7 +2841,8 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
                                         mcplink_error_t **err);
 
 /**
- * Starts a request of any method without waiting: the non-blocking form of mcplink_client_request.
+ * Starts a request of any method without waiting: the non-blocking form of
+ * mcplink_client_request.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -2857,29 +2862,30 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
 
 /**
  * Calls a tool as a task, so that the result can be fetched later, also by another client or
- * another process that has stored the id. A task may end with the connection that created it: for
- * servers made with this library this is so over streams, and not over HTTP.
+ * another process that has stored the id. A task may end with the connection that created it:
+ * for servers made with this library this is so over streams, and not over HTTP.
  *
- * Servers of revision 2025-11-25 create a task if the tool allows it. Since 2026-07-28 the server
- * decides whether the call becomes a task. It makes tasks only for clients with
+ * Servers of revision 2025-11-25 create a task if the tool allows it. Since 2026-07-28 the
+ * server decides whether the call becomes a task. It makes tasks only for clients with
  * mcplink_client_options_set_tasks: for others, the call is a plain one.
  *
  * @param client the client.
  * @param tool_name the name of the tool.
  * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
- * @param ttl_ms how long a server of revision 2025-11-25 should store the task, in milliseconds; 0 or
- * MCPLINK_FOREVER if the server decides. Since 2026-07-28 the server always decides.
- * @param options timeouts and other options of the call; NULL for the defaults. A timeout or a cancel
- * token ends the call, but not a task that the server has created.
+ * @param ttl_ms how long a server of revision 2025-11-25 should store the task, in milliseconds; 0
+ * or MCPLINK_FOREVER if the server decides. Since 2026-07-28 the server always decides.
+ * @param options timeouts and other options of the call; NULL for the defaults. A timeout or a
+ * cancel token ends the call, but not a task that the server has created.
  * @param out receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
  * empty, otherwise the result of the tool. The caller owns it and frees it with
  * mcplink_result_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool does
+ * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool
+ * does
  * not support tasks: then the tool is not called.
- * @note Threads: any. Blocks: until the call has become
- * a task or has ended.
+ * @note Threads: any. Blocks: until the call has
+ * become a task or has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
@@ -2913,16 +2919,16 @@ mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client
                                                         mcplink_error_t **err);
 
 /**
- * Requests the state of a task. Any client of the server that may see the task can do so: also one
- * that has only stored the id.
+ * Requests the state of a task. Any client of the server that may see the task can do so: also
+ * one that has only stored the id.
  *
  * @param client the client.
  * @param task_id the id of the task: see mcplink_result_task_id.
  * @param options,out,err see mcplink_client_call_tool. The result is {"taskId":"...",
  * "status":"working", ...}. Other statuses are "input_required", "completed", "failed" and
  * "cancelled".
- * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task or
- * has removed it.
+ * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task
+ * or has removed it.
  * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2954,19 +2960,20 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
  * Waits for the result of a task. The client polls the task at the server's interval, and its
  * handlers answer the input requests of the task.
  *
- * The timeout of the options applies to each request, and the maximum timeout to the whole wait.
- * If a timeout or a cancel token ends the wait, the task continues: wait again, or cancel it.
+ * The timeout of the options applies to each request, and the maximum timeout to the whole
+ * wait. If a timeout or a cancel token ends the wait, the task continues: wait again, or
+ * cancel it.
  *
  * @param client the client.
  * @param task_id the id of the task.
- * @param tool_name the name of the tool, so that the result is checked against the output schema of the
- * tool. NULL for no check.
+ * @param tool_name the name of the tool, so that the result is checked against the output schema of
+ * the tool. NULL for no check.
  * @param options,out,err see mcplink_client_call_tool. The result is that of the tool.
- * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed or
- * the server does not know it, MCPLINK_E_CANCELLED when the task or the token was cancelled,
- * MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
- * @note Threads: any; also in callbacks.
- * Blocks: until the task has ended.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed
+ * or the server does not know it, MCPLINK_E_CANCELLED when the task or the token was
+ * cancelled, MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
+ * @note Threads: any; also in
+ * callbacks. Blocks: until the task has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
@@ -2979,8 +2986,8 @@ mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
 /**
  * Starts to wait for the result of a task: the non-blocking form of mcplink_client_task_wait.
  *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start. Cancelling the call ends the
- * wait; the task continues.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start. Cancelling the call ends
+ * the wait; the task continues.
  * @return see mcplink_client_call_tool_start.
  * @note Threads: any. Blocks: no.
  */
@@ -3002,9 +3009,9 @@ mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
  * @param task_id the id of the task.
  * @param options see mcplink_client_call_tool.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task.
- * When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25, and
- * MCPLINK_OK later.
+ * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the
+ * task. When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25,
+ * and MCPLINK_OK later.
  * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -3014,7 +3021,8 @@ mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
                                             mcplink_error_t **err);
 
 /**
- * Starts to cancel a task without waiting: the non-blocking form of mcplink_client_task_cancel.
+ * Starts to cancel a task without waiting: the non-blocking form of
+ * mcplink_client_task_cancel.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3057,7 +3065,8 @@ mcplink_status_t mcplink_client_need_extension(mcplink_client_t *client,
  * @param out,err see mcplink_client_call_tool. The result is {"tools":[...]}.
  * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items: see mcplink_client_options_set_max_list.
- * @note Threads: any. Blocks: until the call has ended.
+ * @note Threads: any. Blocks: until the call has
+ * ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
@@ -3066,7 +3075,8 @@ mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
                                            mcplink_error_t **err);
 
 /**
- * Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
+ * Starts to list the tools without waiting: the non-blocking form of
+ * mcplink_client_list_tools.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3231,16 +3241,17 @@ mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
                                                     mcplink_error_t **err);
 
 /**
- * Sets the least severe level of log messages that a server of the legacy era sends. The messages
- * arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
- * mcplink_call_options_set_log_level.
+ * Sets the least severe level of log messages that a server of the legacy era sends. The
+ * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each
+ * call: see mcplink_call_options_set_log_level.
  *
  * @param client the client.
  * @param level one of enum mcplink_log_level.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
  * logging; otherwise see mcplink_client_call_tool.
- * @note Threads: any. Blocks: until the call has ended.
+ * @note Threads: any. Blocks: until the call has
+ * ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
@@ -3250,8 +3261,8 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
 
 /**
  * Starts to set the log level without waiting: the non-blocking form of
- * mcplink_client_set_log_level.
- * For the order of started calls see mcplink_client_listen_start.
+ * mcplink_client_set_log_level. For the order of started calls see
+ * mcplink_client_listen_start.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3269,20 +3280,20 @@ mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
 
 /**
  * Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
- * events. A new subscription replaces the earlier subscription that was made with this function.
- * Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
- * renewed on each new connection.
+ * events. A new subscription replaces the earlier subscription that was made with this
+ * function. Subscriptions work in both eras. With mcplink_client_options_set_restart the
+ * subscription is renewed on each new connection.
  *
  * @param client the client.
  * @param filter,len a JSON object with the wanted changes:
  * {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
- * "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends in
- * NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
+ * "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends
+ * in NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
  * MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
  * revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
  * @param options,err see mcplink_client_call_tool.
- * @param out receives the filter that the server accepted, an object like the parameter filter; NULL on
- * failure. The caller frees it with mcplink_result_free.
+ * @param out receives the filter that the server accepted, an object like the parameter filter; NULL
+ * on failure. The caller frees it with mcplink_result_free.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
  * mcplink_client_call_tool. After a failure the earlier subscription remains.
  * @note Threads: any.
@@ -3301,8 +3312,9 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * mcplink_client_listen.
  *
  * The started calls of one client that subscribe, unsubscribe, set the log level or tell of
- * changed roots run one after the other, in the order in which they were started. Each begins when
- * the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
+ * changed roots run one after the other, in the order in which they were started. Each begins
+ * when the one before has ended, and its timeout begins then. Blocking calls do not wait for
+ * them.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3320,16 +3332,16 @@ mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
                                              mcplink_error_t **err);
 
 /**
- * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
- * MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
+ * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive
+ * as MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
  *
  * @param client the client.
  * @param uri the URI of the resource.
  * @param options,err see mcplink_client_call_tool.
- * @return MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
- * the server refuses the subscription; otherwise see mcplink_client_call_tool.
- * @note Threads: any.
- * Blocks: until the server has answered.
+ * @return MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED
+ * when the server refuses the subscription; otherwise see mcplink_client_call_tool.
+ * @note Threads:
+ * any. Blocks: until the server has answered.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
@@ -3339,8 +3351,7 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
 
 /**
  * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
- * mcplink_client_subscribe.
- * For the order of started calls see mcplink_client_listen_start.
+ * mcplink_client_subscribe. For the order of started calls see mcplink_client_listen_start.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3605,8 +3616,7 @@ mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
  *
  * @param call the call; for NULL the function returns false.
  * @return true if the call has ended; its done function may still have to run.
- * @note Threads: any.
- * Blocks: no.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
 
@@ -3638,27 +3648,20 @@ MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
 MCPLINK_API mcplink_str_t mcplink_result_task_id(const mcplink_result_t *result);
 
 /**
- * Frees a result. All text and nodes that belong to the result are invalid afterwards.
- *
- * @param result the result; may be NULL. A result that was passed to a callback must not be freed.
- */
-MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
-
-/**
  * Returns the result as a JSON value.
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result. NULL if the result comes from
- * mcplink_client_request and contains text or a number without a C representation, such as half of
- * a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half, and a call
- * fails with MCPLINK_E_PROTOCOL when the server sends such a number.
+ * mcplink_client_request and contains text or a number without a C representation, such as
+ * half of a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half,
+ * and a call fails with MCPLINK_E_PROTOCOL when the server sends such a number.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
 
 /**
- * Returns the result as the JSON text that was received. For a list, the text contains all pages
- * of the list.
+ * Returns the result as the JSON text that was received. For a list, the text contains all
+ * pages of the list.
  *
  * @param result the result; for NULL the function returns empty text.
  * @return text that is valid as long as the result.
@@ -3669,16 +3672,16 @@ MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
 /**
  * Returns the text of all text blocks, joined with newlines.
  *
- * @param result the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
- * function returns empty text.
+ * @param result the result of a tool call, of reading a resource, or of getting a prompt; for NULL
+ * the function returns empty text.
  * @return text that is valid as long as the result; empty when there is no text.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
 
 /**
- * Checks whether a result belongs to a tool that ran and failed. The content of the result then
- * contains the reason, for the model to read.
+ * Checks whether a result belongs to a tool that ran and failed. The content of the result
+ * then contains the reason, for the model to read.
  *
  * @param result the result; for NULL the function returns false.
  * @return true if the tool failed.
@@ -3691,8 +3694,7 @@ MCPLINK_API bool mcplink_result_is_tool_error(const mcplink_result_t *result);
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result; NULL when the member is missing.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result_t *result);
 
@@ -3701,30 +3703,29 @@ MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result; NULL when the member is missing.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
 
 /**
- * Returns the parts of a result that violate the specification: list entries that were left out,
- * and invalid parts of other results. The other parts of the result can be used.
+ * Returns the parts of a result that violate the specification: list entries that were left
+ * out, and invalid parts of other results. The other parts of the result can be used.
  *
  * Invalid entries are removed from lists. Other results are shown as they were received, so an
  * invalid content block may lack a member.
  *
  * @param result the result; for NULL the function returns NULL.
- * @return an array, valid as long as the result; empty when all parts are valid; NULL if result
- * is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
- * 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
- * part; "reason" the reason. At most 1000 entries.
+ * @return an array, valid as long as the result; empty when all parts are valid; NULL if
+ * result is NULL. Each entry is an object: "index" is the position of the entry in its list or
+ * page, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer
+ * to the invalid part; "reason" the reason. At most 1000 entries.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
 
 /**
- * Returns the number of content blocks of a tool or resource result, or the number of messages of
- * a prompt.
+ * Returns the number of content blocks of a tool or resource result, or the number of messages
+ * of a prompt.
  *
  * @param result the result; for NULL the function returns 0.
  * @return the number.
@@ -3733,14 +3734,13 @@ MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t 
 MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
 
 /**
- * Returns one content block; for a prompt, the content of one message. The role of a message is at
- * "/messages/INDEX/role" of mcplink_result_json.
+ * Returns one content block; for a prompt, the content of one message. The role of a message
+ * is at "/messages/INDEX/role" of mcplink_result_json.
  *
  * @param result the result; for NULL the function returns NULL.
  * @param index from 0.
  * @return a node that is valid as long as the result; NULL when index is out of range.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t *result, size_t index);
 
@@ -3791,6 +3791,13 @@ typedef enum mcplink_content_kind {
  * @note Threads: any.
  */
 MCPLINK_API mcplink_content_kind mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
+
+/**
+ * Frees a result. All text and nodes that belong to the result are invalid afterwards.
+ *
+ * @param result the result; may be NULL. A result that was passed to a callback must not be freed.
+ */
+MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
 
 /**
  * Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
@@ -4436,8 +4443,8 @@ MCPLINK_API mcplink_status_t mcplink_session_close(mcplink_session_t *session);
 MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
 
 /**
- * Returns a number that identifies the session in the server. mcplink_request_session returns the
- * same number for requests of the session, and events contain it as "session".
+ * Returns a number that identifies the session in the server. mcplink_request_session returns
+ * the same number for requests of the session, and events contain it as "session".
  *
  * @param session the session; for NULL the function returns 0.
  * @return the number, from 1.
@@ -5174,8 +5181,8 @@ MCPLINK_API mcplink_str_t mcplink_guarded_request_method(const mcplink_guarded_r
  * Returns the params of a request, with the arguments.
  *
  * @param request the request; for NULL the function returns NULL.
- * @return the params, valid until the guard returns; NULL when the request has none that can be
- * read.
+ * @return the params, valid until the guard returns; NULL when the request has none that can
+ * be read.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_guarded_request_t *request);
@@ -5184,18 +5191,20 @@ MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_g
  * Returns the kind of the entry that a request is about.
  *
  * @param request the request; for NULL the function returns 0.
- * @return one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
- * whole.
+ * @return one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription
+ * as a whole.
  * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *request);
 
 /**
- * Returns the entry that a request is about: the called tool, the prompt, the resource to read or
- * to subscribe to, the resource template of a completed variable, or an entry of a requested list.
+ * Returns the entry that a request is about: the called tool, the prompt, the resource to read
+ * or to subscribe to, the resource template of a completed variable, or an entry of a
+ * requested list.
  *
- * A resource that is read through a template has the URI that the client wrote, and one URI may be
- * written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
+ * A resource that is read through a template has the URI that the client wrote, and one URI
+ * may be written in several ways ("%61" for "a"). So list the allowed URIs instead of the
+ * forbidden ones.
  *
  * @param request the request; for NULL the function returns empty text.
  * @return the name, URI or URI template, valid until the guard returns; empty if
@@ -5977,11 +5986,12 @@ mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
 
 /**
  * Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
- * call. For a resource, they are the variables of the URI template; for a completion, the known
- * values of the other arguments; for a custom method, the params.
+ * call. For a resource, they are the variables of the URI template; for a completion, the
+ * known values of the other arguments; for a custom method, the params.
  *
  * @param request the request; for NULL the function returns NULL.
- * @return a node that is valid as long as the request; NULL when the request has no arguments.
+ * @return a node that is valid as long as the request; NULL when the request has no
+ * arguments.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
@@ -5991,8 +6001,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *
  *
  * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the params have no C
- * representation. Only the handler of a resource can get NULL for this reason: other requests with
- * such params are refused before the handler runs.
+ * representation. Only the handler of a resource can get NULL for this reason: other requests
+ * with such params are refused before the handler runs.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
@@ -6002,16 +6012,15 @@ MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t
  *
  * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the member is missing.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
 
 /**
- * Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
- * the name of the completed argument.
+ * Returns the target of the request: the name of the tool or prompt, the URI of the resource,
+ * or the name of the completed argument.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for requests of other methods.
  * @note Threads: any.
  */
@@ -6020,7 +6029,7 @@ MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request)
 /**
  * Returns the text that was typed so far for the argument to complete.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for other requests.
  * @note Threads: any.
  */
@@ -6029,7 +6038,7 @@ MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request
 /**
  * Returns the method, for example "tools/call".
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
  * @note Threads: any.
  */
@@ -6037,7 +6046,8 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
 
 /**
  * Returns a number that identifies the server's connection on which the request came; see
- * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
+ * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one
+ * number.
  *
  * @param request the request; for NULL the function returns 0.
  * @return a number from 1 on a server; 0 on a client.
@@ -6046,9 +6056,9 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
 MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 
 /**
- * Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
- * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
- * made.
+ * Returns the authenticated principal for which the client acts. Over HTTP, the authentication
+ * of the HTTP request sets the principal. Without HTTP, the principal is set when the session
+ * is made.
  *
  * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when the principal is unknown.
@@ -6068,8 +6078,8 @@ MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *req
 MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *request);
 
 /**
- * Checks whether a scope was granted to the principal. A handler can then do more for a principal
- * with this scope. To refuse the request, see mcplink_responder_need_scopes.
+ * Checks whether a scope was granted to the principal. A handler can then do more for a
+ * principal with this scope. To refuse the request, see mcplink_responder_need_scopes.
  *
  * @param request the request; for NULL the function returns false.
  * @param scope the name of the scope.
@@ -6079,8 +6089,8 @@ MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *reques
 MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, const char *scope);
 
 /**
- * Returns the time at which the authentication of the principal expires, for example the expiry of
- * its access token.
+ * Returns the time at which the authentication of the principal expires, for example the
+ * expiry of its access token.
  *
  * @param request the request; for NULL the function returns 0.
  * @return seconds since 1970-01-01 UTC; 0 when no expiry is known.
@@ -6092,17 +6102,19 @@ MCPLINK_API int64_t mcplink_request_expiry(const mcplink_request_t *request);
  * Returns the protocol revision of the request, for example "2026-07-28".
  *
  * @param request the request; for NULL the function returns empty text.
- * @return text that is valid as long as the request; empty for custom methods, and on a client.
+ * @return text that is valid as long as the request; empty for custom methods, and on a
+ * client.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
 
 /**
- * Returns the "name" and "version" that the client reports about itself. They are for display and
- * logging only, because they are not authenticated.
+ * Returns the "name" and "version" that the client reports about itself. They are for display
+ * and logging only, because they are not authenticated.
  *
  * @param request the request; for NULL the function returns NULL.
- * @return a node that is valid as long as the request; NULL when the client did not send them.
+ * @return a node that is valid as long as the request; NULL when the client did not send
+ * them.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
@@ -6111,7 +6123,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_requ
  * Returns the capabilities that the client declared, for example "elicitation".
  *
  * @param request the request; for NULL the function returns NULL.
- * @return a node that is valid as long as the request; NULL for custom methods, and on a client.
+ * @return a node that is valid as long as the request; NULL for custom methods, and on a
+ * client.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
@@ -6148,8 +6161,8 @@ MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
 MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
 
 /**
- * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
- * handler that works for long can poll it.
+ * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap,
+ * so a handler that works for long can poll it.
  *
  * @param responder the responder; for NULL the function returns false.
  * @return true if the request was cancelled or the peer has disconnected; the handler should
@@ -6157,6 +6170,18 @@ MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_res
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
+
+/**
+ * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
+ * earlier run.
+ *
+ * @param responder the responder.
+ * @param key names the value.
+ * @return a node that is valid as long as the responder; NULL when no value is stored under
+ * this key, and after the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
 
 /**
  * Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
@@ -6282,18 +6307,6 @@ mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
                                             const char *key,
                                             const char *json,
                                             size_t len);
-
-/**
- * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
- * earlier run.
- *
- * @param responder the responder.
- * @param key names the value.
- * @return a node that is valid as long as the responder; NULL when no value is stored under this
- * key, and after the answer.
- * @note Threads: any. Blocks: no.
- */
-MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
 
 /**
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
@@ -6599,7 +6612,7 @@ MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
 /**
  * Returns the URL of the endpoint of a listener, for clients on this machine.
  *
- * @param listener the listener; for NULL the function returns "".
+ * @param listener the listener; for NULL the function returns empty text.
  * @return text that is valid as long as the listener.
  * @note Threads: any.
  */
@@ -7317,7 +7330,7 @@ MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server)
 /**
  * Returns the method of an HTTP request.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
  * @note Threads: one at a time.
  */
@@ -7326,7 +7339,7 @@ MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request
 /**
  * Returns the target of an HTTP request: the path and query, as received.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
  * @note Threads: one at a time.
  */
@@ -7337,8 +7350,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request
  *
  * @param request the request; for NULL the function returns empty text.
  * @param field the name of the field; case-insensitive.
- * @return the first value, valid as long as the request; empty when there is no such field. Bytes
- * that are not UTF-8 are replaced by U+FFFD.
+ * @return the first value, valid as long as the request; empty when there is no such field.
+ * Bytes that are not UTF-8 are replaced by U+FFFD.
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request, const char *field);
@@ -7348,8 +7361,7 @@ MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request
  *
  * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when the address is unknown.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
 
@@ -7358,8 +7370,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request
  * Authorization.
  *
  * @param request the request; for NULL the function returns empty text.
- * @return text that is valid as long as the request; empty without a token. Never pass the token
- * on, nor log it.
+ * @return text that is valid as long as the request; empty without a token. Never pass the
+ * token on, nor log it.
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
@@ -7493,29 +7505,27 @@ MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
 /**
  * Returns the name of a header field of a response.
  *
- * @param head the head; for NULL the function returns "".
+ * @param head the head; for NULL the function returns empty text.
  * @param index the index of the field, from 0.
  * @return text that is valid as long as the head; empty when the index is out of range.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
 
 /**
  * Returns the value of a header field of a response.
  *
- * @param head the head; for NULL the function returns "".
+ * @param head the head; for NULL the function returns empty text.
  * @param index the index of the field, from 0.
  * @return text that is valid as long as the head; empty when the index is out of range.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *head, size_t index);
 
 /**
- * Returns the keep-alive interval of a streamed response. After this time without data the host
- * should write the text that mcplink_http_head_quiet_text returns, so that proxies do not drop the
- * idle connection.
+ * Returns the keep-alive interval of a streamed response. After this time without data the
+ * host should write the text that mcplink_http_head_quiet_text returns, so that proxies do not
+ * drop the idle connection.
  *
  * @param head the head; for NULL the function returns 0.
  * @return the interval in milliseconds; 0 if no keep-alive is needed.
@@ -7527,7 +7537,7 @@ MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head)
  * Returns the keep-alive text that the host writes to an idle stream: see
  * mcplink_http_head_quiet_ms.
  *
- * @param head the head; for NULL the function returns "".
+ * @param head the head; for NULL the function returns empty text.
  * @return text that is valid as long as the head; empty if no keep-alive is needed.
  * @note Threads: any.
  */
@@ -8253,10 +8263,10 @@ mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
                                          mcplink_destroy_fn destroy);
 
 /**
- * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
- * to the browser unchanged, never through a shell.
+ * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the
+ * URL to the browser unchanged, never through a shell.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
@@ -8265,17 +8275,17 @@ MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
 /**
  * Returns the URL, without the query, of the server that requires the login.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
 
 /**
- * Returns the scheme, host and port of the authorization server. Show them to the person before a
- * browser is opened.
+ * Returns the scheme, host and port of the authorization server. Show them to the person
+ * before a browser is opened.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
@@ -8284,16 +8294,17 @@ MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login
 /**
  * Returns the scopes that the person is asked to grant, separated by spaces.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
 
 /**
- * Checks whether the login is over. A login is over when it was answered, when it timed out, or
- * when all calls that need the login were cancelled or closed. The host can then close its dialog.
- * The check is cheap, so a callback that waits for the person can call this function repeatedly.
+ * Checks whether the login is over. A login is over when it was answered, when it timed out,
+ * or when all calls that need the login were cancelled or closed. The host can then close its
+ * dialog. The check is cheap, so a callback that waits for the person can call this function
+ * repeatedly.
  *
  * @param login the login; for NULL the function returns false.
  * @return true if the login is over.

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
-//!  setters            the setters of settings objects, written as tables
+//!  setters, getters   functions that change or read an object, written as tables
 //!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
@@ -52,6 +52,7 @@ mod error;
 mod event;
 mod extensions;
 mod failure;
+mod getters;
 mod handle;
 mod json;
 mod limit;

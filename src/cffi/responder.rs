@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::arg;
 use super::callback_executor::CallbackExecutor;
-use super::entry::{Outcome, ffi, find, keep, need, plain, release, told, value};
+use super::entry::{Outcome, ffi, find, keep, need, plain, release, told};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
@@ -24,6 +24,7 @@ use super::request::mcplink_request_t;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{filled, name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
 use crate::schema::{ContentBlock, InputRequest};
@@ -345,20 +346,37 @@ pub unsafe extern "C" fn mcplink_responder_request(
     responder.unwrap_or(std::ptr::null())
 }
 
-/// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
-/// handler that works for long can poll it.
-///
-/// responder: the responder; for NULL the function returns false.
-/// Returns: true if the request was cancelled or the peer has disconnected; the handler should
-/// return then. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_is_cancelled(
-    responder: *const mcplink_responder_t,
-) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a responder of this library.
-        unsafe { find(responder) }.is_some_and(|responder| responder.is_cancelled())
-    })
+getters! {
+    /// responder: the responder; for NULL the function returns {neutral}.
+    /// Threads: any. Blocks: no. Since 0.1.
+    find(responder: mcplink_responder_t);
+
+    /// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap,
+    /// so a handler that works for long can poll it.
+    ///
+    /// Returns: true if the request was cancelled or the peer has disconnected; the handler should
+    /// return then.
+    fn mcplink_responder_is_cancelled() -> bool {
+        responder.is_cancelled()
+    }
+
+    /// Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
+    /// earlier run.
+    ///
+    /// responder: the responder.
+    /// key: names the value.
+    /// Returns: a node that is valid as long as the responder; NULL when no value is stored under
+    /// this key, and after the answer.
+    fn mcplink_responder_recall(key: *const c_char) -> *const mcplink_json_t {
+        let key = name(key, "key").ok()?;
+        let remembered = responder.look(|call| {
+            let value = call.context()?.recall::<Box<RawValue>>(key);
+            value.ok().flatten()
+        });
+        let value = remembered.ok().flatten()?;
+        // Stored JSON can be parsed again, unless it is nested too deep.
+        responder.show(key, value.get()).ok()?
+    }
 }
 
 /// Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
@@ -637,35 +655,5 @@ pub unsafe extern "C" fn mcplink_responder_remember(
             Ok(()) => Ok(mcplink_status::MCPLINK_OK),
             Err(error) => Err(refused(&error, "tools/call")),
         }
-    })
-}
-
-/// Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
-/// earlier run.
-///
-/// responder: the responder.
-/// key: names the value.
-/// Returns: a node that is valid as long as the responder; NULL when no value is stored under this
-/// key, and after the answer. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_recall(
-    responder: *const mcplink_responder_t,
-    key: *const c_char,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a responder of this library and text that ends in NUL.
-        let (responder, key) = unsafe { (find(responder), name(key, "key")) };
-        let (Some(responder), Ok(key)) = (responder, key) else {
-            return std::ptr::null();
-        };
-        let remembered = responder.look(|call| {
-            let value = call.context()?.recall::<Box<RawValue>>(key);
-            value.ok().flatten()
-        });
-        let value = remembered.ok().flatten();
-        value.map_or(std::ptr::null(), |value| {
-            // Stored JSON can be parsed again, unless it is nested too deep.
-            responder.show(key, value.get()).unwrap_or(std::ptr::null())
-        })
     })
 }

@@ -22,7 +22,7 @@
 //!
 //! The first lines have the comments that all functions of the table share: of the object, and of
 //! the result of a function whose own comment has none. cbindgen does not expand macros, so
-//! `header/setters.rs` does it for the header.
+//! `header/tables.rs` does it for the header.
 
 macro_rules! setters {
     (

@@ -7,12 +7,13 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::entry::{Outcome, find, keep, need, release, told, value};
+use crate::cffi::entry::{Outcome, find, keep, need, release, told};
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::log;
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
+use crate::cffi::text::{Text, mcplink_str_t, optional, payload};
 use crate::cffi::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
@@ -138,66 +139,50 @@ impl LoginAttempt {
     }
 }
 
-/// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
-/// to the browser unchanged, never through a shell.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.url))
-}
+getters! {
+    /// login: the login; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(login: mcplink_login_t);
 
-/// Returns the URL, without the query, of the server that requires the login.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.server))
-}
+    /// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the
+    /// URL to the browser unchanged, never through a shell.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_url() -> mcplink_str_t {
+        login.url.view()
+    }
 
-/// Returns the scheme, host and port of the authorization server. Show them to the person before a
-/// browser is opened.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_authorization_server(
-    login: *const mcplink_login_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(
-        unsafe { find(login) }
-            .as_deref()
-            .map(|login| &login.authorization_server),
-    )
-}
+    /// Returns the URL, without the query, of the server that requires the login.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_server() -> mcplink_str_t {
+        login.server.view()
+    }
 
-/// Returns the scopes that the person is asked to grant, separated by spaces.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.scopes))
-}
+    /// Returns the scheme, host and port of the authorization server. Show them to the person
+    /// before a browser is opened.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_authorization_server() -> mcplink_str_t {
+        login.authorization_server.view()
+    }
 
-/// Checks whether the login is over. A login is over when it was answered, when it timed out, or
-/// when all calls that need the login were cancelled or closed. The host can then close its dialog.
-/// The check is cheap, so a callback that waits for the person can call this function repeatedly.
-///
-/// login: the login; for NULL the function returns false.
-/// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a login of this library.
-        unsafe { find(login) }.is_some_and(|login| login.visit.over.is_triggered())
-    })
+    /// Returns the scopes that the person is asked to grant, separated by spaces.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_scopes() -> mcplink_str_t {
+        login.scopes.view()
+    }
+
+    /// Checks whether the login is over. A login is over when it was answered, when it timed out,
+    /// or when all calls that need the login were cancelled or closed. The host can then close its
+    /// dialog. The check is cheap, so a callback that waits for the person can call this function
+    /// repeatedly.
+    ///
+    /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_login_is_over() -> bool {
+        login.visit.over.is_triggered()
+    }
 }
 
 /// Sets a function that is called once when the login is over: see mcplink_login_is_over.

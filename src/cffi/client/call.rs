@@ -10,8 +10,9 @@ use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
-use crate::cffi::entry::{Outcome, ffi, told, value};
+use crate::cffi::entry::{Outcome, ffi, told};
 use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
 };
@@ -227,7 +228,7 @@ pub(super) unsafe fn start(
     done: (mcplink_done_fn, *mut c_void, mcplink_destroy_fn),
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
-    request: impl FnOnce() -> Outcome<Request>,
+    request: impl FnOnce(&mcplink_client_t) -> Outcome<Request>,
 ) -> mcplink_status_t {
     let (callback, user, destroy) = done;
     let user = UserData::new(user, destroy);
@@ -239,7 +240,7 @@ pub(super) unsafe fn start(
             }
             let client = enter(client, "client")?;
             let options = copied(options)?;
-            let request = request()?;
+            let request = request(&client)?;
             let done = Hook::new(callback, user);
             let call = begin(&client, options, request, done, !out.is_null())?;
             if let Some(call) = call {
@@ -528,31 +529,24 @@ fn wait_any(calls: &[&Started], deadline: Option<Instant>) -> Outcome<Option<usi
     Ok(found)
 }
 
-/// Checks whether a call has ended.
-///
-/// call: the call; for NULL the function returns false.
-/// Returns: true if the call has ended; its done function may still have to run. Threads: any.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a call of this library.
-        let call = unsafe { visit(call) };
-        call.is_some_and(|call| call.started.state.lock().outcome.is_some())
-    })
-}
+getters! {
+    /// call: the call; for NULL the function returns {neutral}.
+    /// Threads: any. Blocks: no. Since 0.1.
+    visit(call: mcplink_call_t);
 
-/// Returns a number that identifies the call in this process.
-///
-/// call: the call; for NULL the function returns 0.
-/// Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
-    value(0, || {
-        // SAFETY: the header requires a call of this library.
-        let call = unsafe { visit(call) };
-        call.map_or(0, |call| call.started.id)
-    })
+    /// Checks whether a call has ended.
+    ///
+    /// Returns: true if the call has ended; its done function may still have to run.
+    fn mcplink_call_is_done() -> bool {
+        call.started.state.lock().outcome.is_some()
+    }
+
+    /// Returns a number that identifies the call in this process.
+    ///
+    /// Returns: a number that the library assigned, from 1.
+    fn mcplink_call_id() -> u64 {
+        call.started.id
+    }
 }
 
 /// Frees the handle of a call. The call continues, and its done function will still run. To stop

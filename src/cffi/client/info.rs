@@ -5,93 +5,63 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::mcplink_client_t;
 use super::options::mcplink_era;
-use super::{mcplink_client_t, mcplink_connection_state};
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, giving, value};
+use crate::cffi::entry::{Outcome, giving};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{enter, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
-use crate::client::{Client, Era};
+use crate::cffi::text::{Text, mcplink_str_t, name};
+use crate::client::Client;
 use crate::schema::ProtocolVersion;
 
-/// Returns the state of a client.
-///
-/// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
-/// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_state(
-    client: *const mcplink_client_t,
-) -> arg::mcplink_connection_state {
-    value(mcplink_connection_state::MCPLINK_CLIENT_NONE, || {
-        // SAFETY: the header requires a client of this library.
-        let client = unsafe { visit(client) };
-        client.map_or(mcplink_connection_state::MCPLINK_CLIENT_NONE, |client| {
-            client.shared.state()
-        })
-    }) as i32
-}
+getters! {
+    /// client: the client; for NULL the function returns {neutral}.
+    /// Threads: any. Blocks: no. Since 0.1.
+    visit(client: mcplink_client_t);
 
-/// Returns the negotiated protocol revision, for example "2025-11-25".
-///
-/// client: the client; for NULL the function returns empty text.
-/// Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t) -> mcplink_str_t {
-    static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
-    value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header requires a client of this library.
-        let client = unsafe { visit(client) };
-        let spoken = client.and_then(|client| Some(client.client().ok()?.revision()));
+    /// Returns the state of a client.
+    ///
+    /// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
+    /// Returns: one of enum mcplink_connection_state.
+    fn mcplink_client_state() -> arg::mcplink_connection_state {
+        client.shared.state() as i32
+    }
+
+    /// Returns the negotiated protocol revision, for example "2025-11-25".
+    ///
+    /// Returns: static text; empty before the client is connected.
+    fn mcplink_client_revision() -> mcplink_str_t {
+        static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
             let all = ProtocolVersion::ALL.iter();
             all.map(|one| (*one, one.as_str().into())).collect()
         });
-        let found = all.iter().find(|(one, _)| Some(*one) == spoken);
-        view_or_empty(found.map(|(_, text)| text))
-    })
-}
+        let spoken = client.client().ok()?.revision();
+        let (_, text) = all.iter().find(|(one, _)| *one == spoken)?;
+        text.view()
+    }
 
-/// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
-/// client, to skip the detection.
-///
-/// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
-/// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> arg::mcplink_era {
-    value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
-        // SAFETY: the header requires a client of this library.
-        let client = unsafe { visit(client) };
-        let era = client.and_then(|client| Some(client.client().ok()?.era()));
-        match era {
-            None => mcplink_era::MCPLINK_ERA_UNKNOWN,
-            Some(Era::Legacy) => mcplink_era::MCPLINK_ERA_LEGACY,
-            Some(Era::Modern) => mcplink_era::MCPLINK_ERA_MODERN,
-        }
-    }) as i32
-}
+    /// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
+    /// client, to skip the detection.
+    ///
+    /// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
+    /// Returns: one of enum mcplink_era.
+    fn mcplink_client_era() -> arg::mcplink_era {
+        mcplink_era::from(client.client().ok()?.era()) as i32
+    }
 
-/// Checks whether the server declared a capability.
-///
-/// client: the client; for NULL the function returns false.
-/// capability: a path into the declared capabilities: "tools", "tools.listChanged",
-/// "extensions.com.example/thing".
-/// Returns: true if the server declared the capability. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_has(
-    client: *const mcplink_client_t,
-    capability: *const c_char,
-) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a client of this library and text that ends in NUL.
-        let (client, path) = unsafe { (visit(client), name(capability, "capability")) };
-        let (Some(client), Ok(path)) = (client, path) else {
-            return false;
-        };
-        client.client().is_ok_and(|client| has(client, path))
-    })
+    /// Checks whether the server declared a capability.
+    ///
+    /// capability: a path into the declared capabilities: "tools", "tools.listChanged",
+    /// "extensions.com.example/thing".
+    /// Returns: true if the server declared the capability.
+    fn mcplink_client_has(capability: *const c_char) -> bool {
+        has(client.client().ok()?, name(capability, "capability").ok()?)
+    }
 }
 
 fn has(client: &Client, path: &str) -> bool {

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 
 use serde_json::{Map, Value};
 
-use super::options::{invalid, mcplink_client_options_t, mcplink_era};
+use super::options::{mcplink_client_options_t, mcplink_era};
 use crate::cffi::arg;
 use crate::cffi::entry::{giving, told, value};
 use crate::cffi::error::mcplink_error_t;
@@ -175,11 +175,7 @@ pub unsafe extern "C" fn mcplink_era_memory_recall(
         // SAFETY: the header requires a memory of this library and text that ends in NUL.
         let (memory, address) = unsafe { (visit(memory), name(address, "address")) };
         let era = memory.and_then(|memory| memory.memory.recall(address.ok()?));
-        match era {
-            None => mcplink_era::MCPLINK_ERA_UNKNOWN,
-            Some(Era::Legacy) => mcplink_era::MCPLINK_ERA_LEGACY,
-            Some(Era::Modern) => mcplink_era::MCPLINK_ERA_MODERN,
-        }
+        era.map_or(mcplink_era::MCPLINK_ERA_UNKNOWN, mcplink_era::from)
     }) as i32
 }
 
@@ -195,19 +191,12 @@ pub unsafe extern "C" fn mcplink_era_memory_remember(
     address: *const c_char,
     era: arg::mcplink_era,
 ) -> mcplink_status_t {
-    use mcplink_era as Known;
     told("mcplink_era_memory_remember", || {
         // SAFETY: the header requires a memory of this library and text that ends in NUL.
         let (memory, address) = unsafe { (enter(memory, "memory")?, name(address, "address")?) };
-        match era {
-            _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => memory.memory.forget(address),
-            _ if era == Known::MCPLINK_ERA_LEGACY as i32 => {
-                memory.memory.remember(address, Era::Legacy);
-            }
-            _ if era == Known::MCPLINK_ERA_MODERN as i32 => {
-                memory.memory.remember(address, Era::Modern);
-            }
-            _ => return Err(invalid(format!("there is no era {era}")).into()),
+        match mcplink_era::read(era)? {
+            Some(era) => memory.memory.remember(address, era),
+            None => memory.memory.forget(address),
         }
         Ok(mcplink_status::MCPLINK_OK)
     })

@@ -16,6 +16,7 @@
 
 mod call;
 mod call_options;
+mod call_table;
 mod calling;
 mod calls;
 mod config;
@@ -74,6 +75,7 @@ impl Object for mcplink_client_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_connection_state {
     /// No client: the pointer is NULL.
+    #[allow(dead_code, reason = "getters return 0")]
     MCPLINK_CLIENT_NONE = 0,
     /// The client is being connected: see mcplink_client_start.
     MCPLINK_CLIENT_CONNECTING = 201,

@@ -79,6 +79,27 @@ pub enum mcplink_era {
     MCPLINK_ERA_MODERN = 502,
 }
 
+impl From<Era> for mcplink_era {
+    fn from(era: Era) -> Self {
+        match era {
+            Era::Legacy => Self::MCPLINK_ERA_LEGACY,
+            Era::Modern => Self::MCPLINK_ERA_MODERN,
+        }
+    }
+}
+
+impl mcplink_era {
+    /// Reads an era that C passes. Returns `None` for an unknown era.
+    pub(super) fn read(era: i32) -> crate::error::Result<Option<Era>> {
+        match era {
+            _ if era == Self::MCPLINK_ERA_UNKNOWN as i32 => Ok(None),
+            _ if era == Self::MCPLINK_ERA_LEGACY as i32 => Ok(Some(Era::Legacy)),
+            _ if era == Self::MCPLINK_ERA_MODERN as i32 => Ok(Some(Era::Modern)),
+            _ => Err(invalid(format!("there is no era {era}"))),
+        }
+    }
+}
+
 impl Settings for Options {
     const NAME: &'static str = "options";
     const TARGET: &'static str = "client";
@@ -211,38 +232,22 @@ setters! {
     }
 }
 
-/// Sets the expected era of the server, so that the detection is skipped. Use the value of
-/// mcplink_client_era from an earlier connection. If the server proves to be of the other era, the
-/// client uses that era.
-///
-/// options: the options.
-/// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_era(
-    options: *mut mcplink_client_options_t,
-    era: arg::mcplink_era,
-) -> mcplink_status_t {
-    use mcplink_era as Known;
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_era", |options| {
-            let era = match era {
-                _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => return Ok(()),
-                _ if era == Known::MCPLINK_ERA_LEGACY as i32 => Era::Legacy,
-                _ if era == Known::MCPLINK_ERA_MODERN as i32 => Era::Modern,
-                _ => return Err(invalid(format!("there is no era {era}")).into()),
-            };
-            options.build(|builder| builder.era(era));
-            Ok(())
-        })
-    }
-}
-
 setters! {
     /// options: the options.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     mcplink_client_options_t as options;
+
+    /// Sets the expected era of the server, so that the detection is skipped. Use the value of
+    /// mcplink_client_era from an earlier connection. If the server proves to be of the other era,
+    /// the client uses that era.
+    ///
+    /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_era(era: arg::mcplink_era) {
+        if let Some(era) = mcplink_era::read(era)? {
+            options.build(|builder| builder.era(era));
+        }
+    }
 
     /// Sets the pump of the client. The callbacks of the client then run on the thread that
     /// dispatches the pump. Without a pump they run on a thread of the client.

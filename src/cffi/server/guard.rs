@@ -10,9 +10,10 @@ use super::registry::mcplink_primitive;
 use super::settings::mcplink_server_options_t;
 use crate::cffi::answer::code_of;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, find, need, told, value};
+use crate::cffi::entry::{Outcome, find, need, told};
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
-use crate::cffi::json::{Document, mcplink_json_t, shown};
+use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -267,114 +268,71 @@ setters! {
     }
 }
 
-/// Returns the method of a request.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: the method, valid until the guard returns. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_method(
-    request: *const mcplink_guarded_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    request.map_or(mcplink_str_t::EMPTY, |request| request.method.view())
-}
+getters! {
+    /// request: the request; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(request: mcplink_guarded_request_t);
 
-/// Returns the params of a request, with the arguments.
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: the params, valid until the guard returns; NULL when the request has none that can be
-/// read. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_params(
-    request: *const mcplink_guarded_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        let Some(request) = (unsafe { find(request) }) else {
-            return std::ptr::null();
-        };
-        let tree = request
-            .tree
-            .get_or_init(|| Document::parse(request.params.as_str()).ok());
-        shown(tree.as_deref())
-    })
-}
+    /// Returns the method of a request.
+    ///
+    /// Returns: the method, valid until the guard returns.
+    fn mcplink_guarded_request_method() -> mcplink_str_t {
+        request.method.view()
+    }
 
-/// Returns the kind of the entry that a request is about.
-///
-/// request: the request; for NULL the function returns 0.
-/// Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
-/// whole. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_of(
-    request: *const mcplink_guarded_request_t,
-) -> i32 {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    request.map_or(0, |it| it.entry.as_ref().map_or(0, |(of, _)| *of as i32))
-}
+    /// Returns the params of a request, with the arguments.
+    ///
+    /// Returns: the params, valid until the guard returns; NULL when the request has none that can
+    /// be read.
+    fn mcplink_guarded_request_params() -> *const mcplink_json_t {
+        let parsed = || Document::parse(request.params.as_str()).ok();
+        request.tree.get_or_init(parsed).as_ref()?.as_ptr()
+    }
 
-/// Returns the entry that a request is about: the called tool, the prompt, the resource to read or
-/// to subscribe to, the resource template of a completed variable, or an entry of a requested list.
-///
-/// A resource that is read through a template has the URI that the client wrote, and one URI may be
-/// written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: the name, URI or URI template, valid until the guard returns; empty if
-/// mcplink_guarded_request_of returns 0. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_target(
-    request: *const mcplink_guarded_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    let entry = request.as_deref().and_then(|it| it.entry.as_ref());
-    entry.map_or(mcplink_str_t::EMPTY, |(_, key)| key.view())
-}
+    /// Returns the kind of the entry that a request is about.
+    ///
+    /// Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription
+    /// as a whole.
+    fn mcplink_guarded_request_of() -> i32 {
+        request.entry.as_ref()?.0 as i32
+    }
 
-/// Returns the principal on whose behalf the client acts.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_principal(
-    request: *const mcplink_guarded_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    let principal = request.as_deref().and_then(|it| it.principal.as_ref());
-    principal.map_or(mcplink_str_t::EMPTY, Text::view)
-}
+    /// Returns the entry that a request is about: the called tool, the prompt, the resource to read
+    /// or to subscribe to, the resource template of a completed variable, or an entry of a
+    /// requested list.
+    ///
+    /// A resource that is read through a template has the URI that the client wrote, and one URI
+    /// may be written in several ways ("%61" for "a"). So list the allowed URIs instead of the
+    /// forbidden ones.
+    ///
+    /// Returns: the name, URI or URI template, valid until the guard returns; empty if
+    /// mcplink_guarded_request_of returns 0.
+    fn mcplink_guarded_request_target() -> mcplink_str_t {
+        request.entry.as_ref()?.1.view()
+    }
 
-/// Checks whether a scope was granted to the principal.
-///
-/// request: the request; for NULL the function returns false.
-/// scope: the name of the scope.
-/// Returns: true if the scope was granted. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_has_scope(
-    request: *const mcplink_guarded_request_t,
-    scope: *const c_char,
-) -> bool {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, scope) = unsafe { (find(request), name(scope, "scope")) };
-    let identity = request.as_deref().and_then(|it| it.identity.as_ref());
-    identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
-}
+    /// Returns the principal on whose behalf the client acts.
+    ///
+    /// Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
+    fn mcplink_guarded_request_principal() -> mcplink_str_t {
+        request.principal.as_ref()?.view()
+    }
 
-/// Returns the number of the session to which a request belongs: see mcplink_request_session.
-///
-/// request: the request; for NULL the function returns 0.
-/// Returns: the number, from 1. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_session(
-    request: *const mcplink_guarded_request_t,
-) -> u64 {
-    // SAFETY: the header requires a request of this library.
-    unsafe { find(request) }.map_or(0, |request| request.session)
+    /// Checks whether a scope was granted to the principal.
+    ///
+    /// scope: the name of the scope.
+    /// Returns: true if the scope was granted.
+    fn mcplink_guarded_request_has_scope(scope: *const c_char) -> bool {
+        let identity = request.identity.as_ref()?;
+        identity.has_scope(name(scope, "scope").ok()?)
+    }
+
+    /// Returns the number of the session to which a request belongs: see mcplink_request_session.
+    ///
+    /// Returns: the number, from 1.
+    fn mcplink_guarded_request_session() -> u64 {
+        request.session
+    }
 }
 
 /// Refuses a request unless these scopes were granted to its principal, whatever the guard returns

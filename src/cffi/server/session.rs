@@ -8,11 +8,12 @@ use super::mcplink_server_t;
 use super::serving::{Line, Serving};
 use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, told, value};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
+use crate::cffi::text::{Text, filled, mcplink_str_t};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
@@ -380,29 +381,26 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
     })
 }
 
-/// Returns a number that identifies the session in the server. mcplink_request_session returns the
-/// same number for requests of the session, and events contain it as "session".
-///
-/// session: the session; for NULL the function returns 0.
-/// Returns: the number, from 1. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
-    // SAFETY: the header requires a session of this library.
-    unsafe { find(session) }.map_or(0, |session| session.shown)
-}
+getters! {
+    /// session: the session; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(session: mcplink_session_t);
 
-/// Returns the principal for which the client acts.
-///
-/// session: the session; for NULL the function returns empty text.
-/// Returns: the principal that was set when the session was made, valid as long as the session;
-/// empty when the principal is unknown. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_principal(
-    session: *const mcplink_session_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a session of this library.
-    let session = unsafe { find(session) };
-    view_or_empty(session.as_deref().and_then(|it| it.principal.as_ref()))
+    /// Returns a number that identifies the session in the server. mcplink_request_session returns
+    /// the same number for requests of the session, and events contain it as "session".
+    ///
+    /// Returns: the number, from 1.
+    fn mcplink_session_number() -> u64 {
+        session.shown
+    }
+
+    /// Returns the principal for which the client acts.
+    ///
+    /// Returns: the principal that was set when the session was made, valid as long as the session;
+    /// empty when the principal is unknown.
+    fn mcplink_session_principal() -> mcplink_str_t {
+        session.principal.as_ref()?.view()
+    }
 }
 
 /// Closes a session and frees it.

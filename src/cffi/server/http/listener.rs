@@ -10,11 +10,12 @@ use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
 use crate::cffi::entry::{find, giving, optional, told, value};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
+use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
 
@@ -123,27 +124,24 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     }
 }
 
-/// Returns the port on which a listener accepts connections, also if the system chose the port.
-///
-/// listener: the listener; for NULL the function returns 0.
-/// Returns: the port. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener_t) -> u16 {
-    // SAFETY: the header requires a listener of this library, which is live.
-    unsafe { find(listener) }.map_or(0, |listener| listener.listener.local_addr().port())
-}
+getters! {
+    /// listener: the listener; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(listener: mcplink_listener_t);
 
-/// Returns the URL of the endpoint of a listener, for clients on this machine.
-///
-/// listener: the listener; for NULL the function returns "".
-/// Returns: text that is valid as long as the listener. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_url(
-    listener: *const mcplink_listener_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a listener of this library, which is live; the text never
-    // changes.
-    view_or_empty(unsafe { find(listener) }.as_deref().map(|it| &it.url))
+    /// Returns the port on which a listener accepts connections, also if the system chose the port.
+    ///
+    /// Returns: the port.
+    fn mcplink_listener_port() -> u16 {
+        listener.listener.local_addr().port()
+    }
+
+    /// Returns the URL of the endpoint of a listener, for clients on this machine.
+    ///
+    /// Returns: text that is valid as long as the listener.
+    fn mcplink_listener_url() -> mcplink_str_t {
+        listener.url.view()
+    }
 }
 
 /// Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28

@@ -9,13 +9,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, find, need, plain};
 use crate::cffi::failure::Failure;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, refused};
 use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
+use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::{Hook, call_back};
 use crate::error::{Error, ErrorKind};
 use crate::server::Principal;
@@ -272,93 +273,52 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     Some(token.trim_ascii()).filter(|token| is_bearer && !token.is_empty())
 }
 
-/// Returns the method of an HTTP request.
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_method(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.method),
-    )
-}
+getters! {
+    /// request: the request; for NULL the function returns {neutral}.
+    /// Threads: one at a time. Since 0.1.
+    find(request: mcplink_http_request_t);
 
-/// Returns the target of an HTTP request: the path and query, as received.
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_target(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.target),
-    )
-}
+    /// Returns the method of an HTTP request.
+    ///
+    /// Returns: text that is valid as long as the request.
+    fn mcplink_http_request_method() -> mcplink_str_t {
+        request.method.view()
+    }
 
-/// Returns the value of a header field of an HTTP request.
-///
-/// request: the request; for NULL the function returns empty text.
-/// field: the name of the field; case-insensitive.
-/// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
-/// that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_header(
-    request: *const mcplink_http_request_t,
-    field: *const c_char,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, field) = unsafe { (find(request), text::name(field, "field")) };
-    let (Some(request), Ok(field)) = (&request, field) else {
-        return mcplink_str_t::EMPTY;
-    };
-    let mut headers = request.headers.iter();
-    let found = headers.find(|(name, _)| name.as_str().eq_ignore_ascii_case(field));
-    view_or_empty(found.map(|(_, value)| value))
-}
+    /// Returns the target of an HTTP request: the path and query, as received.
+    ///
+    /// Returns: text that is valid as long as the request.
+    fn mcplink_http_request_target() -> mcplink_str_t {
+        request.target.view()
+    }
 
-/// Returns the address and port of the sender of an HTTP request.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty when the address is unknown. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_remote(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(|request| request.remote.as_ref()),
-    )
-}
+    /// Returns the value of a header field of an HTTP request.
+    ///
+    /// field: the name of the field; case-insensitive.
+    /// Returns: the first value, valid as long as the request; empty when there is no such field.
+    /// Bytes that are not UTF-8 are replaced by U+FFFD.
+    fn mcplink_http_request_header(field: *const c_char) -> mcplink_str_t {
+        let field = text::name(field, "field").ok()?;
+        let mut headers = request.headers.iter();
+        let (_, value) = headers.find(|(name, _)| name.as_str().eq_ignore_ascii_case(field))?;
+        value.view()
+    }
 
-/// Returns the access token of an HTTP request: the text after Bearer in its header field
-/// Authorization.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty without a token. Never pass the token
-/// on, nor log it.
-/// Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_token(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(|request| request.token.as_ref()),
-    )
+    /// Returns the address and port of the sender of an HTTP request.
+    ///
+    /// Returns: text that is valid as long as the request; empty when the address is unknown.
+    fn mcplink_http_request_remote() -> mcplink_str_t {
+        request.remote.as_ref()?.view()
+    }
+
+    /// Returns the access token of an HTTP request: the text after Bearer in its header field
+    /// Authorization.
+    ///
+    /// Returns: text that is valid as long as the request; empty without a token. Never pass the
+    /// token on, nor log it.
+    fn mcplink_http_request_token() -> mcplink_str_t {
+        request.token.as_ref()?.view()
+    }
 }
 
 setters! {
