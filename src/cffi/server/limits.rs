@@ -46,7 +46,8 @@ setters! {
     ///
     /// items: the maximum number; 0, the default, for all items on one page.
     fn mcplink_server_options_set_page_size(items: usize) {
-        options.page_size = NonZeroUsize::new(items);
+        let size = NonZeroUsize::new(items);
+        options.set("page_size", size, |builder, size| builder.page_size(*size));
     }
 
     /// Sets the drain time: how long calls in flight may continue after a client has disconnected.
@@ -55,14 +56,16 @@ setters! {
     ///
     /// drain_ms: the drain time, in milliseconds.
     fn mcplink_server_options_set_drain_ms(drain_ms: u32) {
-        options.drain = Duration::from_millis(drain_ms.into());
+        let drain = Duration::from_millis(drain_ms.into());
+        options.set("drain", Some(drain), |builder, drain| builder.drain(*drain));
     }
 
     /// Sets the time after which a running handler is logged as slow. Default: 30 s.
     ///
     /// slow_handler_ms: the time, in milliseconds.
     fn mcplink_server_options_set_slow_handler_ms(slow_handler_ms: u32) {
-        options.slow_handler = Duration::from_millis(slow_handler_ms.into());
+        let time = Duration::from_millis(slow_handler_ms.into());
+        options.set("slow_handler", Some(time), |builder, time| builder.slow_handler(*time));
     }
 
     /// Sets the time after which a silent client is pinged. If a client sends nothing after three
@@ -75,7 +78,8 @@ setters! {
         let interval = Duration::from_millis(interval_ms.into());
         let keep_alive =
             KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
-        options.keep_alive = (interval_ms > 0).then_some(keep_alive);
+        let keep_alive = (interval_ms > 0).then_some(keep_alive);
+        options.set("keep_alive", keep_alive, |builder, keep_alive| builder.keep_alive(*keep_alive));
     }
 
     /// Adds a key for request states. A request state is the state of a call while the client
@@ -102,7 +106,10 @@ setters! {
             let text = "a client needs time to answer: lifetime_ms is 0";
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        options.state_lifetime = Duration::from_millis(lifetime_ms.into());
+        let lifetime = Duration::from_millis(lifetime_ms.into());
+        options.set("state_lifetime", Some(lifetime), |builder, lifetime| {
+            builder.state_lifetime(*lifetime)
+        });
     }
 
     /// Sets whether each request state is accepted only once (replay protection). With true, a
@@ -112,39 +119,44 @@ setters! {
     /// single_use: true to accept each request state only once. Used states are stored in the
     /// memory of this process, so the protection does not work across replicas.
     fn mcplink_server_options_set_single_use_state(single_use: bool) {
-        options.unset("single_use_state");
-        if single_use {
-            options.add("single_use_state", |builder| {
-                builder.state_store(MemoryStateStore::default())
-            });
-        }
+        options.set("single_use_state", single_use.then_some(()), |builder, ()| {
+            builder.state_store(MemoryStateStore::default())
+        });
     }
 
     /// Sets whether handlers may send log messages to clients. With true, the server declares the
     /// capability "logging". Default: false.
     ///
     /// logging: true to enable log messages.
-    fn mcplink_server_options_set_logging(logging: bool) { options.logging = logging }
+    fn mcplink_server_options_set_logging(logging: bool) {
+        options.set("logging", Some(logging), |builder, logging| builder.logging(*logging));
+    }
 
     /// Sets whether clients may subscribe to changes of single resources. Default: true.
     ///
     /// updates: true to allow these subscriptions.
     fn mcplink_server_options_set_resource_updates(updates: bool) {
-        options.resource_updates = updates;
+        options.set("resource_updates", Some(updates), |builder, updates| {
+            builder.resource_updates(*updates)
+        });
     }
 
     /// Sets whether clients are notified when a list of tools, prompts or resources changes
     /// (listChanged). Default: true.
     ///
     /// changes: true to notify clients. With false, entries can still be added and removed.
-    fn mcplink_server_options_set_list_changes(changes: bool) { options.list_changes = changes }
+    fn mcplink_server_options_set_list_changes(changes: bool) {
+        options.set("list_changes", Some(changes), |builder, changes| builder.list_changes(*changes));
+    }
 
     /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
     /// of the server. Default: true.
     ///
     /// names_itself: true to include the name and version.
     fn mcplink_server_options_set_names_itself(names_itself: bool) {
-        options.send_server_info = names_itself;
+        options.set("send_server_info", Some(names_itself), |builder, sends| {
+            builder.send_server_info(*sends)
+        });
     }
 
     /// Sets whether arguments and structured results of tools are validated against their JSON
@@ -152,7 +164,10 @@ setters! {
     /// checks only the keywords that mcplink_tool_add_param_schema names.
     ///
     /// validation: true to validate arguments and results.
-    fn mcplink_server_options_set_validation(validation: bool) { options.validation = validation }
+    fn mcplink_server_options_set_validation(validation: bool) {
+        let none = (!validation).then_some(());
+        options.set("validation", none, |builder, ()| builder.validator(None));
+    }
 
     /// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
     /// runs. Default: true.
@@ -238,12 +253,10 @@ setters! {
     /// applies if the client requests no other time.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_server_options_set_tasks(max_tasks: usize, lifetime_ms: u64) {
-        options.unset("tasks");
-        if let Some(max) = NonZeroUsize::new(max_tasks) {
-            let lifetime = Duration::from_millis(lifetime_ms);
-            let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
-            options.add("tasks", move |builder| builder.tasks(tasks.clone()));
-        }
+        let lifetime = Duration::from_millis(lifetime_ms);
+        let tasks = NonZeroUsize::new(max_tasks)
+            .map(|max| TaskOptions::default().max_tasks(max).lifetime(lifetime));
+        options.set("tasks", tasks, |builder, tasks| builder.tasks(tasks.clone()));
     }
 
     /// Adds an extension of the protocol, which the server declares to clients. The methods of the

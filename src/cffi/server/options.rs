@@ -58,7 +58,9 @@ setters! {
     /// instructions: the instructions; NULL for no instructions.
     fn mcplink_server_options_set_instructions(instructions: *const c_char) {
         let instructions = optional(instructions, "instructions")?;
-        options.instructions = instructions.map(str::to_owned);
+        options.set("instructions", instructions.map(str::to_owned), |builder, text| {
+            builder.instructions(text)
+        });
     }
 
     /// Sets the display name of the server.
@@ -103,7 +105,7 @@ setters! {
     /// library does not know. Threads: one at a time. Since 0.1.
     fn mcplink_server_options_set_revisions(revisions: *const c_char) {
         let revisions = optional(revisions, "revisions")?;
-        options.revisions = revisions
+        let revisions = revisions
             .map(|revisions| {
                 let each = revisions
                     .split_whitespace()
@@ -111,6 +113,7 @@ setters! {
                 each.collect::<Result<Vec<_>, _>>()
             })
             .transpose()?;
+        options.set("revisions", revisions, |builder, revisions| builder.revisions(revisions));
     }
 
     /// Sets the name of this process, for servers that several processes serve. The ids of HTTP
@@ -120,7 +123,8 @@ setters! {
     /// name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
     fn mcplink_server_options_set_replica(name: *const c_char) {
         let name = optional(name, "name")?;
-        options.replica = name.map(replica_name).transpose()?;
+        let name = name.map(replica_name).transpose()?;
+        options.set("replica", name, |builder, name| builder.replica(&**name));
     }
 
     /// Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of

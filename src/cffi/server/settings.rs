@@ -1,9 +1,7 @@
 //! The options object of a server, and the code that builds a server with these options.
 
 use std::ffi::{c_char, c_void};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
@@ -20,8 +18,7 @@ use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{self, UserData, mcplink_destroy_fn};
 use crate::error::Result;
-use crate::protocol::KeepAlive;
-use crate::schema::{Implementation, ProtocolVersion};
+use crate::schema::Implementation;
 use crate::server::{Server, ServerBuilder, StateKey};
 use crate::transport::{Limits, Threads};
 
@@ -29,32 +26,19 @@ use crate::transport::{Limits, Threads};
 /// with which it is made.
 pub struct mcplink_server_options_t {
     pub(super) info: Implementation,
-    pub(super) instructions: Option<String>,
-    pub(super) revisions: Option<Vec<ProtocolVersion>>,
     pub(super) pump: Option<Arc<Queue>>,
     pub(super) limits: Limits,
     pub(super) threads: ThreadOptions,
     pub(super) events: EventHooks,
-    pub(super) page_size: Option<NonZeroUsize>,
-    pub(super) drain: Duration,
-    pub(super) slow_handler: Duration,
-    pub(super) keep_alive: Option<KeepAlive>,
-    pub(super) replica: Option<Box<str>>,
     pub(super) state_keys: Vec<StateKey>,
-    pub(super) state_lifetime: Duration,
-    pub(super) logging: bool,
-    pub(super) resource_updates: bool,
-    pub(super) list_changes: bool,
-    pub(super) send_server_info: bool,
-    pub(super) validation: bool,
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
     /// Wraps the transport of each session in a tap, if the host sees the messages.
     pub(super) tap: Option<Wrap>,
     methods: Vec<Method>,
-    /// Rarely used settings, each with a name and a function. The function applies the setting when
-    /// the server is built. So a program that never calls a setter is linked without the code of
-    /// the setter's feature.
+    /// Settings that differ from the default, each with a name and a function. The function applies
+    /// the setting when the server is built. So defaults are those of the Rust API, and a program
+    /// that never calls a setter is linked without the code of the setter's feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
 }
@@ -92,30 +76,30 @@ impl mcplink_server_options_t {
     pub(super) fn new(name: &str, version: &str) -> Self {
         Self {
             info: Implementation::new(name, version),
-            instructions: None,
-            revisions: None,
             pump: None,
             limits: Limits::default(),
             threads: ThreadOptions::default(),
             events: EventHooks::default(),
-            page_size: None,
-            drain: Duration::from_secs(5),
-            slow_handler: Duration::from_secs(30),
-            keep_alive: None,
-            replica: None,
             state_keys: Vec::new(),
-            state_lifetime: Duration::from_secs(600),
-            logging: false,
-            resource_updates: true,
-            list_changes: true,
-            send_server_info: true,
-            validation: true,
             claims_stdio: true,
             log: None,
             tap: None,
             methods: Vec::new(),
             more: Vec::new(),
             refusal: Refusal::default(),
+        }
+    }
+
+    /// Replaces a setting. `None` restores the default.
+    pub(super) fn set<T: 'static>(
+        &mut self,
+        name: &'static str,
+        value: Option<T>,
+        apply: impl Fn(ServerBuilder, &T) -> ServerBuilder + 'static,
+    ) {
+        self.unset(name);
+        if let Some(value) = value {
+            self.add(name, move |builder| apply(builder, &value));
         }
     }
 
@@ -165,34 +149,9 @@ impl mcplink_server_options_t {
             .info(info)
             .limits(self.limits.clone())
             .threads(threads)
-            .drain(self.drain)
-            .slow_handler(self.slow_handler)
-            .state_lifetime(self.state_lifetime)
-            .logging(self.logging)
-            .resource_updates(self.resource_updates)
-            .list_changes(self.list_changes)
-            .send_server_info(self.send_server_info)
             .on_log(move |record| log::tell(hook.as_ref(), owner, record));
-        if let Some(instructions) = &self.instructions {
-            builder = builder.instructions(instructions);
-        }
-        if let Some(revisions) = &self.revisions {
-            builder = builder.revisions(revisions);
-        }
-        if let Some(size) = self.page_size {
-            builder = builder.page_size(size);
-        }
-        if let Some(keep_alive) = self.keep_alive {
-            builder = builder.keep_alive(keep_alive);
-        }
-        if let Some(replica) = &self.replica {
-            builder = builder.replica(&**replica);
-        }
         if !self.state_keys.is_empty() {
             builder = builder.state_keys(&self.state_keys);
-        }
-        if !self.validation {
-            builder = builder.validator(None);
         }
         for (_, setting) in &self.more {
             builder = setting(builder, owner);

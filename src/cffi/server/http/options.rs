@@ -22,21 +22,12 @@ use crate::transport::http::{HttpLimits, Network};
 
 /// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
 /// a time may use the options. Listeners and endpoints copy the options with which they are made.
+#[derive(Default)]
 pub struct mcplink_http_options_t {
-    path: Option<String>,
+    /// The options of the Rust API, without access, limits and lists.
+    http: HttpOptions,
     hosts: Vec<String>,
     origins: Vec<String>,
-    sessions: bool,
-    max_sessions: Option<usize>,
-    session_idle: Option<Duration>,
-    old_paths: Option<(String, String)>,
-    health: Option<String>,
-    pages: Vec<(String, HttpPage)>,
-    max_requests: Option<usize>,
-    max_streams: Option<usize>,
-    kept_events: Option<(usize, usize)>,
-    max_kept_bytes: Option<usize>,
-    keep_alive: Option<Duration>,
     trusted_proxies: Vec<Network>,
     limits: HttpLimits,
     access: Access,
@@ -58,31 +49,6 @@ enum Access {
     Tokens(Box<mcplink_resource_server_t>),
 }
 
-impl Default for mcplink_http_options_t {
-    fn default() -> Self {
-        Self {
-            path: None,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            sessions: true,
-            max_sessions: None,
-            session_idle: None,
-            old_paths: None,
-            health: None,
-            pages: Vec::new(),
-            max_requests: None,
-            max_streams: None,
-            kept_events: None,
-            max_kept_bytes: None,
-            keep_alive: None,
-            trusted_proxies: Vec::new(),
-            limits: HttpLimits::default(),
-            access: Access::Open,
-            refusal: Refusal::default(),
-        }
-    }
-}
-
 impl Settings for mcplink_http_options_t {
     const NAME: &'static str = "options";
     const TARGET: &'static str = "http";
@@ -93,6 +59,11 @@ impl Settings for mcplink_http_options_t {
 }
 
 impl mcplink_http_options_t {
+    /// Changes the options of the Rust API.
+    fn change(&mut self, change: impl FnOnce(HttpOptions) -> HttpOptions) {
+        self.http = change(mem::take(&mut self.http));
+    }
+
     /// Builds the HTTP options of the Rust API for a server.
     ///
     /// # Errors
@@ -100,46 +71,14 @@ impl mcplink_http_options_t {
     /// Fails if a setter of the options failed, or if the resource server is invalid.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Outcome<HttpOptions> {
         self.refusal.check()?;
-        let mut options = HttpOptions::new()
-            .sessions(self.sessions)
+        let mut options = self
+            .http
+            .clone()
             .allowed_origins(self.origins.clone())
             .trusted_proxies(self.trusted_proxies.iter().copied())
             .limits(self.limits.clone());
-        if let Some(path) = &self.path {
-            options = options.path(path);
-        }
         if !self.hosts.is_empty() {
             options = options.allowed_hosts(self.hosts.clone());
-        }
-        if let Some(max) = self.max_sessions {
-            options = options.max_sessions(max);
-        }
-        if let Some(idle) = self.session_idle {
-            options = options.session_idle(idle);
-        }
-        if let Some((stream, post)) = &self.old_paths {
-            options = options.old_paths(stream, post);
-        }
-        if let Some(path) = &self.health {
-            options = options.health(path);
-        }
-        for (path, page) in &self.pages {
-            options = options.page(path, page.clone());
-        }
-        if let Some(max) = self.max_requests {
-            options = options.max_requests(max);
-        }
-        if let Some(max) = self.max_streams {
-            options = options.max_streams(max);
-        }
-        if let Some((events, bytes)) = self.kept_events {
-            options = options.kept_events(events, bytes);
-        }
-        if let Some(bytes) = self.max_kept_bytes {
-            options = options.max_kept_bytes(bytes);
-        }
-        if let Some(interval) = self.keep_alive {
-            options = options.keep_alive(interval);
         }
         let options = match &self.access {
             Access::Open => options,
@@ -239,7 +178,7 @@ setters! {
             let text = format!("the path '{path}' does not begin with '/'");
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        options.path = Some(path.to_owned());
+        options.change(|http| http.path(path));
     }
 
     /// Adds an allowed host name. A request is refused if the host name in its header field Host is
@@ -285,14 +224,17 @@ setters! {
     /// change notifications. Default: true.
     ///
     /// sessions: true to give these clients sessions.
-    fn mcplink_http_options_set_sessions(sessions: bool) { options.sessions = sessions }
+    fn mcplink_http_options_set_sessions(sessions: bool) {
+        options.change(|http| http.sessions(sessions));
+    }
 
     /// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
     /// no open stream for this time. Default: 30 minutes.
     ///
     /// idle_ms: the idle timeout, in milliseconds.
     fn mcplink_http_options_set_session_idle_ms(idle_ms: u32) {
-        options.session_idle = Some(Duration::from_millis(idle_ms.into()));
+        let idle = Duration::from_millis(idle_ms.into());
+        options.change(|http| http.session_idle(idle));
     }
 
     /// Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are
@@ -302,7 +244,7 @@ setters! {
     /// post: the path to which the client posts messages.
     fn mcplink_http_options_set_old_paths(stream: *const c_char, post: *const c_char) {
         let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
-        options.old_paths = Some((stream.to_owned(), post.to_owned()));
+        options.change(|http| http.old_paths(stream, post));
     }
 
     /// Serves a page that tells the health of the server, for load balancers. By default there is
@@ -315,7 +257,8 @@ setters! {
     ///
     /// path: the path, for example "/healthz".
     fn mcplink_http_options_set_health(path: *const c_char) {
-        options.health = Some(name(path, "path")?.to_owned());
+        let path = name(path, "path")?;
+        options.change(|http| http.health(path));
     }
 
     /// Adds a static page of the host, with an ETag that is made from its content.
@@ -341,7 +284,7 @@ setters! {
         if let Some(value) = optional(cache_control, "cache_control")? {
             page = page.cache_control(value.to_owned());
         }
-        options.pages.push((path.to_owned(), page));
+        options.change(|http| http.page(path, page));
     }
 
     /// Sets the limits for the stored events of each stream of a session. A client that reconnects
@@ -352,7 +295,7 @@ setters! {
     /// bytes: the maximum number of bytes of the events.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_kept_events(events: usize, bytes: usize) {
-        options.kept_events = Some((events, bytes));
+        options.change(|http| http.kept_events(events, bytes));
     }
 
     /// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
@@ -363,7 +306,8 @@ setters! {
     /// interval_ms: the interval in milliseconds, at least 1.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_keep_alive_ms(interval_ms: u32) {
-        options.keep_alive = Some(Duration::from_millis(interval_ms.max(1).into()));
+        let interval = Duration::from_millis(interval_ms.max(1).into());
+        options.change(|http| http.keep_alive(interval));
     }
 }
 
@@ -449,13 +393,13 @@ impl mcplink_http_options_t {
         let time = Duration::from_millis(bound.try_into().unwrap_or(u64::MAX));
         match limit {
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_SESSIONS as i32 => {
-                self.max_sessions = Some(bound)
+                self.change(|http| http.max_sessions(bound))
             }
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_REQUESTS as i32 => {
-                self.max_requests = Some(bound)
+                self.change(|http| http.max_requests(bound))
             }
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_STREAMS as i32 => {
-                self.max_streams = Some(bound)
+                self.change(|http| http.max_streams(bound))
             }
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_CONNECTIONS as i32 => {
                 limits.max_connections = bound
@@ -477,7 +421,7 @@ impl mcplink_http_options_t {
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_WRITE_MS as i32 => limits.write_timeout = time,
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_IDLE_MS as i32 => limits.keep_alive = time,
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_KEPT_BYTES as i32 => {
-                self.max_kept_bytes = Some(bound)
+                self.change(|http| http.max_kept_bytes(bound))
             }
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_UNSENT_BYTES as i32 => {
                 limits.max_unsent_bytes = bound
