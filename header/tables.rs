@@ -1,8 +1,8 @@
-//! The tables of functions in the source, as functions that cbindgen reads: `src/cffi/setters.rs`,
-//! `src/cffi/getters.rs` and `src/cffi/client/call_table.rs`.
+//! The tables of functions in the source, as functions that cbindgen reads: `src/cffi/actions.rs`,
+//! `src/cffi/getters.rs` and `src/cffi/client/call_table.rs`; and enumerations: `src/cffi/arg.rs`.
 
 /// The macros that make functions of a table.
-const TABLES: [&str; 3] = ["setters! {", "getters! {", "calls! {"];
+const TABLES: [&str; 3] = ["actions! {", "getters! {", "calls! {"];
 /// The comment that all non-blocking forms of calls share.
 const START: [&str; 2] = [
     "/// callback, user, destroy, out: see mcplink_client_call_tool_start.",
@@ -17,7 +17,12 @@ pub(crate) fn expanded(source: &str) -> String {
     while let Some(line) = lines.next() {
         if TABLES.contains(&line) {
             let table: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
-            functions(&table, &mut text);
+            functions(line, &table, &mut text);
+        } else if line == "enumeration! {" {
+            for line in lines.by_ref().take_while(|line| *line != "}") {
+                text.push_str(line.strip_prefix("    ").unwrap_or(line));
+                text.push('\n');
+            }
         } else {
             text.push_str(line);
             text.push('\n');
@@ -35,16 +40,15 @@ struct Signature {
     result: String,
 }
 
-/// Writes the functions of a table.
-fn functions(table: &[&str], text: &mut String) {
+/// Writes the functions of a table. `macro_line` is the line with the name of the macro.
+fn functions(macro_line: &str, table: &[&str], text: &mut String) {
     let mut lines = table
         .iter()
         .map(|line| line.strip_prefix("    ").unwrap_or(line));
     let (mut shared, mut comment) = (Vec::new(), Vec::new());
     let mut signature = Signature::default();
-    let mut is_call = false;
     while let Some(line) = lines.next() {
-        if line.starts_with("///") {
+        if line.starts_with("///") || line.starts_with("#[") {
             comment.push(line);
         } else if let Some(name) = line.strip_prefix("start ") {
             let own = std::mem::take(&mut comment);
@@ -52,8 +56,7 @@ fn functions(table: &[&str], text: &mut String) {
             signature.write_start(name, commented(&START, own, &["callback"]), text);
         } else if let Some(head) = line.strip_suffix(';') {
             shared = std::mem::take(&mut comment);
-            is_call = head.starts_with("client: ");
-            signature.object = object_of(head);
+            signature.object = object_of(macro_line, head);
         } else if let Some(begin) = line.strip_prefix("fn ") {
             let mut whole = begin.to_owned();
             while !whole.contains(" {") {
@@ -64,14 +67,14 @@ fn functions(table: &[&str], text: &mut String) {
             let (whole, body) = whole.split_once(" {").expect("it was found");
             let (name, rest) = whole.split_once('(').expect("it has parameters");
             let (arguments, result) = rest.split_once(')').expect("its parameters end");
-            arguments
-                .trim()
-                .trim_end_matches(',')
-                .clone_into(&mut signature.arguments);
+            signature.arguments = arguments.trim().trim_end_matches(',').to_owned();
+            if let Some(arguments) = signature.arguments.strip_suffix("; user") {
+                signature.arguments = [arguments, USER].join(", ");
+            }
             signature.result = result.trim_start_matches(" -> ").to_owned();
             let own = std::mem::take(&mut comment);
             let comment = commented(&shared, own, &signature.parameters());
-            if is_call {
+            if macro_line.starts_with("calls") {
                 signature.write_blocking(name, comment, text);
             } else {
                 signature.write(name, comment, text);
@@ -137,6 +140,8 @@ impl Signature {
     }
 }
 
+/// The parameters that `; user` stands for.
+const USER: &str = "user: *mut c_void, destroy: mcplink_destroy_fn";
 const ERR: &str = "err: *mut *mut mcplink_error_t";
 
 /// Writes a function without a body.
@@ -153,20 +158,17 @@ fn function(name: &str, comment: &str, parameters: &[&str], result: &str, text: 
 }
 
 /// Reads the line of a table that names its object. Returns the name of the parameter and its type.
-fn object_of(head: &str) -> (String, String) {
-    let (this, object) = if let Some((object, this)) = head.split_once(" as ") {
-        (this, format!("*mut {object}"))
-    } else if let Some((_, parameter)) = head.split_once('(') {
-        let parameter = parameter.trim_end_matches(')');
-        let (this, object) = parameter.split_once(": ").expect("a getter has an object");
-        (this, format!("*const {object}"))
-    } else {
-        let (this, object) = head
-            .split_once(": ")
-            .expect("a table begins with its object");
-        (this, format!("*mut {object}"))
+fn object_of(table: &str, head: &str) -> (String, String) {
+    let parameter = head.split_once('(').map_or(head, |(_, rest)| rest);
+    let (this, object) = parameter
+        .trim_end_matches(')')
+        .split_once(": ")
+        .expect("a table begins with its object");
+    let pointer = match table.starts_with("getters") {
+        true => "*const",
+        false => "*mut",
     };
-    (this.to_owned(), object)
+    (this.to_owned(), format!("{pointer} {object}"))
 }
 
 /// Returns what a getter of this type returns if there is no object.

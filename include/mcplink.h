@@ -1041,8 +1041,8 @@ MCPLINK_API mcplink_status_t mcplink_writer_i64(mcplink_writer_t *writer, int64_
 MCPLINK_API mcplink_status_t mcplink_writer_u64(mcplink_writer_t *writer, uint64_t number);
 
 /**
- * Writes a double with enough digits that reading the text gives the identical double. The decimal
- * separator is always a point, regardless of the locale.
+ * Writes a double with enough digits that reading the text gives the identical double. The
+ * decimal separator is always a point, regardless of the locale.
  *
  * @param writer the writer.
  * @param number the number; NaN and infinities are errors, because JSON can't represent them.
@@ -1068,16 +1068,6 @@ MCPLINK_API mcplink_status_t mcplink_writer_boolean(mcplink_writer_t *writer, bo
 MCPLINK_API mcplink_status_t mcplink_writer_null(mcplink_writer_t *writer);
 
 /**
- * Writes a value that is already JSON text.
- *
- * @param writer the writer.
- * @param json,len one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
- * error.
- * @return MCPLINK_OK, or the status of the first error.
- */
-MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const char *json, size_t len);
-
-/**
  * Writes bytes as a string in base64 (RFC 4648, section 4).
  *
  * @param writer the writer.
@@ -1085,6 +1075,16 @@ MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const 
  * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, const uint8_t *data, size_t len);
+
+/**
+ * Writes a value that is already JSON text.
+ *
+ * @param writer the writer.
+ * @param json,len one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is
+ * an error.
+ * @return MCPLINK_OK, or the status of the first error.
+ */
+MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const char *json, size_t len);
 
 /**
  * Finishes the value and returns its text.
@@ -1339,14 +1339,15 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
                                                  mcplink_destroy_fn destroy);
 
 /**
- * Sets the function that receives the notifications of one method, for extensions of the protocol.
+ * Sets the function that receives the notifications of one method, for extensions of the
+ * protocol.
  *
  * @param options the options.
  * @param notification the method, for example "notifications/com.example/thing".
- * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
- * runs on the same thread as the function of mcplink_client_options_on_event.
- * @param user,destroy passed to callback; destroy runs when another function is set for the method, or
- * when the options and all clients that use callback are freed.
+ * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The
+ * function runs on the same thread as the function of mcplink_client_options_on_event.
+ * @param user,destroy passed to callback; destroy runs when another function is set for the method,
+ * or when the options and all clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -1358,13 +1359,13 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets the log hook of the client. For this client, the log hook replaces the process-wide hook
- * that was set with mcplink_set_log.
+ * Sets the log hook of the client. For this client, the log hook replaces the process-wide
+ * hook that was set with mcplink_set_log.
  *
  * @param options the options.
  * @param level the least severe level to report, one of enum mcplink_log_level.
- * @param callback the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
- * quick.
+ * @param callback the log hook; NULL for no hook. It runs on any thread, also with a pump, and must
+ * be quick.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
  * @return MCPLINK_OK.
@@ -1384,8 +1385,8 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
  * @param token the parameter token of the function of the host; valid until that function returns.
  * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: the thread that runs the function. Blocks:
- * no.
+ * @note Threads: the thread that runs the function.
+ * Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
@@ -1446,18 +1447,18 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_c
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
 
 /**
- * A limit of each connection of a client or server. The comment of each limit names its default,
- * and what happens when the limit is reached.
+ * A limit of each connection of a client or server. The comment of each limit names its
+ * default, and what happens when the limit is reached.
  */
 typedef enum mcplink_limit {
     /**
-     * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
-     * request is answered with an error, and a response fails its call.
+     * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped:
+     * a request is answered with an error, and a response fails its call.
      */
     MCPLINK_LIMIT_MESSAGE_BYTES = 901,
     /**
-     * The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
-     * is nested deeper is answered with an error.
+     * The maximum nesting depth of arrays and objects in a message. Default: 128. A message
+     * that is nested deeper is answered with an error.
      */
     MCPLINK_LIMIT_DEPTH = 902,
     /**
@@ -1466,14 +1467,14 @@ typedef enum mcplink_limit {
      */
     MCPLINK_LIMIT_QUEUED_BYTES = 903,
     /**
-     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
-     * MCPLINK_E_BUSY.
+     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails
+     * with MCPLINK_E_BUSY.
      */
     MCPLINK_LIMIT_CALLS = 904,
     /**
-     * The maximum number of requests from the peer in flight. Default: 1024. The next request is
-     * answered with a "busy" error. While the peer does not read the answers, further requests are
-     * deferred instead.
+     * The maximum number of requests from the peer in flight. Default: 1024. The next request
+     * is answered with a "busy" error. While the peer does not read the answers, further
+     * requests are deferred instead.
      */
     MCPLINK_LIMIT_REQUESTS = 905,
     /**
@@ -1482,27 +1483,28 @@ typedef enum mcplink_limit {
      */
     MCPLINK_LIMIT_QUESTIONS = 906,
     /**
-     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
-     * thread, and further requests wait for a free thread. The client with the fewest running
-     * handlers gets the next free thread. One client may use all threads; other clients then use
-     * reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
-     * without a session share these threads for their tasks.
+     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its
+     * own thread, and further requests wait for a free thread. The client with the fewest
+     * running handlers gets the next free thread. One client may use all threads; other
+     * clients then use reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     * All HTTP clients without a session share these threads for their tasks.
      */
     MCPLINK_LIMIT_WORKERS = 907,
     /**
-     * The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
-     * The next notification is dropped.
+     * The maximum number of notifications from the peer that wait to be delivered. Default:
+     * 1024. The next notification is dropped.
      */
     MCPLINK_LIMIT_NOTIFICATIONS = 908,
     /**
-     * The maximum number of subscriptions of one client. Default: 1024. The next subscription is
-     * refused.
+     * The maximum number of subscriptions of one client. Default: 1024. The next subscription
+     * is refused.
      */
     MCPLINK_LIMIT_SUBSCRIPTIONS = 909,
     /**
-     * The maximum number of log messages outside of calls that wait for one client of a revision
-     * before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
-     * notifications need no limit, because waiting change notifications are merged.
+     * The maximum number of log messages outside of calls that wait for one client of a
+     * revision before 2026-07-28. Default: 1024. The next log message for that client is
+     * dropped. Change notifications need no limit, because waiting change notifications are
+     * merged.
      */
     MCPLINK_LIMIT_BACKLOG = 910,
     /**
@@ -1517,20 +1519,21 @@ typedef enum mcplink_limit {
      */
     MCPLINK_LIMIT_CACHED_RESPONSES = 912,
     /**
-     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
-     * used responses are evicted.
+     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least
+     * recently used responses are evicted.
      */
     MCPLINK_LIMIT_CACHED_BYTES = 913,
     /**
-     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
-     * of a server may use while other clients need them too. Default: 50. A client that is alone
-     * may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
-     * connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one
+     * client of a server may use while other clients need them too. Default: 50. A client that
+     * is alone may use everything except the reserved percentage: see
+     * MCPLINK_LIMIT_RESERVE_PERCENT. For connections, threads of requests and sessions see
+     * MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 914,
     /**
-     * The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
-     * that use little of them. Default: 12. With 0, nothing is reserved.
+     * The percentage of the requests, subscriptions, tasks and memory that is reserved for
+     * clients that use little of them. Default: 12. With 0, nothing is reserved.
      */
     MCPLINK_LIMIT_RESERVE_PERCENT = 915,
 } mcplink_limit;
@@ -1718,14 +1721,15 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
 typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 
 /**
- * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * client. These hooks are needed by profilers, and by virtual machines that must attach each
- * thread.
+ * Sets hooks that run at the start and at the end of each thread that the library starts for
+ * the client. These hooks are needed by profilers, and by virtual machines that must attach
+ * each thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_client_free has
  * returned, all threads have ended, except threads whose callback does not return. If
- * mcplink_client_free is called in a callback of the client, the threads end after that callback.
- * A thread that connects or logs in may end slightly later, if it can't be interrupted.
+ * mcplink_client_free is called in a callback of the client, the threads end after that
+ * callback. A thread that connects or logs in may end slightly later, if it can't be
+ * interrupted.
  *
  * Threads with these hooks have the stack size that is set with
  * mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
@@ -1734,9 +1738,9 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
  * @param options the options.
  * @param start called before any other callback on the thread; NULL for no hook.
  * @param stop called after all other callbacks on the thread; NULL for no hook.
- * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
- * runs when the options, their clients and the responders that were kept are freed, and all
- * threads have ended.
+ * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise
+ * destroy runs when the options, their clients and the responders that were kept are freed,
+ * and all threads have ended.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -1850,51 +1854,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
 
 /**
- * The destination of the standard error of a child process.
- */
-typedef enum mcplink_stderr {
-    /**
-     * The standard error is captured, and its last 64 KiB are stored: see
-     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
-     */
-    MCPLINK_STDERR_CAPTURE = 1500,
-    /**
-     * The standard error of the child is written to the standard error of this process.
-     */
-    MCPLINK_STDERR_INHERIT = 1501,
-    /**
-     * The standard error is discarded.
-     */
-    MCPLINK_STDERR_DISCARD = 1502,
-} mcplink_stderr;
-
-/**
- * Receives a line that a child process wrote to its standard error, without the newline. The line
- * is valid until the callback returns.
- */
-typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
-
-/**
- * Sets what happens to the child's standard error.
- *
- * @param options the options.
- * @param mode one of enum mcplink_stderr.
- * @param callback with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
- * runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
- * Further lines are only available from mcplink_client_stderr_tail.
- * @param user,destroy passed to callback; destroy runs when another function is set, or when the
- * options and all clients that use callback are freed.
- * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
-                                                   mcplink_stderr mode,
-                                                   mcplink_line_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
-
-/**
  * Sets how long each step of closing the client may take. A child process has this time to
  * exit after its standard input was closed, and the same time again after SIGTERM. Then the
  * child is killed. So closing may take twice this time. For a child process the default is 2
@@ -1946,32 +1905,6 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
-
-/**
- * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
- * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
- * thread that sends the request, possibly on several threads at once. The function should not wait
- * for the server, because the request waits for the function.
- */
-typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
-
-/**
- * Sets a function that provides the token for each request over HTTP. This setting replaces
- * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
- *
- * @param options the options.
- * @param callback see mcplink_bearer_fn. NULL is refused: see
- * mcplink_client_options_clear_authorization.
- * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when the options and all clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
-                                                        mcplink_bearer_fn callback,
-                                                        void *user,
-                                                        mcplink_destroy_fn destroy);
 
 /**
  * Sets the OAuth settings with which the client obtains and renews access tokens for a server
@@ -2094,6 +2027,77 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
+
+/**
+ * The destination of the standard error of a child process.
+ */
+typedef enum mcplink_stderr {
+    /**
+     * The standard error is captured, and its last 64 KiB are stored: see
+     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
+     */
+    MCPLINK_STDERR_CAPTURE = 1500,
+    /**
+     * The standard error of the child is written to the standard error of this process.
+     */
+    MCPLINK_STDERR_INHERIT = 1501,
+    /**
+     * The standard error is discarded.
+     */
+    MCPLINK_STDERR_DISCARD = 1502,
+} mcplink_stderr;
+
+/**
+ * Receives a line that a child process wrote to its standard error, without the newline. The line
+ * is valid until the callback returns.
+ */
+typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
+
+/**
+ * Sets what happens to the child's standard error.
+ *
+ * @param options the options.
+ * @param mode one of enum mcplink_stderr.
+ * @param callback with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The
+ * function runs on the thread that runs the client's callbacks. At most 1024 lines wait for
+ * the function. Further lines are only available from mcplink_client_stderr_tail.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
+ * options and all clients that use callback are freed.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
+                                                   mcplink_stderr mode,
+                                                   mcplink_line_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
+ * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
+ * thread that sends the request, possibly on several threads at once. The function should not wait
+ * for the server, because the request waits for the function.
+ */
+typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
+
+/**
+ * Sets a function that provides the token for each request over HTTP. This setting replaces
+ * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
+ *
+ * @param options the options.
+ * @param callback see mcplink_bearer_fn. NULL is refused: see
+ * mcplink_client_options_clear_authorization.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
+ * cleared, or when the options and all clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
+                                                        mcplink_bearer_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
 
 /**
  * Makes an empty cache of responses. Above its limits the least recently used response is removed.
@@ -2241,8 +2245,8 @@ typedef enum mcplink_direction {
 typedef void (*mcplink_message_fn)(void *user, int32_t direction, const char *text, size_t len);
 
 /**
- * Sets the function that sees each message of the client, unchanged: for logs and traces. It works
- * with every kind of endpoint, also after a restart of the server.
+ * Sets the function that sees each message of the client, unchanged: for logs and traces. It
+ * works with every kind of endpoint, also after a restart of the server.
  *
  * @param options the options.
  * @param callback see mcplink_message_fn. NULL for no function.
@@ -2723,7 +2727,8 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
                                                  mcplink_error_t **err);
 
 /**
- * The kind of an entry with an argument that can be completed: a prompt or a resource template.
+ * The kind of an entry with an argument that can be completed: a prompt or a resource
+ * template.
  */
 typedef enum mcplink_completion_of {
     /**
@@ -3459,34 +3464,6 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_cal
 MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
 
 /**
- * Receives the progress of a call.
- *
- * @param progress,total the progress so far, and its value when the call is complete; total is 0 when
- * unknown.
- * @param message a text for users; may be empty; valid until the callback returns.
- */
-typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
-
-/**
- * Sets the function that receives the progress of the call.
- *
- * @param options the options.
- * @param callback the function; NULL for no function. For a blocking call the function runs on the
- * calling thread, in order, before the call returns. For a started call the function runs on the
- * thread that runs the client's callbacks, and progress that still waits is replaced by newer
- * progress.
- * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it runs
- * when the options are freed and all calls that use them have ended.
- * @return MCPLINK_OK.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
-                                                  mcplink_progress_fn callback,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
  * Adds a member of "_meta" to the request, for example a trace context.
  *
  * @param options the options.
@@ -3521,6 +3498,34 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
 MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
 
 /**
+ * Receives the progress of a call.
+ *
+ * @param progress,total the progress so far, and its value when the call is complete; total is 0 when
+ * unknown.
+ * @param message a text for users; may be empty; valid until the callback returns.
+ */
+typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
+
+/**
+ * Sets the function that receives the progress of the call.
+ *
+ * @param options the options.
+ * @param callback the function; NULL for no function. For a blocking call the function runs on the
+ * calling thread, in order, before the call returns. For a started call the function runs on
+ * the thread that runs the client's callbacks, and progress that still waits is replaced by
+ * newer progress.
+ * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it
+ * runs when the options are freed and all calls that use them have ended.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
+                                                  mcplink_progress_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
  * Makes a cancel token that is not triggered.
  *
  * @return the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
@@ -3530,14 +3535,13 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_
 MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
 
 /**
- * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
- * servers are notified. Later calls with this token fail, and are not sent.
+ * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and
+ * their servers are notified. Later calls with this token fail, and are not sent.
  *
  * @param cancel the token.
  * @return MCPLINK_OK, also when the token was triggered before.
  * @note Threads: any, but no signal
- * handler.
- * Blocks: no.
+ * handler. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
 
@@ -3559,8 +3563,8 @@ MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
 MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
 
 /**
- * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
- * is notified.
+ * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The
+ * server is notified.
  *
  * @param call the call.
  * @param reason one sentence for the server; NULL for no reason.
@@ -3815,11 +3819,42 @@ MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *res
 /* ==== Requests from servers ==== */
 
 /**
+ * Sets which optional features of sampling the client declares to servers. The handler that
+ * was set with mcplink_client_options_on_sample must support these features. Default: no
+ * optional features.
+ *
+ * @param options the options.
+ * @param tools true if the model may use tools that the server names.
+ * @param context true if the handler adds the context that a server requests (includeContext).
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
+
+/**
  * Handles a request from the peer: from the client on a server, or from the server on a client.
  * The handler answers the request before it returns. A handler that keeps the responder may answer
  * later, from any thread. request and responder are borrowed until the handler returns.
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
+
+/**
+ * Sets the handler for requests of one custom method that a server of the legacy era sends,
+ * for extensions of the protocol.
+ *
+ * @param options the options.
+ * @param request the method.
+ * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any
+ * JSON value, or with an error.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
+                                                   const char *request,
+                                                   mcplink_handler_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
 
 /**
  * Sets the handler for form elicitation (elicitation/create): the server asks the user with a
@@ -3828,13 +3863,15 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
  * The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
  * mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
  * {"action":"cancel"}. If the handler answers with an error, the server receives the action
- * "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
- * call are paused.
+ * "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of
+ * the call are paused.
  *
- * All handlers for requests of the server run on the thread that runs the client's callbacks, one
- * handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
+ * All handlers for requests of the server run on the thread that runs the client's callbacks,
+ * one handler at a time. If that thread makes a blocking call, it runs handlers while it
+ * waits. There
  * is one exception: in a client without a pump, a request of a modern server that belongs to a
- * blocking call is handled on the calling thread. When the server cancels a request or the client
+ * blocking call is handled on the calling thread. When the server cancels a request or the
+ * client
  * is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
  *
  * @param options the options.
@@ -3851,13 +3888,14 @@ mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
- * to open a web page. The client declares this capability to servers.
+ * Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the
+ * user to open a web page. The client declares this capability to servers.
  *
- * The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
- * The library does not open the page: show the whole URL, ask the user, and open the URL in a
- * browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
- * means that the user agreed to open the page.
+ * The params of the request are
+ * {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library does not open
+ * the page: show the whole URL, ask the user, and open the URL in a browser. Answer as in
+ * mcplink_client_options_on_elicit, without content. The answer "accept" means that the user
+ * agreed to open the page.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
  * @return MCPLINK_OK.
@@ -3870,8 +3908,8 @@ mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for sampling (sampling/createMessage): the server uses the client's model. The
- * client declares this capability to servers.
+ * Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
+ * The client declares this capability to servers.
  *
  * The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
  * mcplink_responder_json:
@@ -3889,21 +3927,8 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets which optional features of sampling the client declares to servers. The handler that
- * was set with mcplink_client_options_on_sample must support these features. Default: no
- * optional features.
- *
- * @param options the options.
- * @param tools true if the model may use tools that the server names.
- * @param context true if the handler adds the context that a server requests (includeContext).
- * @return MCPLINK_OK.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
-
-/**
- * Sets the handler for roots (roots/list): the server requests the locations in which it may work.
- * The client declares this capability to servers.
+ * Sets the handler for roots (roots/list): the server requests the locations in which it may
+ * work. The client declares this capability to servers.
  *
  * The request has no params. Answer with mcplink_responder_json:
  * {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
@@ -3918,24 +3943,6 @@ mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *optio
                                                  mcplink_handler_fn callback,
                                                  void *user,
                                                  mcplink_destroy_fn destroy);
-
-/**
- * Sets the handler for requests of one custom method that a server of the legacy era sends, for
- * extensions of the protocol.
- *
- * @param options the options.
- * @param request the method.
- * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any JSON
- * value, or with an error.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
-                                                   const char *request,
-                                                   mcplink_handler_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
 
 /* ==== Server ==== */
 
@@ -4020,17 +4027,6 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
                                          mcplink_error_t **err);
 
 /**
- * Removes a tool. Requests for the tool continue if they are in flight.
- *
- * @param server the server.
- * @param tool the name of the tool.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
- * @note Threads: any, also while
- * the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
-
-/**
  * Adds a resource.
  *
  * @param server the server.
@@ -4055,17 +4051,6 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
                                              mcplink_error_t **err);
 
 /**
- * Removes a resource. Requests for the resource continue if they are in flight.
- *
- * @param server the server.
- * @param uri the URI of the resource.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
- * @note Threads: any, also
- * while the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
-
-/**
  * Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
  * the variables with mcplink_request_args.
  *
@@ -4088,17 +4073,6 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
                                              void *user,
                                              mcplink_destroy_fn destroy,
                                              mcplink_error_t **err);
-
-/**
- * Removes a resource template. Requests for the template continue if they are in flight.
- *
- * @param server the server.
- * @param uri_template the URI template, as it was written in the definition.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
- * @note Threads: any, also
- * while the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
 
 /**
  * Adds a prompt.
@@ -4126,17 +4100,6 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
                                            mcplink_error_t **err);
 
 /**
- * Removes a prompt. Requests for the prompt continue if they are in flight.
- *
- * @param server the server.
- * @param prompt the name of the prompt.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
- * @note Threads: any, also while
- * the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
-
-/**
  * The kind of an entry of a server: a tool, prompt, resource or resource template.
  */
 typedef enum mcplink_primitive {
@@ -4153,8 +4116,8 @@ typedef enum mcplink_primitive {
      */
     MCPLINK_PRIMITIVE_RESOURCE = 1303,
     /**
-     * A resource template, identified by its URI template as written. The scopes of the template
-     * apply to each resource that is read through the template.
+     * A resource template, identified by its URI template as written. The scopes of the
+     * template apply to each resource that is read through the template.
      */
     MCPLINK_PRIMITIVE_TEMPLATE = 1304,
 } mcplink_primitive;
@@ -4228,6 +4191,52 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+
+/**
+ * Removes a tool. Requests for the tool continue if they are in flight.
+ *
+ * @param server the server.
+ * @param tool the name of the tool.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
+ * @note Threads: any, also
+ * while
+ * the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
+
+/**
+ * Removes a resource. Requests for the resource continue if they are in flight.
+ *
+ * @param server the server.
+ * @param uri the URI of the resource.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
+ * @note Threads: any, also
+ * while the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
+
+/**
+ * Removes a resource template. Requests for the template continue if they are in flight.
+ *
+ * @param server the server.
+ * @param uri_template the URI template, as it was written in the definition.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
+ * @note Threads: any, also
+ * while the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
+
+/**
+ * Removes a prompt. Requests for the prompt continue if they are in flight.
+ *
+ * @param server the server.
+ * @param prompt the name of the prompt.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
+ * @note Threads: any, also
+ * while
+ * the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
 
 /**
  * Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
@@ -4422,9 +4431,9 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
 /**
- * Closes a session: its calls are cancelled, and its transport is closed. If the close function of
- * the session's transport calls this function or mcplink_session_wait, the call returns at once.
- * The close in progress then continues.
+ * Closes a session: its calls are cancelled, and its transport is closed. If the close
+ * function of the session's transport calls this function or mcplink_session_wait, the call
+ * returns at once. The close in progress then continues.
  *
  * @param session the session.
  * @return MCPLINK_OK, also when the session is closed already.
@@ -4502,19 +4511,20 @@ mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
                                          mcplink_error_t **err);
 
 /**
- * Sends a log message to all clients that requested messages of the given level. If logging is not
- * enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
- * revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
+ * Sends a log message to all clients that requested messages of the given level. If logging is
+ * not enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients
+ * of revisions before 2026-07-28 can receive the message. Newer clients receive only log
+ * messages of
  * their own calls: see mcplink_responder_log.
  *
  * @param server the server.
  * @param level one of enum mcplink_log_level.
  * @param logger the name of the part of the server that logs; NULL for no name.
- * @param json,len the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
- * must not contain secrets.
+ * @param json,len the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The
+ * message must not contain secrets.
  * @return MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
- * @note Threads: any.
- * Blocks: no.
+ * @note Threads:
+ * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_log(mcplink_server_t *server,
@@ -4633,15 +4643,15 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_o
 MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
 
 /**
- * Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
- * was set with mcplink_set_log.
+ * Sets the log hook of the server. For this server, the hook replaces the process-wide hook
+ * that was set with mcplink_set_log.
  *
  * @param options the options.
  * @param level the least severe level to report, one of enum mcplink_log_level.
- * @param callback the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
- * the default, for the process-wide hook.
- * @param user,destroy passed to callback; destroy runs when another hook is set, or when the options
- * and all servers made with them are freed.
+ * @param callback the log hook. It is called on any thread, also with a pump, and must be quick.
+ * NULL, the default, for the process-wide hook.
+ * @param user,destroy passed to callback; destroy runs when another hook is set, or when the
+ * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -4653,15 +4663,16 @@ mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *option
                                                 mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for a custom method. The library itself handles the methods that the protocol
- * defines.
+ * Sets the handler for a custom method. The library itself handles the methods that the
+ * protocol defines.
  *
  * The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
  * clients of revisions since 2026-07-28 the text must contain the member "resultType".
  *
  * @param options the options.
  * @param method the method, for example "com.example/reindex". An earlier handler is replaced.
- * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
+ * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
+ * handlers.
  * @param user,destroy passed to callback; destroy runs when the handler is replaced, or when the
  * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -4678,15 +4689,15 @@ mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *opti
  * Sets the function that is called when sessions begin and end. A session begins when a client
  * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
  * clients with their first request. The session ends when its connection or HTTP session ends.
- * Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
- * have no session over HTTP.
+ * Clients over HTTP that have no session cause no events. Clients of revisions since
+ * 2026-07-28 have no session over HTTP.
  *
  * @param options the options.
- * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
- * function. Events are delivered one at a time and in order, on a thread of the server or on the
- * thread that dispatches its pump. The first requests of a session may be handled before its first
- * event is delivered. Session events are never dropped; mcplink_server_free delivers the last
- * events.
+ * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
+ * no function. Events are delivered one at a time and in order, on a thread of the server or
+ * on the thread that dispatches its pump. The first requests of a session may be handled
+ * before its first event is delivered. Session events are never dropped; mcplink_server_free
+ * delivers the last events.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -4746,15 +4757,16 @@ typedef enum mcplink_server_event {
 } mcplink_server_event;
 
 /**
- * Sets the function that is called for incidents with clients. The function can count incidents,
- * raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
- * or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
- * for most incidents.
+ * Sets the function that is called for incidents with clients. The function can count
+ * incidents, raise an alarm or block a client. Incidents are messages that are malformed, too
+ * long, too many or denied, and handlers that fail. Each kind of incident has its own event.
+ * The log has a record for most incidents.
  *
  * @param options the options.
- * @param callback receives all events of enum mcplink_server_event except those about sessions. NULL for
- * no function. Events are delivered one at a time and in order, on a thread of the server or on
- * the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
+ * @param callback receives all events of enum mcplink_server_event except those about sessions. NULL
+ * for no function. Events are delivered one at a time and in order, on a thread of the server
+ * or on the thread that dispatches its pump. At most 1024 events wait; further events are
+ * dropped.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -5071,13 +5083,14 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplin
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
 
 /**
- * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * server. These hooks are needed by profilers, and by virtual machines that must attach each
- * thread.
+ * Sets hooks that run at the start and at the end of each thread that the library starts for
+ * the server. These hooks are needed by profilers, and by virtual machines that must attach
+ * each thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_server_free has
  * returned, all threads have ended, except threads whose callback does not return. If
- * mcplink_server_free is called in a callback of the server, the threads end after that callback.
+ * mcplink_server_free is called in a callback of the server, the threads end after that
+ * callback.
  *
  * Threads with these hooks have the stack size that is set with
  * mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
@@ -5086,9 +5099,9 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
  * @param options the options.
  * @param start called before any other callback on the thread; NULL for no hook.
  * @param stop called after all other callbacks on the thread; NULL for no hook.
- * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
- * runs when the options, all servers made with them and all responders of these servers are freed.
- * The threads of these servers have ended by then.
+ * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise
+ * destroy runs when the options, all servers made with them and all responders of these
+ * servers are freed. The threads of these servers have ended by then.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -5098,6 +5111,27 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_thread_fn stop,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Limits how many requests a caller may make in a period. A caller is a principal, on all its
+ * connections together. Without a principal it is a connection, and over HTTP a session or a
+ * network address. A request beyond the limit is refused, and the client is told when to try
+ * again. Each call of this function adds a limit of its own. Default: no limit.
+ *
+ * @param options the options.
+ * @param requests the number of requests, at least 1. A caller may make that many at once; later
+ * ones are admitted evenly within the period.
+ * @param period_ms the period, in milliseconds, at least 1.
+ * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
+ * share the limit. NULL for all methods about tools, prompts, resources and tasks.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
+                                                       uint32_t requests,
+                                                       uint32_t period_ms,
+                                                       const char *methods);
 
 /**
  * The decision of a guard.
@@ -5131,42 +5165,22 @@ typedef enum mcplink_decision {
 typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request_t *request);
 
 /**
- * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
- * which they were added, and the first refusal counts. Default: no guard.
+ * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order
+ * in which they were added, and the first refusal counts. Default: no guard.
  *
  * @param options the options.
  * @param callback see mcplink_guard_fn.
- * @param user,destroy passed to callback; destroy runs when the options and all servers made with them
- * are freed.
+ * @param user,destroy passed to callback; destroy runs when the options and all servers made with
+ * them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL.
- * @note Threads: one at a time.
+ * @note Threads: one at a
+ * time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *options,
                                                   mcplink_guard_fn callback,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
-
-/**
- * Limits how many requests a caller may make in a period. A caller is a principal, on all its
- * connections together. Without a principal it is a connection, and over HTTP a session or a
- * network address. A request beyond the limit is refused, and the client is told when to try
- * again. Each call of this function adds a limit of its own. Default: no limit.
- *
- * @param options the options.
- * @param requests the number of requests, at least 1. A caller may make that many at once; later
- * ones are admitted evenly within the period.
- * @param period_ms the period, in milliseconds, at least 1.
- * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
- * share the limit. NULL for all methods about tools, prompts, resources and tasks.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
- * @note Threads: one at a time.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
-                                                       uint32_t requests,
-                                                       uint32_t period_ms,
-                                                       const char *methods);
 
 /**
  * Returns the method of a request.
@@ -5242,10 +5256,11 @@ MCPLINK_API bool mcplink_guarded_request_has_scope(const mcplink_guarded_request
 MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_request_t *request);
 
 /**
- * Refuses a request unless these scopes were granted to its principal, whatever the guard returns
- * afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
- * user to grant the scopes. If the scopes of the principal are unknown, the request is refused
- * over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
+ * Refuses a request unless these scopes were granted to its principal, whatever the guard
+ * returns afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and
+ * can ask its user to grant the scopes. If the scopes of the principal are unknown, the
+ * request is refused over HTTP only. Scopes that are known beforehand are set with
+ * mcplink_server_require_scopes.
  *
  * @param request the request.
  * @param scopes all required scopes, separated by spaces. Repeated calls add scopes.
@@ -5301,8 +5316,7 @@ typedef enum mcplink_rpc_code {
  * @param code the JSON-RPC error code: see enum mcplink_rpc_code.
  * @param message the message, for the client.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_request_t *request, int32_t code, const char *message);
 
@@ -5439,6 +5453,38 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool,
 MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
 /**
+ * Sets the display name of the tool.
+ *
+ * @param tool the tool.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
+
+/**
+ * Sets the icons of the tool: an array of objects with "src".
+ *
+ * @param tool the tool.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
+
+/**
+ * Sets the metadata ("_meta") of the tool: an object.
+ *
+ * @param tool the tool.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no metadata.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
+
+/**
  * A hint for the user about the effects of a tool. A hint is not a guarantee.
  */
 typedef enum mcplink_tool_hint {
@@ -5451,7 +5497,8 @@ typedef enum mcplink_tool_hint {
      */
     MCPLINK_HINT_DESTRUCTIVE = 1802,
     /**
-     * The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
+     * The hint that the tool is idempotent: a repeated call has no further effect. Default:
+     * false.
      */
     MCPLINK_HINT_IDEMPOTENT = 1803,
     /**
@@ -5490,8 +5537,8 @@ typedef enum mcplink_task_support {
 } mcplink_task_support;
 
 /**
- * Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
- * mcplink_server_options_set_tasks.
+ * Sets whether calls of the tool may become tasks. The setting has an effect only on servers
+ * with mcplink_server_options_set_tasks.
  *
  * @param tool the tool.
  * @param support one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
@@ -5499,38 +5546,6 @@ typedef enum mcplink_task_support {
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, mcplink_task_support support);
-
-/**
- * Sets the display name of the tool.
- *
- * @param tool the tool.
- * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
-
-/**
- * Sets the icons of the tool: an array of objects with "src".
- *
- * @param tool the tool.
- * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
- * no icons.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
-
-/**
- * Sets the metadata ("_meta") of the tool: an object.
- *
- * @param tool the tool.
- * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
- * no metadata.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
 
 /**
  * Frees the definition of a tool. Servers to which it was added keep a copy.
@@ -6219,10 +6234,44 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
  * @return MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
  * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
  * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
- * @note Threads: any. Blocks: only
- * while a client does not read.
+ * @note Threads: any. Blocks:
+ * only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+
+/**
+ * Sends the client a log message that belongs to the request. The message is sent if logging
+ * is enabled on the server and the client requested messages of this level.
+ *
+ * @param responder the responder.
+ * @param level one of enum mcplink_log_level.
+ * @param text,len the message; len may be MCPLINK_NUL for text that ends in NUL. It must not
+ * contain secrets that the client must not know.
+ * @return MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED
+ * or MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after
+ * the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
+ * @note Threads: any. Blocks:
+ * only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
+
+/**
+ * Stores a value for later runs of the handler, so that a side effect happens only once: for
+ * example a payment, or the generation of an id.
+ *
+ * @param responder the responder, of a call of a tool, resource or prompt.
+ * @param key names the value.
+ * @param json,len the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be
+ * sent through the client, encrypted and authenticated.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
+ * answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
+                                            const char *key,
+                                            const char *json,
+                                            size_t len);
 
 /**
  * Refuses the request unless these scopes were granted to the principal. This function is for a
@@ -6243,22 +6292,6 @@ MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *res
  * client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
-
-/**
- * Sends the client a log message that belongs to the request. The message is sent if logging is
- * enabled on the server and the client requested messages of this level.
- *
- * @param responder the responder.
- * @param level one of enum mcplink_log_level.
- * @param text,len the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
- * secrets that the client must not know.
- * @return MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
- * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
- * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
- * @note Threads: any. Blocks: only
- * while a client does not read.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
 
 /**
  * Requests input from the client: an answer of its user (elicitation/create), output of its model
@@ -6291,24 +6324,6 @@ mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
                                        mcplink_error_t **err);
 
 /**
- * Stores a value for later runs of the handler, so that a side effect happens only once: for
- * example a payment, or the generation of an id.
- *
- * @param responder the responder, of a call of a tool, resource or prompt.
- * @param key names the value.
- * @param json,len the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
- * through the client, encrypted and authenticated.
- * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
- * answer.
- * @note Threads: any. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
-                                            const char *key,
-                                            const char *json,
-                                            size_t len);
-
-/**
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
  * message. The contents of a resource get the MIME type with which the resource was added.
  *
@@ -6316,10 +6331,10 @@ mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
  * sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
  * MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
  *
- * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
- * request of this kind. In both cases the request can still be answered, and the reason is logged.
- * If the handler has requested input from the client, the answer is not sent. The handler is run
- * again when the input has arrived.
+ * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer
+ * a request of this kind. In both cases the request can still be answered, and the reason is
+ * logged. If the handler has requested input from the client, the answer is not sent. The
+ * handler is run again when the input has arrived.
  *
  * @param responder the responder.
  * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
@@ -6336,7 +6351,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_text(mcplink_responder_t *respond
  * @param mime_type for example "text/markdown"; NULL for the MIME type with which the resource was
  * added.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
@@ -6349,10 +6365,11 @@ mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
  *
  * @param responder the responder.
  * @param data,len the bytes.
- * @param mime_type the MIME type of the bytes; NULL for the type with which the resource was added. For
- * a tool the type is image/... or audio/...
+ * @param mime_type the MIME type of the bytes; NULL for the type with which the resource was added.
+ * For a tool the type is image/... or audio/...
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
@@ -6369,30 +6386,33 @@ mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
  * @param responder the responder.
  * @param result,len the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
 
 /**
- * Answers a tool call with structured content. The JSON text of the value is sent too, for clients
- * that only read text.
+ * Answers a tool call with structured content. The JSON text of the value is sent too, for
+ * clients that only read text.
  *
  * @param responder the responder.
- * @param json,len the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
- * text that ends in NUL.
+ * @param json,len the value, as the output schema of the tool describes it; len may be MCPLINK_NUL
+ * for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
 
 /**
- * Answers that the tool ran and failed. The text explains the failure to the model, for example a
- * wrong argument or a missing file.
+ * Answers that the tool ran and failed. The text explains the failure to the model, for
+ * example a wrong argument or a missing file.
  *
  * @param responder the responder.
  * @param text,len what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
 
@@ -6403,10 +6423,11 @@ MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *r
  * @param values,count the values, texts that end in NUL.
  * @param fitting true to remove values that do not match the typed text, and to sort the remaining
  * values. Values that begin with the typed text come first. Then come values with a word that
- * begins with the text, and values that contain the text. Values that contain the letters of the
- * text in order come last.
+ * begins with the text, and values that contain the text. Values that contain the letters of
+ * the text in order come last.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
@@ -6419,13 +6440,14 @@ mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
  *
  * @param responder the responder.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
 
 /**
- * Answers that the request failed inside of the host. The peer gets "internal error" without the
- * reason, since the reason may have names, paths or secrets of the host.
+ * Answers that the request failed inside of the host. The peer gets "internal error" without
+ * the reason, since the reason may have names, paths or secrets of the host.
  *
  * The reason is logged as an error, and reported as an event of kind
  * MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
@@ -6434,20 +6456,22 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
  * @param responder the responder.
  * @param reason,len the reason; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_internal_error(mcplink_responder_t *responder, const char *reason, size_t len);
 
 /**
- * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
- * because models read tool errors.
+ * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error
+ * instead, because models read tool errors.
  *
  * @param responder the responder.
  * @param code one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
  * @param message one sentence.
  * @param data details as JSON; NULL for no details.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
@@ -6531,9 +6555,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
  *
  * @param responder the responder.
  * @param retry_ms the delay after which the client should reconnect, in milliseconds.
- * @return MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
- * the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
- * client.
+ * @return MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits
+ * for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
+ * and on a client.
  * @note Threads: any. Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
@@ -6553,16 +6577,16 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcpli
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(mcplink_responder_t *responder, const char *id);
 
 /**
- * Sends the client a notification of the host's own method, which belongs to the request: before
- * the answer, and over HTTP on the stream of the answer. For notifications that belong to no
- * request see mcplink_session_notify.
+ * Sends the client a notification of the host's own method, which belongs to the request:
+ * before the answer, and over HTTP on the stream of the answer. For notifications that belong
+ * to no request see mcplink_session_notify.
  *
  * @param responder the responder.
  * @param notification the method, for example "notifications/com.example/moved".
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
- * no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
- * client.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
+ * client no longer waits for the answer; MCPLINK_E_STATE after the answer;
+ * MCPLINK_E_UNSUPPORTED on a client.
  * @note Threads: any. Blocks: only while a client does not read.
  */
 MCPLINK_API
@@ -6629,8 +6653,9 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
 
 /**
- * Lets the health page of a listener answer with status 503 from now on. Everything else is served
- * as before. Call it some time before mcplink_listener_close, which stops accepting connections at
+ * Lets the health page of a listener answer with status 503 from now on. Everything else is
+ * served as before. Call it some time before mcplink_listener_close, which stops accepting
+ * connections at
  * once: a load balancer then sends no new requests.
  *
  * @param listener the listener.
@@ -6640,10 +6665,10 @@ MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener)
 MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
 
 /**
- * Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
- * of the server, and sessions end. A handler should not call this function, because the function
- * would wait for the handler's own call. A handler can free the listener or stop the server
- * instead.
+ * Closes a listener: it accepts no more requests, calls in flight may continue for the drain
+ * time of the server, and sessions end. A handler should not call this function, because the
+ * function would wait for the handler's own call. A handler can free the listener or stop the
+ * server instead.
  *
  * @param listener the listener.
  * @return MCPLINK_OK, also when the listener is closed already.
@@ -6832,14 +6857,14 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
 MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
 
 /**
- * A limit of a server over HTTP. The comment of each limit states the default and the effect at
- * the limit.
+ * A limit of a server over HTTP. The comment of each limit states the default and the effect
+ * at the limit.
  */
 typedef enum mcplink_http_limit {
     /**
-     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
-     * with the most sessions ends to make room. If no session is idle, the next client is refused
-     * with status 503.
+     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the
+     * client with the most sessions ends to make room. If no session is idle, the next client
+     * is refused with status 503.
      */
     MCPLINK_HTTP_LIMIT_SESSIONS = 701,
     /**
@@ -6848,50 +6873,53 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_REQUESTS = 702,
     /**
-     * The maximum number of streams of change notifications, for all clients of revisions since
-     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
-     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
-     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     * The maximum number of streams of change notifications, for all clients of revisions
+     * since 2026-07-28. Each resource and task in the filter of a stream counts too. Default:
+     * 10000. The next stream is refused with a "busy" error. Some streams are reserved for
+     * clients that have few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
     MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /**
-     * The maximum number of open connections. Default: 24000, and never more than seven eighths of
-     * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
-     * is larger than its default, the default rises to their sum and 4000. Another number stays.
-     * If the streams and sessions that are set need more connections, that is logged. At the
-     * limit, an idle connection of the client with the most connections is closed to make room. If
-     * no connection is idle, the next connection is answered with status 503.
+     * The maximum number of open connections. Default: 24000, and never more than seven
+     * eighths of the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or
+     * MCPLINK_HTTP_LIMIT_SESSIONS is larger than its default, the default rises to their sum
+     * and 4000. Another number stays. If the streams and sessions that are set need more
+     * connections, that is logged. At the limit, an idle connection of the client with the
+     * most connections is closed to make room. If no connection is idle, the next connection
+     * is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /**
-     * The maximum number of requests that are served at once, each on its own thread. Default: 64.
-     * Further requests wait, unless they need no handler, such as pings and cancellations. The
-     * client with the fewest threads gets the next free thread.
+     * The maximum number of requests that are served at once, each on its own thread. Default:
+     * 64. Further requests wait, unless they need no handler, such as pings and cancellations.
+     * The client with the fewest threads gets the next free thread.
      */
     MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /**
-     * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-     * newest request of the client with the most waiting requests is answered with status 503.
+     * The maximum number of requests that wait for a thread. Default: 256. Above the limit,
+     * the newest request of the client with the most waiting requests is answered with status
+     * 503.
      */
     MCPLINK_HTTP_LIMIT_WAITING = 706,
     /**
-     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
-     * longer request head is answered with status 431 or 414.
+     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB.
+     * A longer request head is answered with status 431 or 414.
      */
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
     /**
-     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
-     * A request with more fields is answered with status 431.
+     * The maximum number of header fields of a request. Default: 128; values above 256 act as
+     * 256. A request with more fields is answered with status 431.
      */
     MCPLINK_HTTP_LIMIT_FIELDS = 708,
     /**
-     * The maximum number of bytes of one stream that wait until the client reads them. Default:
-     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
+     * The maximum number of bytes of one stream that wait until the client reads them.
+     * Default: 256 KiB. At the limit, nothing more is written to the stream until the client
+     * reads.
      */
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
     /**
-     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
-     * request is answered with status 408.
+     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that
+     * the request is answered with status 408.
      */
     MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
     /**
@@ -6910,13 +6938,13 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
     /**
-     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
-     * the connection is closed.
+     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After
+     * that the connection is closed.
      */
     MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
     /**
-     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
-     * the limit, the oldest events of the stream with the most stored bytes are dropped.
+     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB.
+     * Above the limit, the oldest events of the stream with the most stored bytes are dropped.
      */
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
     /**
@@ -6926,20 +6954,20 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
     /**
-     * The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
-     * After that the connection is closed.
+     * The maximum time until the first byte of a new connection, in milliseconds. Default:
+     * 10000. After that the connection is closed.
      */
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
     /**
-     * The maximum share, in percent, of connections, threads and sessions that one client may use
-     * while other clients need them too. Default: 50. While no other client needs them, one client
-     * may use all of them.
+     * The maximum share, in percent, of connections, threads and sessions that one client may
+     * use while other clients need them too. Default: 50. While no other client needs them,
+     * one client may use all of them.
      */
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
     /**
-     * The number of reserved connections and threads beyond the limits, in percent of the limits.
-     * Only clients that use few connections and threads may use the reserved ones. Default: 12.
-     * With 0, nothing is reserved.
+     * The number of reserved connections and threads beyond the limits, in percent of the
+     * limits. Only clients that use few connections and threads may use the reserved ones.
+     * Default: 12. With 0, nothing is reserved.
      */
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 } mcplink_http_limit;
@@ -6955,37 +6983,6 @@ typedef enum mcplink_http_limit {
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit which, size_t bound);
-
-/**
- * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
- * that refuse; the last call counts. If the callback calls none of these functions, the request is
- * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
- *
- * Authentication fails closed. If any setter of the request fails, the request is refused with
- * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
- * restriction is missing. The log names the setter that failed.
- */
-typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
-
-/**
- * Sets a function that authenticates each request before the request is processed. By default all
- * clients are accepted without authentication. If clients are authenticated in another way already
- * (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
- *
- * @param options the options.
- * @param callback see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
- * requests, on several at once. With a pump, it runs on the thread that dispatches the pump. NULL
- * is refused: see mcplink_http_options_clear_authenticate.
- * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when the options and all listeners and endpoints made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
- */
-MCPLINK_API
-mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
-                                                      mcplink_authenticate_fn callback,
-                                                      void *user,
-                                                      mcplink_destroy_fn destroy);
 
 /**
  * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
@@ -7032,6 +7029,39 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
+
+/**
+ * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
+ * that refuse; the last call counts. If the callback calls none of these functions, the request is
+ * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
+ *
+ * Authentication fails closed. If any setter of the request fails, the request is refused with
+ * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
+ * restriction is missing. The log names the setter that failed.
+ */
+typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
+
+/**
+ * Sets a function that authenticates each request before the request is processed. By default
+ * all clients are accepted without authentication. If clients are authenticated in another way
+ * already (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this
+ * call fails.
+ *
+ * @param options the options.
+ * @param callback see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
+ * requests, on several at once. With a pump, it runs on the thread that dispatches the pump.
+ * NULL
+ * is refused: see mcplink_http_options_clear_authenticate.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
+ * cleared, or when the options and all listeners and endpoints made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
  * Adds a fixed access token (API key): a client is accepted if it sends one of the added
@@ -7152,27 +7182,6 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcpli
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_resource_server_t *server);
 
 /**
- * Sets a function of the host that verifies tokens of any kind.
- *
- * @param server the description.
- * @param callback called for each token. The callback sees only the token of the request
- * (mcplink_http_request_token), and must not pass the token on. The callback calls
- * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then the
- * library checks the audience and the expiry. For threads see
- * mcplink_http_options_on_authenticate. NULL is refused: see
- * mcplink_resource_server_use_default_keys.
- * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when all objects that use the description are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
-                                                      mcplink_authenticate_fn callback,
-                                                      void *user,
-                                                      mcplink_destroy_fn destroy);
-
-/**
  * Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
  * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
  * issuer's metadata names.
@@ -7269,12 +7278,13 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server, const char *url);
 
 /**
- * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
+ * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC
+ * 9449).
  */
 typedef enum mcplink_dpop {
     /**
-     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
-     * server accepts bound and unbound tokens. This mode is the default of clients.
+     * Tokens are bound on request: a client binds tokens if the server requires bound tokens;
+     * a server accepts bound and unbound tokens. This mode is the default of clients.
      */
     MCPLINK_DPOP_WHEN_ASKED = 400,
     /**
@@ -7319,6 +7329,27 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
                                                     const uint8_t *keys,
                                                     size_t len,
                                                     uint32_t lifetime_ms);
+
+/**
+ * Sets a function of the host that verifies tokens of any kind.
+ *
+ * @param server the description.
+ * @param callback called for each token. The callback sees only the token of the request
+ * (mcplink_http_request_token), and must not pass the token on. The callback calls
+ * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then
+ * the library checks the audience and the expiry. For threads see
+ * mcplink_http_options_on_authenticate. NULL is refused: see
+ * mcplink_resource_server_use_default_keys.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
+ * cleared, or when all objects that use the description are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
  * Frees the description of a resource server. HTTP options that use it keep a copy.
@@ -7630,8 +7661,8 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
 MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
 
 /**
- * Reports that the client has disconnected: the rest of the response is not sent. If the response
- * has not ended, the function end is still called.
+ * Reports that the client has disconnected: the rest of the response is not sent. If the
+ * response has not ended, the function end is still called.
  *
  * @param exchange the exchange.
  * @return MCPLINK_OK.
@@ -7640,15 +7671,15 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
 MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
 
 /**
- * Begins the response as an event stream, so that proxies do not drop the idle connection. Call
- * the function when the response has not begun after the interval that was set with
+ * Begins the response as an event stream, so that proxies do not drop the idle connection.
+ * Call the function when the response has not begun after the interval that was set with
  * mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
  * accept event streams, or the response has begun.
  *
  * @param exchange the exchange.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any; the functions begin and write may run
- * on this thread. Blocks: only while these functions run.
+ * @note Threads: any; the functions begin and write may
+ * run on this thread. Blocks: only while these functions run.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchange);
 
@@ -7961,44 +7992,6 @@ mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
 
 /**
- * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
- * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
- * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
- * library, even if the client has a pump, and may block.
- */
-typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
-
-/**
- * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for the
- * redirect while calls wait. This grant type is the default, with 0 for the port and NULL for the
- * other parameters.
- *
- * @param oauth the settings.
- * @param port the port to listen at, for clients that were registered with a fixed port; 0 for a free
- * port.
- * @param program the program that opens URLs. The URL is its only argument, and no shell is involved.
- * NULL for the program of the system (xdg-open, open). With "" no program is run, and only
- * callback shows the login.
- * @param page the HTML page, without scripts, that the person sees after the login. NULL for a page with
- * one sentence.
- * @param callback called before the browser is opened, to show the person the login and its URL. If
- * callback is set, a failure to open the browser is not an error. The callback must not answer the
- * login. NULL for no callback.
- * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
-                                           uint16_t port,
-                                           const char *program,
-                                           const char *page,
-                                           mcplink_visit_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy);
-
-/**
  * Sets the host name and the path of the redirect URI for logins with a browser. The
  * authorization server sends the browser to the redirect URI at the end of the login. Some
  * authorization servers accept only one spelling of the redirect URI. The port is a parameter
@@ -8014,6 +8007,56 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
+
+/**
+ * Sets the client credentials grant: a machine acts on its own behalf, as the first client
+ * that was added with mcplink_oauth_add_client. The client authenticates with a key or a
+ * secret.
+ *
+ * @param oauth the settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
+ * opened.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
+
+/**
+ * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
+ * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
+ * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
+ * library, even if the client has a pump, and may block.
+ */
+typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
+
+/**
+ * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for
+ * the redirect while calls wait. This grant type is the default, with 0 for the port and NULL
+ * for the other parameters.
+ *
+ * @param oauth the settings.
+ * @param port the port to listen at, for clients that were registered with a fixed port; 0 for a
+ * free port.
+ * @param program the program that opens URLs. The URL is its only argument, and no shell is
+ * involved. NULL for the program of the system (xdg-open, open). With "" no program is run,
+ * and only callback shows the login.
+ * @param page the HTML page, without scripts, that the person sees after the login. NULL for a page
+ * with one sentence.
+ * @param callback called before the browser is opened, to show the person the login and its URL. If
+ * callback is set, a failure to open the browser is not an error. The callback must not answer
+ * the login. NULL for no callback.
+ * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
+                                           uint16_t port,
+                                           const char *program,
+                                           const char *page,
+                                           mcplink_visit_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy);
 
 /**
  * Sets the grant type: a person logs in through a function of the host. This grant type is for
@@ -8035,18 +8078,6 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Sets the client credentials grant: a machine acts on its own behalf, as the first client
- * that was added with mcplink_oauth_add_client. The client authenticates with a key or a
- * secret.
- *
- * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
- * opened.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
-
-/**
  * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
  * The callback runs whenever an access token has to be obtained, on a thread of the library.
  *
@@ -8056,8 +8087,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_
 typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
 
 /**
- * Sets workload identity as the grant type: the platform on which the workload runs vouches for
- * the workload.
+ * Sets workload identity as the grant type: the platform on which the workload runs vouches
+ * for the workload.
  *
  * @param oauth the settings.
  * @param client_id the client id, if the authorization server requires one; NULL for no client id.
@@ -8094,9 +8125,9 @@ typedef enum mcplink_subject {
 
 /**
  * Sets enterprise-managed authorization as the grant type: the identity provider of an
- * organization vouches for the user. The client is registered twice: with the identity provider,
- * and with the authorization server of the MCP server. Pass the registration with the identity
- * provider in client. Add the registration with the authorization server with
+ * organization vouches for the user. The client is registered twice: with the identity
+ * provider, and with the authorization server of the MCP server. Pass the registration with
+ * the identity provider in client. Add the registration with the authorization server with
  * mcplink_oauth_add_client, as the first client.
  *
  * @param oauth the settings.
@@ -8104,9 +8135,9 @@ typedef enum mcplink_subject {
  * @param client the registration of this client with the identity provider. The settings copy the
  * registration, which remains the caller's.
  * @param subject the kind of credential that callback provides, one of enum mcplink_subject.
- * @param callback provides the credential of the user with mcplink_token_set, like mcplink_bearer_fn.
- * The callback runs on a thread of the library, each time the credential is needed. The host is
- * responsible for the sign-on, including its state, nonce and PKCE.
+ * @param callback provides the credential of the user with mcplink_token_set, like
+ * mcplink_bearer_fn. The callback runs on a thread of the library, each time the credential is
+ * needed. The host is responsible for the sign-on, including its state, nonce and PKCE.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -8244,15 +8275,16 @@ typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name
 typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
 
 /**
- * Sets the functions of the host that save and load tokens and registrations, for example in the
- * key chain of the system. Default: tokens are stored in memory only.
+ * Sets the functions of the host that save and load tokens and registrations, for example in
+ * the key chain of the system. Default: tokens are stored in memory only.
  *
  * @param oauth the settings.
  * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
  * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
  * settings, options and clients that use the store are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
- * @note Blocks: no.
+ * @note Blocks:
+ * no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
@@ -8316,9 +8348,9 @@ MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
  * Sets a function that is called once when the login is over: see mcplink_login_is_over.
  *
  * @param login the login.
- * @param callback called at once, on this thread, if the login is over already. Otherwise the callback
- * runs later, on a thread of the library or on a thread that ends a call. The callback must be
- * quick. NULL for no callback.
+ * @param callback called at once, on this thread, if the login is over already. Otherwise the
+ * callback runs later, on a thread of the library or on a thread that ends a call. The
+ * callback must be quick. NULL for no callback.
  * @param user,destroy passed to callback; destroy runs after the callback, when another function is
  * set, or when the login is freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -8329,6 +8361,18 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
                                        mcplink_cancelled_fn callback,
                                        void *user,
                                        mcplink_destroy_fn destroy);
+
+/**
+ * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then
+ * fail with MCPLINK_E_AUTH.
+ *
+ * @param login the login.
+ * @param why a reason for the error message of these calls; NULL for no reason.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
+ * answered, or when the library itself listens for the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
 
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
@@ -8343,18 +8387,6 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
-
-/**
- * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
- * with MCPLINK_E_AUTH.
- *
- * @param login the login.
- * @param why a reason for the error message of these calls; NULL for no reason.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
- * or when the library itself listens for the answer.
- * @note Threads: any. Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
 
 /**
  * Adds a reference to a login, so that the login can be answered after the callback that received
@@ -8503,6 +8535,35 @@ mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
                                         mcplink_error_t **err);
 
 /**
+ * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection
+ * reads them.
+ *
+ * @param transport the transport.
+ * @param bytes,len the bytes, which are copied.
+ * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
+ * exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
+ * see mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
+ * the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
+ * @note Threads:
+ * any, before and after the connection is made; the caller must feed the bytes in order.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
+
+/**
+ * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
+ * When all bytes have been read, a client fails its pending calls, and a session ends.
+ *
+ * @param transport the transport.
+ * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed
+ * the connection normally.
+ * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
+ * @note Threads: any.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+
+/**
  * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
  * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
  * the connection: see mcplink_transport_set_close.
@@ -8527,15 +8588,15 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *tra
 typedef void (*mcplink_transport_fn)(void *user);
 
 /**
- * Sets a function that is called when the library has ended the connection: nothing more is sent
- * or read. The connection ends when the client or session that uses it is closed, after
+ * Sets a function that is called when the library has ended the connection: nothing more is
+ * sent or read. The connection ends when the client or session that uses it is closed, after
  * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
  * @param transport the transport.
- * @param callback called once, by the thread that ends the connection, or by mcplink_transport_free. If
- * mcplink_send_fn still runs on another thread, that function should return soon. The callback may
- * free the session or client, the server and the transport. Release the shared user data in
- * destroy, not in the callback. NULL for no callback.
+ * @param callback called once, by the thread that ends the connection, or by mcplink_transport_free.
+ * If mcplink_send_fn still runs on another thread, that function should return soon. The
+ * callback may free the session or client, the server and the transport. Release the shared
+ * user data in destroy, not in the callback. NULL for no callback.
  * @return MCPLINK_OK.
  * @note Threads: any, before the connection is made. Blocks: no.
  */
@@ -8552,34 +8613,6 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *tr
  * @note Threads: any, before the connection is made. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
-
-/**
- * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
- * them.
- *
- * @param transport the transport.
- * @param bytes,len the bytes, which are copied.
- * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
- * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
- * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
- * connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads: any,
- * before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
-
-/**
- * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
- * When all bytes have been read, a client fails its pending calls, and a session ends.
- *
- * @param transport the transport.
- * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed the
- * connection normally.
- * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads: any.
- * Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 
 /**
  * Frees a transport and ends its connection. No function of the transport runs afterwards. If the

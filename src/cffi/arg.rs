@@ -6,6 +6,8 @@
 //! Rust enumeration. The header generator does not read this file: the build script does not list
 //! it.
 
+use crate::error::{Error, ErrorKind};
+
 pub type mcplink_completion_of = i32;
 pub type mcplink_connection_state = i32;
 pub type mcplink_content_kind = i32;
@@ -23,3 +25,36 @@ pub type mcplink_stderr = i32;
 pub type mcplink_subject = i32;
 pub type mcplink_task_support = i32;
 pub type mcplink_tool_hint = i32;
+
+/// Defines an enumeration, and a function that reads a number that C passes for it. cbindgen does
+/// not expand macros, so `header/tables.rs` takes the enumeration out for the header.
+macro_rules! enumeration {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $($(#[$variant_meta:meta])* $variant:ident = $number:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$variant_meta])* $variant = $number,)+
+        }
+
+        impl $name {
+            /// Reads a number that C passes. `what` says in an error what the number stands for.
+            pub(in crate::cffi) fn read(number: i32, what: &str) -> $crate::error::Result<Self> {
+                match number {
+                    $($number => Ok(Self::$variant),)+
+                    _ => Err($crate::cffi::arg::unknown(number, what, stringify!($name))),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use enumeration;
+
+pub(super) fn unknown(number: i32, what: &str, enumeration: &str) -> Error {
+    let text = format!("there is no {what} {number}: use one of enum {enumeration}");
+    Error::new(ErrorKind::Invalid, text)
+}

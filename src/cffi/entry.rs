@@ -96,6 +96,44 @@ pub(super) fn told(function: &str, body: impl FnOnce() -> Outcome) -> mcplink_st
     })
 }
 
+/// Runs the body of an action on a shared object that C passes. `what` is the name of its parameter,
+/// and `function` the name of the C function.
+///
+/// # Safety
+///
+/// The requirements of [`need`] apply.
+pub(super) unsafe fn needing<T: Object>(
+    object: *mut T,
+    what: &str,
+    function: &str,
+    body: impl FnOnce(&T) -> Outcome<()>,
+) -> mcplink_status_t {
+    told(function, || {
+        // SAFETY: the safety contract of this function.
+        body(&*unsafe { need(object, what) }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Runs the body of an action on an object that C passes and that only this thread uses. `what` is
+/// the name of its parameter, and `function` the name of the C function.
+///
+/// # Safety
+///
+/// The requirements of [`need_mut`] apply.
+pub(super) unsafe fn needing_mut<T: Object>(
+    object: *mut T,
+    what: &str,
+    function: &str,
+    body: impl FnOnce(&mut T) -> Outcome<()>,
+) -> mcplink_status_t {
+    told(function, || {
+        // SAFETY: the safety contract of this function.
+        body(unsafe { need_mut(object, what) }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
 /// Runs the body of an exported function that returns a value. Returns `neutral` if the body
 /// panics.
 pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
-//!  setters, getters   functions that change or read an object, written as tables
+//!  actions, getters   functions that act on an object or read it, written as tables
 //!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
@@ -34,6 +34,7 @@
 )]
 #![deny(improper_ctypes_definitions)]
 
+mod actions;
 mod answer;
 mod arg;
 #[cfg_attr(
@@ -67,7 +68,6 @@ mod responder;
 mod result;
 mod server;
 mod set_log;
-mod setters;
 mod status;
 mod tap;
 mod task_helpers;

@@ -75,19 +75,20 @@ pub(super) trait Settings: Object {
     }
 }
 
-/// Runs a setter on an object that C passes. `setter` is the name of the C function. The error text
-/// of a refusal contains this name.
+/// Runs a setter on an object that C passes. `what` is the name of its parameter, and `setter` the
+/// name of the C function. The error text of a refusal contains them.
 ///
 /// # Safety
 ///
 /// `object` is NULL, or a live object of this library that only this thread uses.
 pub(super) unsafe fn set<T: Settings>(
     object: *mut T,
+    what: &str,
     setter: &str,
     change: impl FnOnce(&mut T) -> Outcome<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
-    let done = caught(|| change(unsafe { need_mut(object, T::NAME) }?));
+    let done = caught(|| change(unsafe { need_mut(object, what) }?));
     // SAFETY: the safety contract of this function; the mutable borrow of `change` has ended.
     let outcome = match unsafe { tagged(object) } {
         Ok(object) => object.attempt(setter, || done),

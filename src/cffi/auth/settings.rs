@@ -1,6 +1,6 @@
 //! The OAuth settings of a client.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use super::authorizer::Made;
 use super::grant_type::Way;
 use super::registered::{Registered, mcplink_oauth_client_t};
 use super::token_store::TokenStore;
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, ffi, free, own, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
-use crate::cffi::setters::setters;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{filled, filled_measured, name, optional};
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 
 /// OAuth settings: how a client obtains and renews access tokens for servers over HTTP. By default
 /// a person logs in with the browser of the system, and everything else is discovered from the
@@ -74,35 +74,21 @@ pub(super) struct Settings {
     pub(super) log: Option<Arc<log::Hook>>,
 }
 
-/// Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum mcplink_dpop {
-    /// Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
-    /// server accepts bound and unbound tokens. This mode is the default of clients.
-    #[default]
-    MCPLINK_DPOP_WHEN_ASKED = 400,
-    /// Tokens are never bound. This mode is the default of servers: such a server refuses bound
-    /// tokens, because the server could not check the key.
-    MCPLINK_DPOP_NEVER = 401,
-    /// Tokens are always bound: an unbound token is refused.
-    MCPLINK_DPOP_ALWAYS = 402,
-}
-
-impl mcplink_dpop {
-    /// Converts the number that C passes into a DPoP mode.
-    pub(in crate::cffi) fn of(number: i32) -> Result<Self> {
-        let all = [
-            Self::MCPLINK_DPOP_WHEN_ASKED,
-            Self::MCPLINK_DPOP_NEVER,
-            Self::MCPLINK_DPOP_ALWAYS,
-        ];
-        let known = all.into_iter().find(|known| *known as i32 == number);
-        known.ok_or_else(|| {
-            invalid(format!(
-                "there is no use {number} of DPoP: use one of enum mcplink_dpop"
-            ))
-        })
+enumeration! {
+    /// Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC
+    /// 9449).
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum mcplink_dpop {
+        /// Tokens are bound on request: a client binds tokens if the server requires bound tokens;
+        /// a server accepts bound and unbound tokens. This mode is the default of clients.
+        #[default]
+        MCPLINK_DPOP_WHEN_ASKED = 400,
+        /// Tokens are never bound. This mode is the default of servers: such a server refuses bound
+        /// tokens, because the server could not check the key.
+        MCPLINK_DPOP_NEVER = 401,
+        /// Tokens are always bound: an unbound token is refused.
+        MCPLINK_DPOP_ALWAYS = 402,
     }
 }
 
@@ -122,12 +108,13 @@ impl mcplink_oauth_t {
 /// `oauth` is NULL or live settings that only this thread uses.
 pub(super) unsafe fn set(
     oauth: *mut mcplink_oauth_t,
+    what: &str,
     setter: &str,
     change: impl FnOnce(&mut Settings) -> Outcome<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
     unsafe {
-        refusal::set(oauth, setter, |oauth| {
+        refusal::set(oauth, what, setter, |oauth| {
             let mut settings = oauth.made.settings().clone();
             change(&mut settings)?;
             oauth.made = Made::of(settings);
@@ -166,10 +153,10 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
     unsafe { free(oauth) }
 }
 
-setters! {
+actions! {
     /// oauth: the settings.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_oauth_t as oauth;
+    set(oauth: mcplink_oauth_t);
 
     /// Adds an OAuth client that was registered with an authorization server beforehand. The client
     /// is used with that authorization server only. Once a client is added, no other authorization
@@ -243,7 +230,7 @@ setters! {
     /// with the tokens.
     ///
     /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
-    fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) { oauth.dpop = mcplink_dpop::of(dpop)? }
+    fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) { oauth.dpop = mcplink_dpop::read(dpop, "use of DPoP")? }
 
     /// Sets how long one request to an authorization server may take. Default: 10 s.
     ///
@@ -304,32 +291,16 @@ setters! {
     /// Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
     /// trusted.
     fn mcplink_oauth_use_default_roots() { oauth.roots = None }
-}
 
-/// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
-/// hook that was set with mcplink_set_log. Log records contain no secrets.
-///
-/// oauth: the settings.
-/// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: the function; NULL for no function. It runs on any thread, and must be quick.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when all
-/// settings, options and clients that use callback are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_log(
-    oauth: *mut mcplink_oauth_t,
-    level: arg::mcplink_log_level,
-    callback: mcplink_log_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_log", |settings| {
-            settings.log = log::Hook::new(level, callback, user)?;
-            Ok(())
-        })
+    /// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
+    /// hook that was set with mcplink_set_log. Log records contain no secrets.
+    ///
+    /// level: the least severe level to report, one of enum mcplink_log_level.
+    /// callback: the function; NULL for no function. It runs on any thread, and must be quick.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when all
+    /// settings, options and clients that use callback are freed.
+    fn mcplink_oauth_set_log(level: arg::mcplink_log_level, callback: mcplink_log_fn; user) {
+        oauth.log = log::Hook::new(level, callback, user)?;
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::settings::{invalid, mcplink_oauth_t, set};
+use crate::cffi::actions::actions;
 use crate::cffi::client::mcplink_token_t;
-use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::transport::sys::command::text_from_c;
 
 /// Loads the content that was saved last under a name, and returns the content with
@@ -76,9 +76,9 @@ pub(super) struct Functions {
     pub(super) remove: RemoveFn,
 }
 
-setters! {
+actions! {
     /// oauth: the settings.
-    mcplink_oauth_t as oauth;
+    set(oauth: mcplink_oauth_t);
 
     /// Sets the folder in which tokens and registrations are saved, in files that only their owner
     /// may read. Processes that share a folder renew tokens one after the other. Default: tokens
@@ -97,42 +97,30 @@ setters! {
             TokenStore::Folder(PathBuf::from(path))
         };
     }
-}
 
-/// Sets the functions of the host that save and load tokens and registrations, for example in the
-/// key chain of the system. Default: tokens are stored in memory only.
-///
-/// oauth: the settings.
-/// load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
-/// user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
-/// settings, options and clients that use the store are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_store(
-    oauth: *mut mcplink_oauth_t,
-    load: mcplink_store_load_fn,
-    save: mcplink_store_save_fn,
-    remove: mcplink_store_remove_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_store", |settings| {
-            let functions = match (load, save, remove) {
-                (None, None, None) => None,
-                (Some(load), Some(save), Some(remove)) => Some(Functions { load, save, remove }),
-                _ => {
-                    return Err(
-                        invalid("load, save and remove go together: all of them or none").into(),
-                    );
-                }
-            };
-            settings.store =
-                Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
-            Ok(())
-        })
+    /// Sets the functions of the host that save and load tokens and registrations, for example in
+    /// the key chain of the system. Default: tokens are stored in memory only.
+    ///
+    /// load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
+    /// user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
+    /// settings, options and clients that use the store are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_oauth_set_store(
+        load: mcplink_store_load_fn,
+        save: mcplink_store_save_fn,
+        remove: mcplink_store_remove_fn; user
+    ) {
+        let functions = match (load, save, remove) {
+            (None, None, None) => None,
+            (Some(load), Some(save), Some(remove)) => Some(Functions { load, save, remove }),
+            _ => {
+                return Err(
+                    invalid("load, save and remove go together: all of them or none").into(),
+                );
+            }
+        };
+        oauth.store =
+            Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
     }
 }

@@ -10,9 +10,11 @@ use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
-use crate::cffi::entry::{Outcome, ffi, told};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::getters::getters;
+use crate::cffi::handle::entering;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
 };
@@ -368,26 +370,21 @@ fn start_in_order(
     }
 }
 
-/// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
-/// is notified.
-///
-/// call: the call.
-/// reason: one sentence for the server; NULL for no reason.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_cancel(
-    call: *mut mcplink_call_t,
-    reason: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_call_cancel", || {
-        // SAFETY: the header requires a call of this library and text that ends in NUL.
-        let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
-        match reason {
+actions! {
+    /// call: the call.
+    entering(call: mcplink_call_t);
+
+    /// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The
+    /// server is notified.
+    ///
+    /// reason: one sentence for the server; NULL for no reason.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_call_cancel(reason: *const c_char) {
+        match optional(reason, "reason")? {
             Some(reason) => call.started.token.trigger_because(reason),
             None => call.started.token.cancel(),
         }
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Waits for the outcome of a call. The call's done function may run before or after this function

@@ -16,7 +16,7 @@ use crate::cffi::result::mcplink_result_t;
 use crate::cffi::server::mcplink_completion_of;
 use crate::cffi::text::name;
 use crate::client::{CallOptions, Client, tool_params};
-use crate::schema::{CompleteRequestParams, CompletionReference, method};
+use crate::schema::{CompleteRequestParams, method};
 
 /// Reads a JSON object whose members are strings.
 ///
@@ -31,20 +31,6 @@ unsafe fn texts(json: *const c_char, len: usize, what: &str) -> Outcome<BTreeMap
     let texts = serde_json::from_str(json.get());
     let what = |error| invalid(format!("{what} have to be an object of strings: {error}"));
     Ok(texts.map_err(what)?)
-}
-
-/// Reads what a completion is for.
-fn reference(of: i32, target: &str) -> Outcome<CompletionReference> {
-    use mcplink_completion_of as Of;
-    match of {
-        _ if of == Of::MCPLINK_COMPLETION_OF_PROMPT as i32 => {
-            Ok(CompletionReference::prompt(target))
-        }
-        _ if of == Of::MCPLINK_COMPLETION_OF_TEMPLATE as i32 => {
-            Ok(CompletionReference::resource(target))
-        }
-        _ => Err(invalid(format!("there is no kind {of} of completion")).into()),
-    }
 }
 
 calls! {
@@ -162,7 +148,7 @@ calls! {
         known: *const c_char,
         len: usize,
     ) -> mcplink_result_t {
-        let reference = reference(of, name(target, "target")?)?;
+        let reference = mcplink_completion_of::reference(of, name(target, "target")?)?;
         let params = CompleteRequestParams::new(reference, name(argument, "argument")?, name(typed, "typed")?);
         let known = texts(known, len, "known")?.into_iter();
         let params = known.fold(params, |params, (name, value)| params.known(name, value));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Shared;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
@@ -14,11 +15,10 @@ use crate::cffi::entry::Outcome;
 use crate::cffi::entry::descriptor;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
-use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, mcplink_str_t, missing, name};
 use crate::cffi::transport::mcplink_transport_t;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::transport::Stream;
 use crate::transport::sys::command::text_from_c;
 
@@ -49,10 +49,10 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     text_from_c(bytes).ok_or_else(|| invalid(format!("{what} is no UTF-8")).into())
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the command that starts the server as a child process. Messages use the standard input
     /// and output of the child. The child is ended when the client is closed.
@@ -123,10 +123,10 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets that the child inherits all environment variables of this process. By default the child
     /// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
@@ -171,54 +171,10 @@ setters! {
     fn mcplink_client_options_set_pipes(pipes: bool) { options.endpoint.pipes = pipes }
 }
 
-/// Sets what happens to the child's standard error.
-///
-/// options: the options.
-/// mode: one of enum mcplink_stderr.
-/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
-/// runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
-/// Further lines are only available from mcplink_client_stderr_tail.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_stderr(
-    options: *mut mcplink_client_options_t,
-    mode: arg::mcplink_stderr,
-    callback: mcplink_line_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    use mcplink_stderr as Mode;
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_stderr", |options| {
-            let modes = [
-                Mode::MCPLINK_STDERR_CAPTURE,
-                Mode::MCPLINK_STDERR_INHERIT,
-                Mode::MCPLINK_STDERR_DISCARD,
-            ];
-            let Some(mode) = modes.into_iter().find(|known| *known as i32 == mode) else {
-                return Err(invalid(format!("there is no mode {mode} of standard error")).into());
-            };
-            if callback.is_some() && mode != Mode::MCPLINK_STDERR_CAPTURE {
-                let text =
-                    "only standard error that is captured comes as lines (MCPLINK_STDERR_CAPTURE)";
-                return Err(invalid(text).into());
-            }
-            options.endpoint.stderr = mode;
-            options.hooks.stderr = Hook::new(callback, user);
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets how long each step of closing the client may take. A child process has this time to
     /// exit after its standard input was closed, and the same time again after SIGTERM. Then the
@@ -268,42 +224,10 @@ setters! {
     }
 }
 
-/// Sets a function that provides the token for each request over HTTP. This setting replaces
-/// mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
-///
-/// options: the options.
-/// callback: see mcplink_bearer_fn. NULL is refused: see
-/// mcplink_client_options_clear_authorization.
-/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
-/// cleared, or when the options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_bearer_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_bearer_hook",
-            |options| {
-                let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-                options.hooks.bearer = Some(hook);
-                (options.endpoint.bearer, options.hooks.oauth) = (None, None);
-                Ok(())
-            },
-        )
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the OAuth settings with which the client obtains and renews access tokens for a server
     /// over HTTP. This setting replaces mcplink_client_options_set_bearer and
@@ -422,5 +346,43 @@ setters! {
             move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into())
         });
         options.endpoint.reach("transport", way);
+    }
+
+    /// Sets what happens to the child's standard error.
+    ///
+    /// mode: one of enum mcplink_stderr.
+    /// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The
+    /// function runs on the thread that runs the client's callbacks. At most 1024 lines wait for
+    /// the function. Further lines are only available from mcplink_client_stderr_tail.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all clients that use callback are freed.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
+    /// Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_stderr(
+        mode: arg::mcplink_stderr,
+        callback: mcplink_line_fn; user
+    ) {
+        use mcplink_stderr as Mode;
+        let mode = Mode::read(mode, "mode of standard error")?;
+        if callback.is_some() && mode != Mode::MCPLINK_STDERR_CAPTURE {
+            let text =
+                "only standard error that is captured comes as lines (MCPLINK_STDERR_CAPTURE)";
+            return Err(invalid(text).into());
+        }
+        options.endpoint.stderr = mode;
+        options.hooks.stderr = Hook::new(callback, user);
+    }
+
+    /// Sets a function that provides the token for each request over HTTP. This setting replaces
+    /// mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
+    ///
+    /// callback: see mcplink_bearer_fn. NULL is refused: see
+    /// mcplink_client_options_clear_authorization.
+    /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+    /// cleared, or when the options and all clients that use callback are freed.
+    fn mcplink_client_options_set_bearer_hook(callback: mcplink_bearer_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        options.hooks.bearer = Some(hook);
+        (options.endpoint.bearer, options.hooks.oauth) = (None, None);
     }
 }

@@ -8,17 +8,17 @@ use std::time::Duration;
 use super::events::session_number;
 use super::registry::mcplink_primitive;
 use super::settings::mcplink_server_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::answer::code_of;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, find, need, told};
+use crate::cffi::entry::needing;
+use crate::cffi::entry::{Outcome, find};
 use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
-use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::user::{Hook, call_back};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, RpcError};
 use crate::schema::method;
 use crate::server::{
@@ -116,11 +116,11 @@ impl mcplink_guarded_request_t {
     }
 
     /// Runs a function that asks for a refusal. If it fails, the request is refused.
-    fn restrict(&self, restrict: impl FnOnce(&mut Verdict) -> Outcome<()>) -> Outcome {
+    fn restrict(&self, restrict: impl FnOnce(&mut Verdict) -> Outcome<()>) -> Outcome<()> {
         let mut verdict = self.verdict.lock();
         let done = restrict(&mut verdict);
         verdict.is_broken |= done.is_err();
-        done.map(|()| mcplink_status::MCPLINK_OK)
+        done
     }
 }
 
@@ -194,39 +194,9 @@ fn refused(text: &str) -> RpcError {
     RpcError::new(ErrorCode::INVALID_REQUEST, text)
 }
 
-/// Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
-/// which they were added, and the first refusal counts. Default: no guard.
-///
-/// options: the options.
-/// callback: see mcplink_guard_fn.
-/// user, destroy: passed to callback; destroy runs when the options and all servers made with them
-/// are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a time.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_guard(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_guard_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_add_guard", |options| {
-            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-            options.add_for("guard", move |builder, owner| {
-                let hook = Arc::clone(&hook);
-                builder.guard(HostGuard { hook, owner })
-            });
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Limits how many requests a caller may make in a period. A caller is a principal, on all its
     /// connections together. Without a principal it is a connection, and over HTTP a session or a
@@ -265,6 +235,22 @@ setters! {
             builder.guard(RateLimit::new(requests, period).on(&methods))
         };
         options.add("rate limit", setting);
+    }
+
+    /// Adds a guard: a function that admits, refuses or hides each request. Guards run in the order
+    /// in which they were added, and the first refusal counts. Default: no guard.
+    ///
+    /// callback: see mcplink_guard_fn.
+    /// user, destroy: passed to callback; destroy runs when the options and all servers made with
+    /// them are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a
+    /// time. Since 0.1.
+    fn mcplink_server_options_add_guard(callback: mcplink_guard_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        options.add_for("guard", move |builder, owner| {
+            let hook = Arc::clone(&hook);
+            builder.guard(HostGuard { hook, owner })
+        });
     }
 }
 
@@ -335,55 +321,40 @@ getters! {
     }
 }
 
-/// Refuses a request unless these scopes were granted to its principal, whatever the guard returns
-/// afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
-/// user to grant the scopes. If the scopes of the principal are unknown, the request is refused
-/// over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
-///
-/// request: the request.
-/// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
-/// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_need_scopes(
-    request: *mut mcplink_guarded_request_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_guarded_request_need_scopes", || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { need(request, "request") }?;
+actions! {
+    /// request: the request.
+    needing(request: mcplink_guarded_request_t);
+
+    /// Refuses a request unless these scopes were granted to its principal, whatever the guard
+    /// returns afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and
+    /// can ask its user to grant the scopes. If the scopes of the principal are unknown, the
+    /// request is refused over HTTP only. Scopes that are known beforehand are set with
+    /// mcplink_server_require_scopes.
+    ///
+    /// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
+    /// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
+    fn mcplink_guarded_request_need_scopes(scopes: *const c_char) {
         request.restrict(|verdict| {
-            // SAFETY: the header requires text that ends in NUL.
-            let scopes = unsafe { filled(scopes, "scopes") }?.split_ascii_whitespace();
+            let scopes = filled(scopes, "scopes")?.split_ascii_whitespace();
             verdict.scopes.extend(scopes.map(str::to_owned));
             Ok(())
-        })
-    })
-}
+        })?;
+    }
 
-/// Refuses the request with this error, whatever the guard returns afterwards; only
-/// MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
-/// MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
-///
-/// request: the request.
-/// code: the JSON-RPC error code: see enum mcplink_rpc_code.
-/// message: the message, for the client.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_refuse(
-    request: *mut mcplink_guarded_request_t,
-    code: i32,
-    message: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_guarded_request_refuse", || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { need(request, "request") }?;
+    /// Refuses the request with this error, whatever the guard returns afterwards; only
+    /// MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
+    /// MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
+    ///
+    /// code: the JSON-RPC error code: see enum mcplink_rpc_code.
+    /// message: the message, for the client.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
+    /// Threads: any. Since 0.1.
+    fn mcplink_guarded_request_refuse(code: i32, message: *const c_char) {
         request.restrict(|verdict| {
-            // SAFETY: the header requires text that ends in NUL.
-            let message = unsafe { name(message, "message") }?;
+            let message = name(message, "message")?;
             verdict.error = Some(RpcError::new(code_of(code)?, message));
             Ok(())
-        })
-    })
+        })?;
+    }
 }

@@ -1,28 +1,27 @@
 //! Options of a server that most hosts leave at their defaults.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::enumeration;
 use crate::cffi::limit;
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, bytes};
 use crate::cffi::threads::mcplink_thread_fn;
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Sets a limit that applies to each connection.
     ///
@@ -177,39 +176,36 @@ setters! {
     fn mcplink_server_options_set_claim_stdio(claim: bool) { options.claims_stdio = claim }
 }
 
-/// A list that a server offers to clients.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_list {
-    /// The list of tools: tools/list.
-    MCPLINK_LIST_TOOLS = 1001,
-    /// The list of prompts: prompts/list.
-    MCPLINK_LIST_PROMPTS = 1002,
-    /// The list of resources: resources/list.
-    MCPLINK_LIST_RESOURCES = 1003,
-    /// The list of resource templates: resources/templates/list.
-    MCPLINK_LIST_TEMPLATES = 1004,
+enumeration! {
+    /// A list that a server offers to clients.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_list {
+        /// The list of tools: tools/list.
+        MCPLINK_LIST_TOOLS = 1001,
+        /// The list of prompts: prompts/list.
+        MCPLINK_LIST_PROMPTS = 1002,
+        /// The list of resources: resources/list.
+        MCPLINK_LIST_RESOURCES = 1003,
+        /// The list of resource templates: resources/templates/list.
+        MCPLINK_LIST_TEMPLATES = 1004,
+    }
 }
 
 fn list_of(list: i32) -> crate::error::Result<List> {
     use mcplink_list as Name;
-    let known = [
-        (Name::MCPLINK_LIST_TOOLS, List::Tools),
-        (Name::MCPLINK_LIST_PROMPTS, List::Prompts),
-        (Name::MCPLINK_LIST_RESOURCES, List::Resources),
-        (Name::MCPLINK_LIST_TEMPLATES, List::ResourceTemplates),
-    ];
-    let found = known.into_iter().find(|(known, _)| *known as i32 == list);
-    found.map(|(_, list)| list).ok_or_else(|| {
-        let text = format!("there is no list {list}: use one of enum mcplink_list");
-        Error::new(ErrorKind::Invalid, text)
+    Ok(match Name::read(list, "list")? {
+        Name::MCPLINK_LIST_TOOLS => List::Tools,
+        Name::MCPLINK_LIST_PROMPTS => List::Prompts,
+        Name::MCPLINK_LIST_RESOURCES => List::Resources,
+        Name::MCPLINK_LIST_TEMPLATES => List::ResourceTemplates,
     })
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Sets that the server declares the capability for a list even if the list has no entries yet.
     /// Clients that connect early then know that entries may be added later.
@@ -323,41 +319,26 @@ setters! {
         let prefix = text::name(prefix, "prefix")?;
         options.threads.set_prefix(prefix)?;
     }
-}
 
-/// Sets hooks that run at the start and at the end of each thread that the library starts for the
-/// server. These hooks are needed by profilers, and by virtual machines that must attach each
-/// thread.
-///
-/// If start was called, stop is called before the thread ends. When mcplink_server_free has
-/// returned, all threads have ended, except threads whose callback does not return. If
-/// mcplink_server_free is called in a callback of the server, the threads end after that callback.
-///
-/// Threads with these hooks have the stack size that is set with
-/// mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
-/// itself, such as a thread that dispatches a pump.
-///
-/// options: the options.
-/// start: called before any other callback on the thread; NULL for no hook.
-/// stop: called after all other callbacks on the thread; NULL for no hook.
-/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
-/// runs when the options, all servers made with them and all responders of these servers are freed.
-/// The threads of these servers have ended by then.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_thread(
-    options: *mut mcplink_server_options_t,
-    start: mcplink_thread_fn,
-    stop: mcplink_thread_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_thread", |options| {
-            options.threads.set_hook(start, stop, user);
-            Ok(())
-        })
+    /// Sets hooks that run at the start and at the end of each thread that the library starts for
+    /// the server. These hooks are needed by profilers, and by virtual machines that must attach
+    /// each thread.
+    ///
+    /// If start was called, stop is called before the thread ends. When mcplink_server_free has
+    /// returned, all threads have ended, except threads whose callback does not return. If
+    /// mcplink_server_free is called in a callback of the server, the threads end after that
+    /// callback.
+    ///
+    /// Threads with these hooks have the stack size that is set with
+    /// mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
+    /// itself, such as a thread that dispatches a pump.
+    ///
+    /// start: called before any other callback on the thread; NULL for no hook.
+    /// stop: called after all other callbacks on the thread; NULL for no hook.
+    /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise
+    /// destroy runs when the options, all servers made with them and all responders of these
+    /// servers are freed. The threads of these servers have ended by then.
+    fn mcplink_server_options_on_thread(start: mcplink_thread_fn, stop: mcplink_thread_fn; user) {
+        options.threads.set_hook(start, stop, user);
     }
 }

@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
+use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
@@ -53,10 +53,10 @@ pub unsafe extern "C" fn mcplink_resource_new(
     })
 }
 
-setters! {
+actions! {
     /// resource: the resource.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_resource_t as resource;
+    set(resource: mcplink_resource_t);
 
     /// Sets the display name of the resource.
     ///

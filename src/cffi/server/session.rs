@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Serving};
-use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, told, value};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::getters::getters;
+use crate::cffi::handle::entering;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
@@ -348,23 +350,19 @@ pub unsafe extern "C" fn mcplink_session_wait(
     }
 }
 
-/// Closes a session: its calls are cancelled, and its transport is closed. If the close function of
-/// the session's transport calls this function or mcplink_session_wait, the call returns at once.
-/// The close in progress then continues.
-///
-/// session: the session.
-/// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
-/// seconds at most, for handlers that don't return. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_close(
-    session: *mut mcplink_session_t,
-) -> mcplink_status_t {
-    told("mcplink_session_close", || {
-        // SAFETY: the header requires a session of this library.
-        let session = unsafe { enter(session, "session") }?;
+actions! {
+    /// session: the session.
+    entering(session: mcplink_session_t);
+
+    /// Closes a session: its calls are cancelled, and its transport is closed. If the close
+    /// function of the session's transport calls this function or mcplink_session_wait, the call
+    /// returns at once. The close in progress then continues.
+    ///
+    /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
+    /// seconds at most, for handlers that don't return. Since 0.1.
+    fn mcplink_session_close() {
         session.close();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Checks whether the client has disconnected, or the session was closed.

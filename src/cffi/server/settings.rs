@@ -1,10 +1,11 @@
 //! The options object of a server, and the code that builds a server with these options.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
+use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::event::mcplink_event_fn;
@@ -12,11 +13,10 @@ use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::tap::Wrap;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
-use crate::cffi::user::{self, UserData, mcplink_destroy_fn};
+use crate::cffi::user::{self, UserData};
 use crate::error::Result;
 use crate::schema::Implementation;
 use crate::server::{Server, ServerBuilder, StateKey};
@@ -167,100 +167,62 @@ impl mcplink_server_options_t {
     }
 }
 
-/// Sets the handler for a custom method. The library itself handles the methods that the protocol
-/// defines.
-///
-/// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
-/// clients of revisions since 2026-07-28 the text must contain the member "resultType".
-///
-/// options: the options.
-/// method: the method, for example "com.example/reindex". An earlier handler is replaced.
-/// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
-/// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_method(
-    options: *mut mcplink_server_options_t,
-    method: *const c_char,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_server_options_on_method", |options| {
-            let method = name(method, "method")?;
-            let callback = given(callback)?;
-            options.methods.retain(|known| known.name != method);
-            options.methods.push(Method {
-                name: method.to_owned(),
-                callback,
-                user: Arc::new(user),
-            });
-            Ok(())
-        })
-    }
-}
+actions! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    set(options: mcplink_server_options_t);
 
-/// Sets the function that is called when sessions begin and end. A session begins when a client
-/// identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
-/// clients with their first request. The session ends when its connection or HTTP session ends.
-/// Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
-/// have no session over HTTP.
-///
-/// options: the options.
-/// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
-/// function. Events are delivered one at a time and in order, on a thread of the server or on the
-/// thread that dispatches its pump. The first requests of a session may be handled before its first
-/// event is delivered. Session events are never dropped; mcplink_server_free delivers the last
-/// events.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_session(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_event_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_session", |options| {
-            options.events.session = user::Hook::new(callback, user);
-            Ok(())
-        })
+    /// Sets the handler for a custom method. The library itself handles the methods that the
+    /// protocol defines.
+    ///
+    /// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
+    /// clients of revisions since 2026-07-28 the text must contain the member "resultType".
+    ///
+    /// method: the method, for example "com.example/reindex". An earlier handler is replaced.
+    /// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other
+    /// handlers.
+    /// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_on_method(method: *const c_char, callback: mcplink_handler_fn; user) {
+        let method = name(method, "method")?;
+        let callback = given(callback)?;
+        options.methods.retain(|known| known.name != method);
+        options.methods.push(Method {
+            name: method.to_owned(),
+            callback,
+            user: Arc::new(user),
+        });
     }
-}
 
-/// Sets the function that is called for incidents with clients. The function can count incidents,
-/// raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
-/// or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
-/// for most incidents.
-///
-/// options: the options.
-/// callback: receives all events of enum mcplink_server_event except those about sessions. NULL for
-/// no function. Events are delivered one at a time and in order, on a thread of the server or on
-/// the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_event(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_event_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_event", |options| {
-            options.events.event = user::Hook::new(callback, user);
-            Ok(())
-        })
+    /// Sets the function that is called when sessions begin and end. A session begins when a client
+    /// identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
+    /// clients with their first request. The session ends when its connection or HTTP session ends.
+    /// Clients over HTTP that have no session cause no events. Clients of revisions since
+    /// 2026-07-28 have no session over HTTP.
+    ///
+    /// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
+    /// no function. Events are delivered one at a time and in order, on a thread of the server or
+    /// on the thread that dispatches its pump. The first requests of a session may be handled
+    /// before its first event is delivered. Session events are never dropped; mcplink_server_free
+    /// delivers the last events.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_on_session(callback: mcplink_event_fn; user) {
+        options.events.session = user::Hook::new(callback, user);
+    }
+
+    /// Sets the function that is called for incidents with clients. The function can count
+    /// incidents, raise an alarm or block a client. Incidents are messages that are malformed, too
+    /// long, too many or denied, and handlers that fail. Each kind of incident has its own event.
+    /// The log has a record for most incidents.
+    ///
+    /// callback: receives all events of enum mcplink_server_event except those about sessions. NULL
+    /// for no function. Events are delivered one at a time and in order, on a thread of the server
+    /// or on the thread that dispatches its pump. At most 1024 events wait; further events are
+    /// dropped.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_on_event(callback: mcplink_event_fn; user) {
+        options.events.event = user::Hook::new(callback, user);
     }
 }

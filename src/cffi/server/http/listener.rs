@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
-use crate::cffi::entry::{find, giving, optional, told, value};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::{find, giving, optional, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::getters::getters;
+use crate::cffi::handle::entering;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
@@ -158,43 +160,31 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
-/// Lets the health page of a listener answer with status 503 from now on. Everything else is served
-/// as before. Call it some time before mcplink_listener_close, which stops accepting connections at
-/// once: a load balancer then sends no new requests.
-///
-/// listener: the listener.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_fail_health(
-    listener: *mut mcplink_listener_t,
-) -> mcplink_status_t {
-    told("mcplink_listener_fail_health", || {
-        // SAFETY: the header requires a listener of this library.
-        let listener = unsafe { enter(listener, "listener") }?;
-        listener.listener.fail_health();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
+actions! {
+    /// listener: the listener.
+    entering(listener: mcplink_listener_t);
 
-/// Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
-/// of the server, and sessions end. A handler should not call this function, because the function
-/// would wait for the handler's own call. A handler can free the listener or stop the server
-/// instead.
-///
-/// listener: the listener.
-/// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
-/// drain time and a few seconds at most. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_close(
-    listener: *mut mcplink_listener_t,
-) -> mcplink_status_t {
-    told("mcplink_listener_close", || {
-        // SAFETY: the header requires a listener of this library.
-        let listener = unsafe { enter(listener, "listener") }?;
+    /// Lets the health page of a listener answer with status 503 from now on. Everything else is
+    /// served as before. Call it some time before mcplink_listener_close, which stops accepting
+    /// connections at
+    /// once: a load balancer then sends no new requests.
+    ///
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_listener_fail_health() {
+        listener.listener.fail_health();
+    }
+
+    /// Closes a listener: it accepts no more requests, calls in flight may continue for the drain
+    /// time of the server, and sessions end. A handler should not call this function, because the
+    /// function would wait for the handler's own call. A handler can free the listener or stop the
+    /// server instead.
+    ///
+    /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
+    /// drain time and a few seconds at most. Since 0.1.
+    #[must_use]
+    fn mcplink_listener_close() {
         listener.close();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Closes a listener and frees it. If a callback of the server calls this function, the function

@@ -8,9 +8,11 @@ use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{ffi, giving, optional, told};
+use crate::cffi::entry::{ffi, giving, optional};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::entering;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
 };
@@ -136,20 +138,18 @@ pub unsafe extern "C" fn mcplink_http_serve(
     }
 }
 
-/// Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
-///
-/// http: the endpoint.
-/// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
-/// seconds at most. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
-    told("mcplink_http_close", || {
-        // SAFETY: the header requires an endpoint of this library.
-        let http = unsafe { enter(http, "http") }?;
+actions! {
+    /// http: the endpoint.
+    entering(http: mcplink_http_t);
+
+    /// Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
+    ///
+    /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
+    /// seconds at most. Since 0.1.
+    #[must_use]
+    fn mcplink_http_close() {
         http.close();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Closes an endpoint and frees it.

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, find, need, plain};
 use crate::cffi::failure::Failure;
@@ -14,7 +15,6 @@ use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, refused};
-use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::{Hook, call_back};
@@ -243,11 +243,12 @@ impl Decision {
 /// `request` is NULL, or an object of this library, of any kind.
 unsafe fn set(
     request: *mut mcplink_http_request_t,
+    what: &str,
     setter: &str,
     change: impl FnOnce(&mut Decision) -> Outcome<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
-    let request = match unsafe { need(request, mcplink_http_request_t::NAME) } {
+    let request = match unsafe { need(request, what) } {
         Ok(request) => request,
         Err(failure) => return refused(mcplink_http_request_t::TARGET, setter, failure),
     };
@@ -255,7 +256,7 @@ unsafe fn set(
         Some(decision) => change(decision),
         None => Err(Failure::object::<mcplink_http_request_t>(
             Fault::Stale,
-            "request",
+            what,
         )),
     };
     plain(|| request.attempt(setter, change))
@@ -321,16 +322,16 @@ getters! {
     }
 }
 
-setters! {
+actions! {
     /// request: the request.
-    mcplink_http_request_t as request;
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    set(request: mcplink_http_request_t);
 
     /// Admits a request that the host has authenticated.
     ///
     /// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
     /// request states are bound to the principal that made them.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_admit(principal: *const c_char) {
         let principal = text::filled(principal, "principal")?;
         request.verdict = Some(Ok(principal.to_owned()));
@@ -342,8 +343,6 @@ setters! {
     ///
     /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown
     /// scopes.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_set_scopes(scopes: *const c_char) {
         request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
     }
@@ -396,8 +395,6 @@ setters! {
     ///
     /// why: the reason, for the client and the log, for example "it was revoked". It must not quote
     /// the token.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_refuse_token(why: *const c_char) {
         let why = text::name(why, "why")?;
         request.verdict = Some(Err(Denied::invalid_token(why)));
@@ -407,8 +404,6 @@ setters! {
     /// then ask its user to grant the scopes.
     ///
     /// scopes: all required scopes, separated by spaces.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_need_scopes(scopes: *const c_char) {
         let scopes = text::filled(scopes, "scopes")?;
         request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
@@ -418,8 +413,6 @@ setters! {
     /// Unlike status 401, the answer does not make the client discard its token.
     ///
     /// why: the reason, for the host's log.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_put_off(why: *const c_char) {
         let why = text::name(why, "why")?;
         request.verdict = Some(Err(Denied::unavailable(why)));
@@ -429,8 +422,6 @@ setters! {
     ///
     /// challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
     /// example "Bearer".
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_challenge(challenge: *const c_char) {
         let challenge = text::name(challenge, "challenge")?;
         if challenge.contains(char::is_control) {
