@@ -11,6 +11,7 @@ use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
 use super::wording::for_c;
 use crate::cffi::arg::enumeration;
+use crate::cffi::user::Callback;
 use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord, tell_once};
 use crate::schema::LoggingLevel;
@@ -73,7 +74,7 @@ pub type mcplink_log_fn = Option<
     ),
 >;
 
-type LogFn = unsafe extern "C-unwind" fn(*mut c_void, i32, mcplink_str_t, mcplink_str_t);
+type LogFn = Callback<mcplink_log_fn>;
 
 /// A log hook of the host.
 pub(super) struct Hook {

@@ -37,8 +37,6 @@ impl Refusal {
 
 /// A settings object, which is configured by setters.
 pub(super) trait Settings: Object {
-    /// The name of the parameter with which C passes this object, for error texts.
-    const NAME: &'static str;
     /// The log target of the object.
     const TARGET: &'static str;
     /// The name of the object's C constructor, if the constructor returns NULL for an invalid
@@ -47,8 +45,8 @@ pub(super) trait Settings: Object {
 
     fn refusal(&self) -> &Refusal;
 
-    /// Returns the name that distinguishes this object from others of its type, for error texts.
-    fn label(&self) -> Option<&str> {
+    /// Returns what distinguishes this object from others of its type, for error texts: "tool 'a'".
+    fn label(&self) -> Option<String> {
         None
     }
 
@@ -63,7 +61,7 @@ pub(super) trait Settings: Object {
         let done = caught(change).map_err(|failure| {
             let failure = failure.context(setter);
             match self.label() {
-                Some(label) => failure.context(format_args!("{} '{label}'", Self::NAME)),
+                Some(label) => failure.context(label),
                 None => failure,
             }
         });

@@ -13,6 +13,7 @@ use crate::cffi::client::{mcplink_bearer_fn, mcplink_token_t};
 use crate::cffi::refusal::taken;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
+use crate::cffi::user::Callback;
 use crate::cffi::user::Hook;
 
 /// Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
@@ -35,14 +36,9 @@ pub type mcplink_statement_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-pub(super) type VisitFn = unsafe extern "C-unwind" fn(*mut c_void, *mut mcplink_login_t);
-pub(super) type StatementFn = unsafe extern "C-unwind" fn(
-    *mut c_void,
-    mcplink_str_t,
-    *mut mcplink_token_t,
-) -> mcplink_status_t;
-pub(super) type SubjectFn =
-    unsafe extern "C-unwind" fn(*mut c_void, *mut mcplink_token_t) -> mcplink_status_t;
+pub(super) type VisitFn = Callback<mcplink_visit_fn>;
+pub(super) type StatementFn = Callback<mcplink_statement_fn>;
+pub(super) type SubjectFn = Callback<mcplink_bearer_fn>;
 
 /// The grant type: how the client obtains access tokens.
 #[derive(Clone)]

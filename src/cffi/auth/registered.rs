@@ -21,7 +21,6 @@ impl Object for mcplink_oauth_client_t {
 }
 
 impl Settings for mcplink_oauth_client_t {
-    const NAME: &'static str = "client";
     const TARGET: &'static str = "auth";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_oauth_client_new");
 

@@ -37,7 +37,6 @@ impl Object for mcplink_oauth_t {
 }
 
 impl refusal::Settings for mcplink_oauth_t {
-    const NAME: &'static str = "oauth";
     const TARGET: &'static str = "auth";
 
     fn refusal(&self) -> &Refusal {

@@ -9,6 +9,7 @@ use crate::cffi::actions::actions;
 use crate::cffi::client::mcplink_token_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
+use crate::cffi::user::Callback;
 use crate::cffi::user::Hook;
 use crate::transport::sys::command::text_from_c;
 
@@ -51,14 +52,9 @@ pub type mcplink_store_save_fn = Option<
 pub type mcplink_store_remove_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t) -> mcplink_status_t>;
 
-type LoadFn = unsafe extern "C-unwind" fn(
-    *mut c_void,
-    mcplink_str_t,
-    *mut mcplink_token_t,
-) -> mcplink_status_t;
-type SaveFn =
-    unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t, mcplink_str_t) -> mcplink_status_t;
-type RemoveFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t) -> mcplink_status_t;
+type LoadFn = Callback<mcplink_store_load_fn>;
+type SaveFn = Callback<mcplink_store_save_fn>;
+type RemoveFn = Callback<mcplink_store_remove_fn>;
 
 /// The kind of the token store.
 #[derive(Clone, Default)]

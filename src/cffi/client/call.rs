@@ -22,6 +22,7 @@ use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{missing, optional};
+use crate::cffi::user::Callback;
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
@@ -52,13 +53,7 @@ pub type mcplink_done_fn = Option<
     ),
 >;
 
-type DoneFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    call: *mut mcplink_call_t,
-    status: mcplink_status_t,
-    result: *const mcplink_result_t,
-    err: *const mcplink_error_t,
-);
+type DoneFn = Callback<mcplink_done_fn>;
 
 /// The state shared by the handle of a started call and the thread of the call.
 struct Started {

@@ -15,6 +15,7 @@ use crate::cffi::json::json_payload;
 use crate::cffi::log::level_of;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
+use crate::cffi::user::Callback;
 use crate::cffi::user::{Hook, call_back};
 use crate::client::CallOptions;
 use crate::protocol::{CancelToken, Progress};
@@ -52,15 +53,9 @@ pub type mcplink_progress_fn = Option<
     ),
 >;
 
-pub(super) type ProgressFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    progress: f64,
-    total: f64,
-    message: mcplink_str_t,
-);
+pub(super) type ProgressFn = Callback<mcplink_progress_fn>;
 
 impl Settings for mcplink_call_options_t {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "client";
 
     fn refusal(&self) -> &Refusal {

@@ -1,31 +1,23 @@
 //! The callbacks of a client, as set in its options.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::Shared;
-use super::options::mcplink_token_t;
+use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::auth::Made;
-use crate::cffi::json::mcplink_json_t;
+use crate::cffi::client::endpoint_options::mcplink_bearer_fn;
+use crate::cffi::client::endpoint_options::mcplink_line_fn;
+use crate::cffi::event::mcplink_event_fn;
 use crate::cffi::log;
-use crate::cffi::request::mcplink_request_t;
-use crate::cffi::responder::mcplink_responder_t;
-use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::mcplink_str_t;
+use crate::cffi::user::Callback;
 use crate::cffi::user::Hook;
 use crate::client::ClientBuilder;
 
-pub(super) type EventFn =
-    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t);
-pub(super) type LineFn = unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t);
-pub(super) type BearerFn =
-    unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t;
+pub(super) type EventFn = Callback<mcplink_event_fn>;
+pub(super) type LineFn = Callback<mcplink_line_fn>;
+pub(super) type BearerFn = Callback<mcplink_bearer_fn>;
 
-pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    request: *const mcplink_request_t,
-    responder: *mut mcplink_responder_t,
-);
+pub(super) type HandlerFn = Callback<mcplink_handler_fn>;
 
 /// The callbacks of one client. Copies share the callbacks; the user data is released with the last
 /// copy.

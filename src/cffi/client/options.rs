@@ -103,7 +103,6 @@ impl mcplink_era {
 }
 
 impl Settings for Options {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "client";
 
     fn refusal(&self) -> &Refusal {

@@ -18,6 +18,7 @@ use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
+use crate::cffi::user::Callback;
 use crate::cffi::user::{Hook, call_back};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, RpcError};
 use crate::schema::method;
@@ -82,10 +83,7 @@ pub type mcplink_guard_fn = Option<
     ) -> arg::mcplink_decision,
 >;
 
-type GuardFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    request: *mut mcplink_guarded_request_t,
-) -> arg::mcplink_decision;
+type GuardFn = Callback<mcplink_guard_fn>;
 
 /// A guard of the host, for one server.
 struct HostGuard {

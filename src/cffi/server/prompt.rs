@@ -19,7 +19,6 @@ impl Object for mcplink_prompt_t {
 }
 
 impl Settings for mcplink_prompt_t {
-    const NAME: &'static str = "prompt";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_prompt_new");
 
@@ -27,8 +26,8 @@ impl Settings for mcplink_prompt_t {
         &self.1
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.name)
+    fn label(&self) -> Option<String> {
+        Some(format!("prompt '{}'", self.0.name))
     }
 }
 

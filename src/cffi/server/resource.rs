@@ -19,7 +19,6 @@ impl Object for mcplink_resource_t {
 }
 
 impl Settings for mcplink_resource_t {
-    const NAME: &'static str = "resource";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_resource_new");
 
@@ -27,8 +26,8 @@ impl Settings for mcplink_resource_t {
         &self.1
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.uri)
+    fn label(&self) -> Option<String> {
+        Some(format!("resource '{}'", self.0.uri))
     }
 }
 

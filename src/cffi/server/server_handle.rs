@@ -66,7 +66,6 @@ impl Handled for mcplink_server_t {
 }
 
 impl Settings for mcplink_server_t {
-    const NAME: &'static str = "server";
     const TARGET: &'static str = "server";
 
     fn refusal(&self) -> &Refusal {

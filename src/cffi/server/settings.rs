@@ -59,7 +59,6 @@ struct Method {
 }
 
 impl Settings for mcplink_server_options_t {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_server_options_new");
 

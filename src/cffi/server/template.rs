@@ -20,7 +20,6 @@ impl Object for mcplink_template_t {
 }
 
 impl Settings for mcplink_template_t {
-    const NAME: &'static str = "template";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_template_new");
 
@@ -28,8 +27,8 @@ impl Settings for mcplink_template_t {
         &self.1
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.uri_template)
+    fn label(&self) -> Option<String> {
+        Some(format!("template '{}'", self.0.uri_template))
     }
 }
 

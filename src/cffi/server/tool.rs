@@ -27,7 +27,6 @@ impl Object for mcplink_tool_t {
 }
 
 impl Settings for mcplink_tool_t {
-    const NAME: &'static str = "tool";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_tool_new");
 
@@ -35,8 +34,8 @@ impl Settings for mcplink_tool_t {
         &self.2
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.name)
+    fn label(&self) -> Option<String> {
+        Some(format!("tool '{}'", self.0.name))
     }
 }
 

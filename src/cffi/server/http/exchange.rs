@@ -76,7 +76,6 @@ impl Handled for mcplink_exchange_t {
 }
 
 impl Settings for mcplink_exchange_t {
-    const NAME: &'static str = "exchange";
     const TARGET: &'static str = "http";
 
     fn refusal(&self) -> &Refusal {

@@ -50,7 +50,6 @@ enum Access {
 }
 
 impl Settings for mcplink_http_options_t {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "http";
 
     fn refusal(&self) -> &Refusal {

@@ -17,6 +17,7 @@ use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, refused};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t};
+use crate::cffi::user::Callback;
 use crate::cffi::user::{Hook, call_back};
 use crate::error::{Error, ErrorKind};
 use crate::server::Principal;
@@ -71,8 +72,7 @@ impl Object for mcplink_http_request_t {
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
-pub(super) type AuthenticateFn =
-    unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
+pub(super) type AuthenticateFn = Callback<mcplink_authenticate_fn>;
 
 /// How often a thread that waits for the host's callback checks whether the server was stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -142,7 +142,6 @@ impl Check {
 }
 
 impl Settings for mcplink_http_request_t {
-    const NAME: &'static str = "request";
     const TARGET: &'static str = "http";
 
     fn refusal(&self) -> &Refusal {

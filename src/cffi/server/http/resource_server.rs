@@ -77,7 +77,6 @@ enum Checked {
 }
 
 impl Settings for mcplink_resource_server_t {
-    const NAME: &'static str = "server";
     const TARGET: &'static str = "http";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_resource_server_new");
 
