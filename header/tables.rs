@@ -1,8 +1,9 @@
-//! The tables of functions in the source, as functions that cbindgen reads: `src/cffi/actions.rs`,
-//! `src/cffi/getters.rs` and `src/cffi/client/call_table.rs`; and enumerations: `src/cffi/arg.rs`.
+//! The tables of the source, as cbindgen reads them: functions of `src/cffi/actions.rs`,
+//! `src/cffi/fallible.rs`, `src/cffi/getters.rs` and `src/cffi/client/call_table.rs`, and the
+//! enumerations of `src/cffi/arg.rs`.
 
 /// The macros that make functions of a table.
-const TABLES: [&str; 3] = ["actions! {", "getters! {", "calls! {"];
+const TABLES: [&str; 4] = ["actions! {", "fallible! {", "getters! {", "calls! {"];
 /// The comment that all non-blocking forms of calls share.
 const START: [&str; 2] = [
     "/// callback, user, destroy, out: see mcplink_client_call_tool_start.",
@@ -74,10 +75,10 @@ fn functions(macro_line: &str, table: &[&str], text: &mut String) {
             signature.result = result.trim_start_matches(" -> ").to_owned();
             let own = std::mem::take(&mut comment);
             let comment = commented(&shared, own, &signature.parameters());
-            if macro_line.starts_with("calls") {
-                signature.write_blocking(name, comment, text);
-            } else {
-                signature.write(name, comment, text);
+            match macro_line.split('!').next() {
+                Some("calls") => signature.write_blocking(name, comment, text),
+                Some("fallible") => signature.write_fallible(name, comment, text),
+                _ => signature.write(name, comment, text),
             }
             // A body on the same line ends there.
             if !body.ends_with('}') {
@@ -90,7 +91,7 @@ fn functions(macro_line: &str, table: &[&str], text: &mut String) {
 impl Signature {
     /// Returns the names of the parameters.
     fn parameters(&self) -> Vec<&str> {
-        let arguments = self.arguments.split(", ");
+        let arguments = self.arguments.split(", ").chain([&*self.result]);
         let arguments = arguments.filter_map(|each| each.split_once(':'));
         std::iter::once(&*self.object.0)
             .chain(arguments.map(|(name, _)| name))
@@ -111,6 +112,14 @@ impl Signature {
             result,
             text,
         );
+    }
+
+    /// Writes a function that returns the reason of a failure.
+    fn write_fallible(&self, name: &str, comment: Vec<&str>, text: &mut String) {
+        let comment = format!("{}\n#[must_use]", comment.join("\n"));
+        let out = self.result.replace(": ", ": *mut *mut ");
+        let parameters = [&self.object(), &self.arguments, &*out, ERR];
+        function(name, &comment, &parameters, "mcplink_status_t", text);
     }
 
     /// Writes the blocking form of a call.
@@ -164,11 +173,12 @@ fn object_of(table: &str, head: &str) -> (String, String) {
         .trim_end_matches(')')
         .split_once(": ")
         .expect("a table begins with its object");
-    let pointer = match table.starts_with("getters") {
-        true => "*const",
-        false => "*mut",
+    let object = match table.split('!').next() {
+        Some("fallible") => object.to_owned(),
+        Some("getters") => format!("*const {object}"),
+        _ => format!("*mut {object}"),
     };
-    (this.to_owned(), format!("{pointer} {object}"))
+    (this.to_owned(), object)
 }
 
 /// Returns what a getter of this type returns if there is no object.
@@ -182,7 +192,7 @@ fn neutral(result: &str) -> &'static str {
 }
 
 /// Adds the shared comments to the comment of a function: the object stands before the other
-/// parameters, and the result and the threads at the end.
+/// parameters, `err` after them, and the result and the threads at the end.
 fn commented<'a>(shared: &[&'a str], own: Vec<&'a str>, parameters: &[&str]) -> Vec<&'a str> {
     let begins = |line: &str, name: &str| {
         let text = line
@@ -190,10 +200,15 @@ fn commented<'a>(shared: &[&'a str], own: Vec<&'a str>, parameters: &[&str]) -> 
             .and_then(|text| text.strip_prefix(name));
         text.is_some_and(|rest| rest.starts_with([':', ',']))
     };
-    let end = shared
-        .iter()
-        .position(|line| begins(line, "Returns") || begins(line, "Threads"));
-    let (object, end) = shared.split_at(end.unwrap_or(shared.len()));
+    // Splits the lines before the first one that begins with one of these names.
+    let split_at = |lines: &'_ [&'a str], names: &[&str]| {
+        let is_first = |line: &&str| names.iter().any(|name| begins(line, name));
+        let at = lines.iter().position(is_first).unwrap_or(lines.len());
+        (lines[..at].to_vec(), lines[at..].to_vec())
+    };
+    let (object, rest) = split_at(shared, &["err", "Returns", "Threads"]);
+    let (err, end) = split_at(&rest, &["Returns", "Threads"]);
+
     let last = own.iter().rposition(|line| *line == "///");
     let last = last.map_or(own.len(), |at| at + 1);
     let is_listed = own.get(last).is_some_and(|line| {
@@ -207,15 +222,21 @@ fn commented<'a>(shared: &[&'a str], own: Vec<&'a str>, parameters: &[&str]) -> 
         all.push("///");
         (all, &[][..])
     };
+    let (listed, own_end) = split_at(list, &["Returns", "Threads"]);
+    let has = |what: &str| list.iter().any(|line| line.contains(what));
     if !list.iter().any(|line| begins(line, parameters[0])) {
         all.extend(object);
     }
-    all.extend(list);
+    all.extend(listed);
+    if !has("err: ") {
+        all.extend(err);
+    }
+    all.extend(own_end);
     let word = end
         .first()
         .and_then(|line| line.split_inclusive(": ").next());
     let word = word.map_or("", |word| word.trim_start_matches("/// "));
-    if !list.iter().any(|line| line.contains(word)) {
+    if !has(word) {
         all.extend(end);
     }
     all

@@ -2346,21 +2346,23 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
 /* ==== Client: open, close, events ==== */
 
 /**
- * Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
+ * Opens a client: starts the server or connects to the server, and negotiates a protocol
+ * revision.
  *
- * @param options the options, which are copied and remain the caller's. Exactly one of command, url, fds
- * and transport must be set.
+ * @param options the options, which are copied and remain the caller's. Exactly one of command, url,
+ * fds and transport must be set.
  * @param out receives the client, NULL on failure. The caller owns it and frees it with
  * mcplink_client_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
- * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
- * (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
- * MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
- * MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
- * the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
- * @note Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
- * was set with mcplink_client_options_set_connect_timeout_ms.
+ * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server
+ * disconnected (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not
+ * answer, MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the
+ * server refuses, MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED
+ * when the token of the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and
+ * MCPLINK_E_HTTP.
+ * @note Threads: any. Blocks: until the client is connected or has failed, at most
+ * for the timeout that was set with mcplink_client_options_set_connect_timeout_ms.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
@@ -2368,7 +2370,8 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
                                      mcplink_error_t **err);
 
 /**
- * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An event
+ * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
+ * event
  * reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
  * connected, calls fail with MCPLINK_E_STATE.
  *
@@ -2377,8 +2380,8 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
  * @param out receives the client, NULL on failure. The caller owns it and may free it with
  * mcplink_client_free at any time, which cancels connecting.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
- * contradict each other.
+ * @return MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing
+ * or contradict each other.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2417,19 +2420,21 @@ typedef void (*mcplink_done_fn)(void *user,
                                 const mcplink_error_t *err);
 
 /**
- * Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
+ * Starts to close the connection without waiting: the non-blocking form of
+ * mcplink_client_close.
  *
  * @param client the client.
- * @param callback called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
- * the last callback of the client: started calls have had their outcome. mcplink_client_free then
- * takes no time, in this callback too. The callback runs on the thread that runs the client's
- * callbacks, or in mcplink_client_free if that comes first. May be NULL.
- * @param user,destroy passed to callback; destroy runs after callback, or at once when closing can't be
- * started.
+ * @param callback called once, with MCPLINK_OK and an empty result, and with NULL for the call. It
+ * is
+ * the last callback of the client: started calls have had their outcome. mcplink_client_free
+ * then takes no time, in this callback too. The callback runs on the thread that runs the
+ * client's callbacks, or in mcplink_client_free if that comes first. May be NULL.
+ * @param user,destroy passed to callback; destroy runs after callback, or at once when closing
+ * can't be started.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
- * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
- * a thread.
+ * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't
+ * start a thread.
  * @note Threads: any, also in callbacks. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2531,10 +2536,12 @@ MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *
  * @param client the client.
  * @param out receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
  * "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
- * instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
+ * instructions may be missing. The caller owns the document and frees it with
+ * mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
+ * @note Threads: any. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
@@ -2562,12 +2569,13 @@ mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
  *
  * @param client the client.
  * @param out receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
- * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
- * mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
- * caller owns the object and frees it with mcplink_json_free.
+ * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy,
+ * droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses;
+ * NULL on failure. The caller owns the object and frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
+ * @note Threads: any. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
@@ -2575,15 +2583,16 @@ mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
                                       mcplink_error_t **err);
 
 /**
- * Returns a text about the current activity, to find the cause of a hang: pending calls, requests
- * of the server in flight, and threads that write.
+ * Returns a text about the current activity, to find the cause of a hang: pending calls,
+ * requests of the server in flight, and threads that write.
  *
  * @param client the client.
- * @param out receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
- * it with mcplink_json_free.
+ * @param out receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and
+ * frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
+ * @note Threads: any. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
@@ -3964,8 +3973,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *n
  * @param out receives the server, NULL on failure. The caller owns it and frees it with
  * mcplink_server_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
- * failed setter of the options.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of
+ * a failed setter of the options.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -4006,16 +4015,16 @@ MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
  * Adds a tool.
  *
  * @param server the server.
- * @param tool the definition, which is copied. If a setter of the definition failed, this function fails
- * with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
- * @param user,destroy passed to callback; destroy runs when the tool is removed and its last request
- * has ended, or when the server ends.
+ * @param tool the definition, which is copied. If a setter of the definition failed, this function
+ * fails with the error of that setter.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
+ * @param user,destroy passed to callback; destroy runs when the tool is removed and its last
+ * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
- * schema is invalid.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a schema is
+ * invalid.
  * @note Threads: any, also while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -4030,11 +4039,11 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
  * Adds a resource.
  *
  * @param server the server.
- * @param resource the definition, which is copied. If a setter of the definition failed, this function
- * fails with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
+ * @param resource the definition, which is copied. If a setter of the definition failed, this
+ * function fails with the error of that setter.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the resource is removed and its last
  * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
@@ -4051,15 +4060,15 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
                                              mcplink_error_t **err);
 
 /**
- * Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
- * the variables with mcplink_request_args.
+ * Adds a resource template: resources whose URIs follow a pattern. The handler reads the
+ * values of the variables with mcplink_request_args.
  *
  * @param server the server.
- * @param template the definition, which is copied. If a setter of the definition failed, this function
- * fails with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
+ * @param template the definition, which is copied. If a setter of the definition failed, this
+ * function fails with the error of that setter.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the template is removed and its last
  * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
@@ -4080,16 +4089,16 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
  * @param server the server.
  * @param prompt the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
- * @param user,destroy passed to callback; destroy runs when the prompt is removed and its last request
- * has ended, or when the server ends.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
+ * @param user,destroy passed to callback; destroy runs when the prompt is removed and its last
+ * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
- * arguments have equal names.
- * @note Threads: any, also while the server serves: clients are notified.
- * Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two arguments
+ * have equal names.
+ * @note Threads: any, also while the server serves: clients are notified. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
@@ -4098,6 +4107,35 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
                                            void *user,
                                            mcplink_destroy_fn destroy,
                                            mcplink_error_t **err);
+
+/**
+ * Adds a completer: a handler that completes an argument of a prompt, or a variable of a
+ * template, while the user types. The prompt or template may be added later.
+ *
+ * The handler reads the name of the argument with mcplink_request_name, and the typed text
+ * with mcplink_request_typed. mcplink_request_args returns the known values of the other
+ * arguments. The handler answers with mcplink_responder_values.
+ *
+ * @param server the server.
+ * @param of one of enum mcplink_completion_of.
+ * @param target the name of the prompt, or the URI template.
+ * @param argument the name of the argument or variable.
+ * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
+ * handlers.
+ * @param user,destroy passed to callback; destroy runs when the server ends.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
+                                              mcplink_completion_of of,
+                                              const char *target,
+                                              const char *argument,
+                                              mcplink_handler_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_error_t **err);
 
 /**
  * The kind of an entry of a server: a tool, prompt, resource or resource template.
@@ -4150,35 +4188,6 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
                                                const char *target,
                                                const char *scopes,
                                                mcplink_error_t **err);
-
-/**
- * Adds a completer: a handler that completes an argument of a prompt, or a variable of a template,
- * while the user types. The prompt or template may be added later.
- *
- * The handler reads the name of the argument with mcplink_request_name, and the typed text with
- * mcplink_request_typed. mcplink_request_args returns the known values of the other arguments. The
- * handler answers with mcplink_responder_values.
- *
- * @param server the server.
- * @param of one of enum mcplink_completion_of.
- * @param target the name of the prompt, or the URI template.
- * @param argument the name of the argument or variable.
- * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
- * @param user,destroy passed to callback; destroy runs when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
- * @note Threads:
- * any. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
-                                              mcplink_completion_of of,
-                                              const char *target,
-                                              const char *argument,
-                                              mcplink_handler_fn callback,
-                                              void *user,
-                                              mcplink_destroy_fn destroy,
-                                              mcplink_error_t **err);
 
 /**
  * Notifies all subscribers of a resource that the resource has changed. Successive changes are
@@ -4272,8 +4281,8 @@ mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
 MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *server);
 
 /**
- * Sends the client of a session a notification of the host's own method. Notifications that belong
- * to a request are sent with mcplink_responder_notify, which also works over HTTP.
+ * Sends the client of a session a notification of the host's own method. Notifications that
+ * belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
  *
  * @param session the session.
  * @param notification the method, for example "notifications/com.example/moved".
@@ -4338,34 +4347,12 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplin
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
- * @note Threads:
- * any. Blocks: no.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
                                                   mcplink_session_t **session,
                                                   mcplink_error_t **err);
-
-/**
- * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
- * client disconnects or mcplink_server_stop is called. Each message is a line.
- *
- * @param server the server.
- * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
- * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
- * time.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK when the client has disconnected or the server was stopped;
- * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
- * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
- * @note Threads: any.
- * Blocks: until serving ends.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
-                                          ptrdiff_t input,
-                                          ptrdiff_t output,
-                                          mcplink_error_t **err);
 
 /**
  * Starts to serve over file descriptors without waiting: the non-blocking form of
@@ -4393,22 +4380,22 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
 /**
  * Starts to serve a client over a transport of the host, without waiting.
  *
- * After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
- * still be sent. Sending ends after the drain time of the server, or when the host closes or frees
- * the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
- * has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
- * the session.
+ * After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight
+ * may still be sent. Sending ends after the drain time of the server, or when the host closes
+ * or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that
+ * the client has disconnected. mcplink_session_wait waits until the client has disconnected,
+ * and then closes the session.
  *
  * @param server the server.
- * @param transport the transport, with a send function. A transport serves one session. The transport
- * remains the caller's; free it after the session.
- * @param principal the principal for which the client acts, as authenticated by the host; NULL when the
- * principal is unknown.
+ * @param transport the transport, with a send function. A transport serves one session. The
+ * transport remains the caller's; free it after the session.
+ * @param principal the principal for which the client acts, as authenticated by the host; NULL when
+ * the principal is unknown.
  * @param session receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
- * MCPLINK_E_CLOSED when the server was stopped.
+ * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
+ * function; MCPLINK_E_CLOSED when the server was stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -4417,6 +4404,27 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
                                        const char *principal,
                                        mcplink_session_t **session,
                                        mcplink_error_t **err);
+
+/**
+ * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
+ * client disconnects or mcplink_server_stop is called. Each message is a line.
+ *
+ * @param server the server.
+ * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
+ * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
+ * time.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when the client has disconnected or the server was stopped;
+ * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
+ * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
+ * @note Threads: any.
+ * Blocks: until serving ends.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
+                                          ptrdiff_t input,
+                                          ptrdiff_t output,
+                                          mcplink_error_t **err);
 
 /**
  * Waits until the client has disconnected or the session is closed, and then closes the session.
@@ -4481,7 +4489,8 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
 
 /**
  * Returns statistics of a server: an array with one object for each session, listener and
- * endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
+ * endpoint. The member "kind" is "session", "listener" or "http"; the other members are
+ * counters.
  *
  * @param server the server.
  * @param stats receives a document, NULL on failure. The caller owns it and frees it with
@@ -4499,8 +4508,8 @@ mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
  * Returns a text about the current activity of a server, to find the cause of a hang.
  *
  * @param server the server.
- * @param activity receives a JSON document that is one string; read it with mcplink_json_str. NULL on
- * failure. The caller owns it and frees it with mcplink_json_free.
+ * @param activity receives a JSON document that is one string; read it with mcplink_json_str. NULL
+ * on failure. The caller owns it and frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK.
  * @note Threads: any. Blocks: no.
@@ -5834,22 +5843,23 @@ MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *templ
 MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
 
 /**
- * Adds the files of a folder as resources with "file:" URIs. The library reads the files itself,
- * on its own threads, also with a pump. The client gets text for files in UTF-8, and bytes for
- * others.
+ * Adds the files of a folder as resources with "file:" URIs. The library reads the files
+ * itself, on its own threads, also with a pump. The client gets text for files in UTF-8, and
+ * bytes for others.
  *
- * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out of
- * the folder, are "not found". But a hard link to a file outside can't be told from a file of the
- * folder. So don't serve a folder in which untrusted users can create hard links.
+ * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out
+ * of the folder, are "not found". But a hard link to a file outside can't be told from a file
+ * of the folder. So don't serve a folder in which untrusted users can create hard links.
  *
  * @param server the server.
  * @param path the path of the folder, which must exist. On Windows the path is UTF-8.
  * @param template_name the name of the resource template that matches the files.
  * @param max_bytes the maximum size of a file that can be read; 0 for the default of 8 MiB.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when path
- * is blank or no folder, or when the folder was added before.
- * @note Threads: any, also while the server
+ * @return MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when
+ * path is blank or no folder, or when the folder was added before.
+ * @note Threads: any, also while
+ * the server
  * serves: clients are notified. Blocks: for the file system.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -6600,14 +6610,15 @@ mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
 /**
  * Listens for HTTP clients. Threads of the library accept and serve them.
  *
- * Any client that can reach the address can send requests. If no other machine needs access, pass
+ * Any client that can reach the address can send requests. If no other machine needs access,
+ * pass
  * only a port: then only this machine has access. Authenticate clients of other machines with
  * mcplink_http_options_on_authenticate.
  *
  * @param server the server.
- * @param options the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. If a setter of the options failed, this function fails with the error of that
- * setter.
+ * @param options the options, which are copied. NULL for the defaults, which accept all clients
+ * without authentication. If a setter of the options failed, this function fails with the
+ * error of that setter.
  * @param bind an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
  * "8080". With port 0 the system chooses a port.
  * @param listener receives the listener, NULL on failure. The caller owns it and frees it with
@@ -7695,18 +7706,18 @@ MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchang
 MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
 
 /**
- * Makes an endpoint that the host mounts in its own web server. The host passes each request to
- * mcplink_http_serve.
+ * Makes an endpoint that the host mounts in its own web server. The host passes each request
+ * to mcplink_http_serve.
  *
  * @param server the server.
- * @param options the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. If a setter of the options failed, this function fails with the error of that
- * setter. The host itself has to limit the number of connections.
+ * @param options the options, which are copied. NULL for the defaults, which accept all clients
+ * without authentication. If a setter of the options failed, this function fails with the
+ * error of that setter. The host itself has to limit the number of connections.
  * @param http receives the endpoint, NULL on failure. The caller owns it and frees it with
  * mcplink_http_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
- * stopped.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
+ * was stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -7978,16 +7989,17 @@ mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
                                        mcplink_destroy_fn destroy);
 
 /**
- * Removes the tokens for a server from memory and from the token store. The next request to the
- * server must be authorized again. The tokens are not revoked at the authorization server.
+ * Removes the tokens for a server from memory and from the token store. The next request to
+ * the server must be authorized again. The tokens are not revoked at the authorization server.
  *
  * @param oauth the settings, which clients may be using.
  * @param url the URL of the server, as passed to mcplink_client_options_set_url.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
- * invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
- * @note Threads: any, while no thread changes the settings. Blocks: while the token store removes the
- * tokens.
+ * @return MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for
+ * an invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token
+ * store.
+ * @note Threads: any, while no thread changes the settings. Blocks: while the token store
+ * removes the tokens.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
 

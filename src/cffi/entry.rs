@@ -65,14 +65,25 @@ pub(super) unsafe fn giving<T>(
     // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
-            if out.is_null() {
-                return Err(missing("out").into());
-            }
-            out.write(ptr::null_mut());
+            clear(out)?;
             out.write(body()?);
             Ok(mcplink_status::MCPLINK_OK)
         })
     }
+}
+
+/// Sets `*out` to NULL. Fails if `out` is NULL.
+///
+/// # Safety
+///
+/// `out` is NULL or can be written to.
+pub(super) unsafe fn clear<T>(out: *mut *mut T) -> Outcome<()> {
+    if out.is_null() {
+        return Err(missing("out").into());
+    }
+    // SAFETY: the safety contract of this function.
+    unsafe { out.write(ptr::null_mut()) };
+    Ok(())
 }
 
 /// Runs the body of an exported function that returns only a status.

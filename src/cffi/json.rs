@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use serde_json::Value;
+
 use super::arg;
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
@@ -99,6 +101,11 @@ impl Document {
         })?;
         let _texts = reading.texts;
         Ok(Self { root, _texts })
+    }
+
+    /// Makes a document of a value, as a pointer that the host owns.
+    pub(super) fn of(value: &Value) -> Result<*mut mcplink_json_t> {
+        Ok(Self::parse(&value.to_string())?.into_raw())
     }
 
     /// Converts the document into a pointer that the host owns.

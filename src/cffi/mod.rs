@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
-//!  actions, getters   functions that act on an object or read it, written as tables
+//!  actions, fallible, getters    functions that act on an object or read it, written as tables
 //!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
@@ -53,6 +53,7 @@ mod error;
 mod event;
 mod extensions;
 mod failure;
+mod fallible;
 mod getters;
 mod handle;
 mod json;

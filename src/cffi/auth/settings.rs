@@ -11,12 +11,12 @@ use super::token_store::TokenStore;
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::enumeration;
-use crate::cffi::entry::{Outcome, ffi, free, own, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::entry::{Outcome, free, own, value};
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, name, optional};
 use crate::error::{Error, ErrorKind};
 
@@ -303,30 +303,20 @@ actions! {
     }
 }
 
-/// Removes the tokens for a server from memory and from the token store. The next request to the
-/// server must be authorized again. The tokens are not revoked at the authorization server.
-///
-/// oauth: the settings, which clients may be using.
-/// url: the URL of the server, as passed to mcplink_client_options_set_url.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
-/// invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
-/// Threads: any, while no thread changes the settings. Blocks: while the token store removes the
-/// tokens. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_forget(
-    oauth: *const mcplink_oauth_t,
-    url: *const c_char,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires settings of this library, text that ends in NUL and a pointer
-    // that can be written to.
-    unsafe {
-        ffi(err, || {
-            let made = taken(oauth, "oauth")?.made();
-            made.forget(name(url, "url")?)?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+fallible! {
+    /// oauth: the settings, which clients may be using.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    taken(oauth: *const mcplink_oauth_t);
+
+    /// Removes the tokens for a server from memory and from the token store. The next request to
+    /// the server must be authorized again. The tokens are not revoked at the authorization server.
+    ///
+    /// url: the URL of the server, as passed to mcplink_client_options_set_url.
+    /// Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for
+    /// an invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token
+    /// store. Threads: any, while no thread changes the settings. Blocks: while the token store
+    /// removes the tokens. Since 0.1.
+    fn mcplink_oauth_forget(url: *const c_char) {
+        oauth.made.forget(name(url, "url")?)?;
     }
 }

@@ -92,8 +92,7 @@ pub unsafe extern "C" fn mcplink_config_describe(
         giving(out, err, || {
             let config = tagged(config)
                 .map_err(|fault| Failure::object::<mcplink_config_t>(fault, "config"))?;
-            let text = described(&config.0).to_string();
-            Ok(Document::parse(&text)?.into_raw())
+            Ok(Document::of(&described(&config.0))?)
         })
     }
 }

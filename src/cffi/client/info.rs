@@ -8,12 +8,10 @@ use serde_json::{Value, json};
 use super::mcplink_client_t;
 use super::options::mcplink_era;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, giving};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
 use crate::cffi::getters::getters;
 use crate::cffi::handle::{enter, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name};
 use crate::client::Client;
 use crate::schema::ProtocolVersion;
@@ -78,150 +76,83 @@ fn has(client: &Client, path: &str) -> bool {
     found.is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
 }
 
-/// Calls `show` to make a JSON value about the client, and returns the value as a document through
-/// `out`.
-///
-/// # Safety
-///
-/// Each pointer is NULL, or meets the requirements of the C header.
-unsafe fn document(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-    show: impl FnOnce(&mcplink_client_t) -> Outcome<Value>,
-) -> mcplink_status_t {
-    // SAFETY: the safety contract of this function.
-    unsafe {
-        giving(out, err, || {
-            let client = enter(client, "client")?;
-            let shown = show(&client)?.to_string();
-            Ok(Document::parse(&shown)?.into_raw())
-        })
-    }
-}
+fallible! {
+    /// client: the client.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(client: *const mcplink_client_t);
 
-/// Returns the identity and the capabilities that the server reported in the handshake.
-///
-/// client: the client.
-/// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
-/// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
-/// instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_server_info(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            let client = client.client()?;
-            let mut info = json!({
-                "protocolVersion": client.revision().as_str(),
-                "capabilities": client.capabilities(),
-            });
-            if let Some(server) = client.server_info() {
-                info["serverInfo"] = json!(server);
-            }
-            if let Some(instructions) = client.instructions() {
-                info["instructions"] = instructions.into();
-            }
-            Ok(info)
-        })
+    /// Returns the identity and the capabilities that the server reported in the handshake.
+    ///
+    /// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
+    /// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
+    /// instructions may be missing. The caller owns the document and frees it with
+    /// mcplink_json_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_client_server_info() -> out: mcplink_json_t {
+        let client = client.client()?;
+        let mut info = json!({
+            "protocolVersion": client.revision().as_str(),
+            "capabilities": client.capabilities(),
+        });
+        if let Some(server) = client.server_info() {
+            info["serverInfo"] = json!(server);
+        }
+        if let Some(instructions) = client.instructions() {
+            info["instructions"] = instructions.into();
+        }
+        Document::of(&info)?
     }
-}
 
-/// Returns the last 64 KiB that a child process wrote to its standard error.
-///
-/// client: the client.
-/// out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
-/// process or no output. NULL on failure. The caller owns the string and frees it with
-/// mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_stderr_tail(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            let tail = client.shared.tail.get();
-            Ok(tail.map(|tail| tail.text()).unwrap_or_default().into())
-        })
+    /// Returns the last 64 KiB that a child process wrote to its standard error.
+    ///
+    /// out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
+    /// process or no output. NULL on failure. The caller owns the string and frees it with
+    /// mcplink_json_free.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_client_stderr_tail() -> out: mcplink_json_t {
+        let tail = client.shared.tail.get();
+        Document::of(&tail.map(|tail| tail.text()).unwrap_or_default().into())?
     }
-}
 
-/// Returns statistics of the connection. After a restart the numbers start again from 0.
-///
-/// client: the client.
-/// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
-/// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
-/// mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
-/// caller owns the object and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_stats(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            let stats = client.client()?.stats();
-            Ok(json!({
-                "callsInFlight": stats.calls_in_flight,
-                "requestsInHand": stats.requests_in_flight,
-                "queuedBytes": stats.queued_bytes,
-                "threads": stats.threads,
-                "lateResponses": stats.late_responses,
-                "unknownResponses": stats.unknown_responses,
-                "noise": stats.noise,
-                "malformed": stats.malformed,
-                "tooLong": stats.too_long,
-                "refusedBusy": stats.refused_busy,
-                "droppedNotifications": stats.dropped_notifications,
-                "mergedProgress": stats.merged_progress,
-                "cachedResponses": stats.cached_responses,
-                "cachedBytes": stats.cached_bytes,
-                "cacheHits": stats.cache_hits,
-                "cacheMisses": stats.cache_misses,
-            }))
-        })
+    /// Returns statistics of the connection. After a restart the numbers start again from 0.
+    ///
+    /// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
+    /// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy,
+    /// droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses;
+    /// NULL on failure. The caller owns the object and frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_client_stats() -> out: mcplink_json_t {
+        let stats = client.client()?.stats();
+        Document::of(&json!({
+            "callsInFlight": stats.calls_in_flight,
+            "requestsInHand": stats.requests_in_flight,
+            "queuedBytes": stats.queued_bytes,
+            "threads": stats.threads,
+            "lateResponses": stats.late_responses,
+            "unknownResponses": stats.unknown_responses,
+            "noise": stats.noise,
+            "malformed": stats.malformed,
+            "tooLong": stats.too_long,
+            "refusedBusy": stats.refused_busy,
+            "droppedNotifications": stats.dropped_notifications,
+            "mergedProgress": stats.merged_progress,
+            "cachedResponses": stats.cached_responses,
+            "cachedBytes": stats.cached_bytes,
+            "cacheHits": stats.cache_hits,
+            "cacheMisses": stats.cache_misses,
+        }))?
     }
-}
 
-/// Returns a text about the current activity, to find the cause of a hang: pending calls, requests
-/// of the server in flight, and threads that write.
-///
-/// client: the client.
-/// out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
-/// it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_activity(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            Ok(client.client()?.activity().to_string().into())
-        })
+    /// Returns a text about the current activity, to find the cause of a hang: pending calls,
+    /// requests of the server in flight, and threads that write.
+    ///
+    /// out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and
+    /// frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_client_activity() -> out: mcplink_json_t {
+        Document::of(&client.client()?.activity().to_string().into())?
     }
 }

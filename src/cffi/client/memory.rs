@@ -8,15 +8,14 @@ use serde_json::{Map, Value};
 use super::options::{mcplink_client_options_t, mcplink_era};
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::entry::{giving, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::entry::value;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::entering;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::tap::{mcplink_message_fn, wrap};
 use crate::cffi::text::{filled, name};
 use crate::cffi::user::Hook;
@@ -197,34 +196,26 @@ actions! {
     }
 }
 
-/// Returns all remembered eras, so that the host can store them.
-///
-/// memory: the memory.
-/// out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
-/// failure. The caller owns the object and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_era_memory_entries(
-    memory: *const mcplink_era_memory_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a memory of this library and pointers that can be written to.
-    unsafe {
-        giving(out, err, || {
-            let entries = enter(memory, "memory")?.memory.entries();
-            let era = |era| match era {
-                Era::Legacy => "legacy",
-                Era::Modern => "modern",
-            };
-            let entries = entries.into_iter();
-            let entries: Map<String, Value> = entries
-                .map(|(address, known)| (address, era(known).into()))
-                .collect();
-            Ok(Document::parse(&Value::from(entries).to_string())?.into_raw())
-        })
+fallible! {
+    /// memory: the memory.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(memory: *const mcplink_era_memory_t);
+
+    /// Returns all remembered eras, so that the host can store them.
+    ///
+    /// out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
+    /// failure. The caller owns the object and frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_era_memory_entries() -> out: mcplink_json_t {
+        let era = |era| match era {
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
+        };
+        let entries = memory.memory.entries().into_iter();
+        let entries: Map<String, Value> = entries
+            .map(|(address, known)| (address, era(known).into()))
+            .collect();
+        Document::of(&entries.into())?
     }
 }
 

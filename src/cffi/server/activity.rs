@@ -9,13 +9,11 @@ use super::serving::{Line, Served, Serving};
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::dump::Dumped;
-use crate::cffi::entry::giving;
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::enter;
 use crate::cffi::handle::entering;
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
 use crate::cffi::log::level_of;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::optional;
 
 impl Served for Line {
@@ -60,52 +58,30 @@ impl Dumped for Serving {
     }
 }
 
-/// Returns statistics of a server: an array with one object for each session, listener and
-/// endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
-///
-/// server: the server.
-/// stats: receives a document, NULL on failure. The caller owns it and frees it with
-/// mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_stats(
-    server: *const mcplink_server_t,
-    stats: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and pointers that can be written to.
-    unsafe {
-        giving(stats, err, || {
-            let server = enter(server, "server")?;
-            let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
-            Ok(Document::parse(&Value::from(all).to_string())?.into_raw())
-        })
-    }
-}
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *const mcplink_server_t);
 
-/// Returns a text about the current activity of a server, to find the cause of a hang.
-///
-/// server: the server.
-/// activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL on
-/// failure. The caller owns it and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_activity(
-    server: *const mcplink_server_t,
-    activity: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and pointers that can be written to.
-    unsafe {
-        giving(activity, err, || {
-            let server = enter(server, "server")?;
-            let text = Value::from(server.serving.dump()).to_string();
-            Ok(Document::parse(&text)?.into_raw())
-        })
+    /// Returns statistics of a server: an array with one object for each session, listener and
+    /// endpoint. The member "kind" is "session", "listener" or "http"; the other members are
+    /// counters.
+    ///
+    /// stats: receives a document, NULL on failure. The caller owns it and frees it with
+    /// mcplink_json_free.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_stats() -> stats: mcplink_json_t {
+        let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
+        Document::of(&all.into())?
+    }
+
+    /// Returns a text about the current activity of a server, to find the cause of a hang.
+    ///
+    /// activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL
+    /// on failure. The caller owns it and frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_activity() -> activity: mcplink_json_t {
+        Document::of(&server.serving.dump().into())?
     }
 }
 

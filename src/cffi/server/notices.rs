@@ -9,6 +9,7 @@ use crate::cffi::actions::actions;
 use crate::cffi::entry::ffi;
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::extensions::object;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::enter;
 use crate::cffi::handle::entering;
 use crate::cffi::refusal::set;
@@ -71,38 +72,26 @@ actions! {
     }
 }
 
-/// Sends the client of a session a notification of the host's own method. Notifications that belong
-/// to a request are sent with mcplink_responder_notify, which also works over HTTP.
-///
-/// session: the session.
-/// notification: the method, for example "notifications/com.example/moved".
-/// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
-/// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
-/// does not read. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_notify(
-    session: *mut mcplink_session_t,
-    notification: *const c_char,
-    params: *const c_char,
-    len: usize,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a session of this library, texts as described, and a pointer that
-    // can be written to.
-    unsafe {
-        ffi(err, || {
-            let session = enter(session, "session")?;
-            let method = filled(notification, "notification")?;
-            let params = object(params, len)?;
-            let Some(connection) = session.line.connection() else {
-                return Err(Error::new(ErrorKind::Closed, "the session has ended").into());
-            };
-            connection.peer().notify(method, &params)?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+fallible! {
+    /// session: the session.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(session: *mut mcplink_session_t);
+
+    /// Sends the client of a session a notification of the host's own method. Notifications that
+    /// belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
+    ///
+    /// notification: the method, for example "notifications/com.example/moved".
+    /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
+    /// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
+    /// does not read. Since 0.1.
+    fn mcplink_session_notify(notification: *const c_char, params: *const c_char, len: usize) {
+        let method = filled(notification, "notification")?;
+        let params = object(params, len)?;
+        let Some(connection) = session.line.connection() else {
+            return Err(Error::new(ErrorKind::Closed, "the session has ended").into());
+        };
+        connection.peer().notify(method, &params)?;
     }
 }
 

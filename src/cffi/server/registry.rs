@@ -1,6 +1,6 @@
 //! Functions that add, remove and restrict tools, resources, resource templates and prompts.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::handler::{Handler, given};
@@ -15,14 +15,15 @@ use crate::cffi::arg;
 use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::enter;
 use crate::cffi::handle::entering;
 use crate::cffi::json::Document;
 use crate::cffi::pending_request::Call;
 use crate::cffi::refusal::{Settings as _, taken};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, name};
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::cffi::user::UserData;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::CompletionReference;
 use crate::server::Primitive;
@@ -35,168 +36,133 @@ impl mcplink_server_t {
     }
 }
 
-/// Adds a tool.
-///
-/// server: the server.
-/// tool: the definition, which is copied. If a setter of the definition failed, this function fails
-/// with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the tool is removed and its last request
-/// has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
-/// schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_tool(
-    server: *mut mcplink_server_t,
-    tool: *const mcplink_tool_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(tool, "tool")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            // Without a tree, the functions that read an argument know no defaults.
-            let schema = Document::parse(definition.input_schema.as_str());
-            let schema = schema.ok().map(Arc::new);
-            let take = move |call| handler.take_tool(call, &schema);
-            server.server.add_deferred_tool(definition, take)?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
-    }
-}
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
 
-/// Adds a resource.
-///
-/// server: the server.
-/// resource: the definition, which is copied. If a setter of the definition failed, this function
-/// fails with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the resource is removed and its last
-/// request has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
-/// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_resource(
-    server: *mut mcplink_server_t,
-    resource: *const mcplink_resource_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(resource, "resource")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_resource(definition, move |call| {
-                    handler.take(Call::of_resource(call))
-                })?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+    /// Adds a tool.
+    ///
+    /// tool: the definition, which is copied. If a setter of the definition failed, this function
+    /// fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the tool is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a schema is
+    /// invalid. Threads: any, also while the server serves: clients are notified. Blocks: no. Since
+    /// 0.1.
+    fn mcplink_server_add_tool(tool: *const mcplink_tool_t, callback: mcplink_handler_fn; user) {
+        let definition = taken(tool, "tool")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        // Without a tree, the functions that read an argument know no defaults.
+        let schema = Document::parse(definition.input_schema.as_str());
+        let schema = schema.ok().map(Arc::new);
+        let take = move |call| handler.take_tool(call, &schema);
+        server.server.add_deferred_tool(definition, take)?;
     }
-}
 
-/// Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
-/// the variables with mcplink_request_args.
-///
-/// server: the server.
-/// template: the definition, which is copied. If a setter of the definition failed, this function
-/// fails with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the template is removed and its last
-/// request has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
-/// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_template(
-    server: *mut mcplink_server_t,
-    template: *const mcplink_template_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(template, "template")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_template(definition, move |call| {
-                    handler.take(Call::of_resource(call))
-                })?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+    /// Adds a resource.
+    ///
+    /// resource: the definition, which is copied. If a setter of the definition failed, this
+    /// function fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the resource is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
+    /// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+    fn mcplink_server_add_resource(
+        resource: *const mcplink_resource_t,
+        callback: mcplink_handler_fn; user
+    ) {
+        let definition = taken(resource, "resource")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        server
+            .server
+            .add_deferred_resource(definition, move |call| {
+                handler.take(Call::of_resource(call))
+            })?;
     }
-}
 
-/// Adds a prompt.
-///
-/// server: the server.
-/// prompt: the definition, which is copied. If a setter of the definition failed, this function
-/// fails with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
-/// has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
-/// arguments have equal names. Threads: any, also while the server serves: clients are notified.
-/// Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_prompt(
-    server: *mut mcplink_server_t,
-    prompt: *const mcplink_prompt_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(prompt, "prompt")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_prompt(definition, move |call| handler.take(Call::of_prompt(call)))?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+    /// Adds a resource template: resources whose URIs follow a pattern. The handler reads the
+    /// values of the variables with mcplink_request_args.
+    ///
+    /// template: the definition, which is copied. If a setter of the definition failed, this
+    /// function fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the template is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
+    /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+    fn mcplink_server_add_template(
+        template: *const mcplink_template_t,
+        callback: mcplink_handler_fn; user
+    ) {
+        let definition = taken(template, "template")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        server
+            .server
+            .add_deferred_template(definition, move |call| {
+                handler.take(Call::of_resource(call))
+            })?;
+    }
+
+    /// Adds a prompt.
+    ///
+    /// prompt: the definition, which is copied. If a setter of the definition failed, this function
+    /// fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the prompt is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two arguments
+    /// have equal names. Threads: any, also while the server serves: clients are notified. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_server_add_prompt(
+        prompt: *const mcplink_prompt_t,
+        callback: mcplink_handler_fn; user
+    ) {
+        let definition = taken(prompt, "prompt")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        server
+            .server
+            .add_deferred_prompt(definition, move |call| handler.take(Call::of_prompt(call)))?;
+    }
+
+    /// Adds a completer: a handler that completes an argument of a prompt, or a variable of a
+    /// template, while the user types. The prompt or template may be added later.
+    ///
+    /// The handler reads the name of the argument with mcplink_request_name, and the typed text
+    /// with mcplink_request_typed. mcplink_request_args returns the known values of the other
+    /// arguments. The handler answers with mcplink_responder_values.
+    ///
+    /// of: one of enum mcplink_completion_of.
+    /// target: the name of the prompt, or the URI template.
+    /// argument: the name of the argument or variable.
+    /// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other
+    /// handlers.
+    /// user, destroy: passed to callback; destroy runs when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
+    /// Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_add_completer(
+        of: arg::mcplink_completion_of,
+        target: *const c_char,
+        argument: *const c_char,
+        callback: mcplink_handler_fn; user
+    ) {
+        let (target, argument) = (name(target, "target")?, name(argument, "argument")?);
+        let reference = mcplink_completion_of::reference(of, target)?;
+        let handler = server.handler(callback, user)?;
+        let take = move |call| handler.take(Call::of_completion(call));
+        server
+            .server
+            .add_deferred_completer(&reference, argument, take)?;
     }
 }
 
@@ -294,52 +260,6 @@ impl mcplink_completion_of {
         Ok(match Self::read(of, "kind of completion")? {
             Self::MCPLINK_COMPLETION_OF_PROMPT => CompletionReference::prompt(target),
             Self::MCPLINK_COMPLETION_OF_TEMPLATE => CompletionReference::resource(target),
-        })
-    }
-}
-
-/// Adds a completer: a handler that completes an argument of a prompt, or a variable of a template,
-/// while the user types. The prompt or template may be added later.
-///
-/// The handler reads the name of the argument with mcplink_request_name, and the typed text with
-/// mcplink_request_typed. mcplink_request_args returns the known values of the other arguments. The
-/// handler answers with mcplink_responder_values.
-///
-/// server: the server.
-/// of: one of enum mcplink_completion_of.
-/// target: the name of the prompt, or the URI template.
-/// argument: the name of the argument or variable.
-/// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
-/// user, destroy: passed to callback; destroy runs when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
-/// any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_completer(
-    server: *mut mcplink_server_t,
-    of: arg::mcplink_completion_of,
-    target: *const c_char,
-    argument: *const c_char,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server of this library, texts that end in NUL, and a pointer
-    // that can be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let (target, argument) = (name(target, "target")?, name(argument, "argument")?);
-            let reference = mcplink_completion_of::reference(of, target)?;
-            let handler = server.handler(callback, user)?;
-            let take = move |call| handler.take(Call::of_completion(call));
-            server
-                .server
-                .add_deferred_completer(&reference, argument, take)?;
-            Ok(mcplink_status::MCPLINK_OK)
         })
     }
 }

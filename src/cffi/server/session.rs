@@ -7,8 +7,9 @@ use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Serving};
 use crate::cffi::actions::actions;
-use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, value};
+use crate::cffi::entry::{Outcome, descriptor, ffi, find, value};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
 use crate::cffi::getters::getters;
 use crate::cffi::handle::entering;
 use crate::cffi::handle::{
@@ -195,28 +196,65 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
     }
 }
 
-/// Starts to serve over the standard streams without waiting: the non-blocking form of
-/// mcplink_server_serve_stdio.
-///
-/// server: the server.
-/// session: receives the session, NULL on failure. The caller owns it and frees it with
-/// mcplink_session_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
-/// any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
-    server: *mut mcplink_server_t,
-    session: *mut *mut mcplink_session_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and pointers that can be written to.
-    unsafe {
-        giving(session, err, || {
-            let server = enter(server, "server")?;
-            server.start(None, server.stdio())
-        })
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
+
+    /// Starts to serve over the standard streams without waiting: the non-blocking form of
+    /// mcplink_server_serve_stdio.
+    ///
+    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// mcplink_session_free, before or after the server.
+    /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
+    /// Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_serve_stdio_start() -> session: mcplink_session_t {
+        server.start(None, server.stdio())?
+    }
+
+    /// Starts to serve over file descriptors without waiting: the non-blocking form of
+    /// mcplink_server_serve_fds, with a principal.
+    ///
+    /// input, output: as for mcplink_server_serve_fds.
+    /// principal: the principal for which the client acts, as authenticated by the host: see
+    /// mcplink_request_principal. NULL when the principal is unknown.
+    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// mcplink_session_free, before or after the server.
+    /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
+    /// any. Blocks: no. Since 0.1.
+    fn mcplink_server_serve_fds_start(
+        input: isize,
+        output: isize,
+        principal: *const c_char,
+    ) -> session: mcplink_session_t {
+        let principal = optional_principal(principal)?;
+        server.start(principal, descriptors(input, output)?)?
+    }
+
+    /// Starts to serve a client over a transport of the host, without waiting.
+    ///
+    /// After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight
+    /// may still be sent. Sending ends after the drain time of the server, or when the host closes
+    /// or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that
+    /// the client has disconnected. mcplink_session_wait waits until the client has disconnected,
+    /// and then closes the session.
+    ///
+    /// transport: the transport, with a send function. A transport serves one session. The
+    /// transport remains the caller's; free it after the session.
+    /// principal: the principal for which the client acts, as authenticated by the host; NULL when
+    /// the principal is unknown.
+    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// mcplink_session_free, before or after the server.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
+    /// function; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_attach(
+        transport: *mut mcplink_transport_t,
+        principal: *const c_char,
+    ) -> session: mcplink_session_t {
+        let transport = enter(transport, "transport")?;
+        let principal = optional_principal(principal)?;
+        server.check_open()?;
+        server.start(principal, transport.connector().connect()?)?
     }
 }
 
@@ -245,79 +283,6 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
         ffi(err, || {
             let server = enter(server, "server")?;
             server.serve(descriptors(input, output)?)
-        })
-    }
-}
-
-/// Starts to serve over file descriptors without waiting: the non-blocking form of
-/// mcplink_server_serve_fds, with a principal.
-///
-/// server: the server.
-/// input, output: as for mcplink_server_serve_fds.
-/// principal: the principal for which the client acts, as authenticated by the host: see
-/// mcplink_request_principal. NULL when the principal is unknown.
-/// session: receives the session, NULL on failure. The caller owns it and frees it with
-/// mcplink_session_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
-/// any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_serve_fds_start(
-    server: *mut mcplink_server_t,
-    input: isize,
-    output: isize,
-    principal: *const c_char,
-    session: *mut *mut mcplink_session_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library, text that ends in NUL, and pointers
-    // that can be written to.
-    unsafe {
-        giving(session, err, || {
-            let server = enter(server, "server")?;
-            let principal = optional_principal(principal)?;
-            server.start(principal, descriptors(input, output)?)
-        })
-    }
-}
-
-/// Starts to serve a client over a transport of the host, without waiting.
-///
-/// After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
-/// still be sent. Sending ends after the drain time of the server, or when the host closes or frees
-/// the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
-/// has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
-/// the session.
-///
-/// server: the server.
-/// transport: the transport, with a send function. A transport serves one session. The transport
-/// remains the caller's; free it after the session.
-/// principal: the principal for which the client acts, as authenticated by the host; NULL when the
-/// principal is unknown.
-/// session: receives the session, NULL on failure. The caller owns it and frees it with
-/// mcplink_session_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
-/// MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_attach(
-    server: *mut mcplink_server_t,
-    transport: *mut mcplink_transport_t,
-    principal: *const c_char,
-    session: *mut *mut mcplink_session_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server and a transport of this library, text that ends in NUL,
-    // and pointers that can be written to.
-    unsafe {
-        giving(session, err, || {
-            let server = enter(server, "server")?;
-            let transport = enter(transport, "transport")?;
-            let principal = optional_principal(principal)?;
-            server.check_open()?;
-            server.start(principal, transport.connector().connect()?)
         })
     }
 }

@@ -9,14 +9,13 @@ use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
 use crate::cffi::actions::actions;
-use crate::cffi::entry::{find, giving, optional, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::entry::{find, optional, value};
+use crate::cffi::fallible::fallible;
 use crate::cffi::getters::getters;
 use crate::cffi::handle::entering;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
@@ -75,53 +74,46 @@ impl Handled for mcplink_listener_t {
     }
 }
 
-/// Listens for HTTP clients. Threads of the library accept and serve them.
-///
-/// Any client that can reach the address can send requests. If no other machine needs access, pass
-/// only a port: then only this machine has access. Authenticate clients of other machines with
-/// mcplink_http_options_on_authenticate.
-///
-/// server: the server.
-/// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. If a setter of the options failed, this function fails with the error of that
-/// setter.
-/// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
-/// "8080". With port 0 the system chooses a port.
-/// listener: receives the listener, NULL on failure. The caller owns it and frees it with
-/// mcplink_listener_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
-/// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since
-/// 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_listen_http(
-    server: *mut mcplink_server_t,
-    options: *const mcplink_http_options_t,
-    bind: *const c_char,
-    listener: *mut *mut mcplink_listener_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server and options of this library, text that ends in NUL, and
-    // pointers that can be written to.
-    unsafe {
-        giving(listener, err, || {
-            let server = enter(server, "server")?;
-            let bind = text::name(bind, "bind")?;
-            server.check_open()?;
-            let options = match optional(options, "options")? {
-                Some(options) => options.for_server(&server)?,
-                None => mcplink_http_options_t::default().for_server(&server)?,
-            };
-            let listener = Arc::new(server.server.listen_http(bind, options)?);
-            let number = server.serving.enter(Arc::clone(&listener) as _)?;
-            Ok(into_raw(mcplink_listener_t {
-                gate: Gate::new(),
-                url: listener.url().into(),
-                listener,
-                serving: Arc::clone(&server.serving),
-                number,
-            }))
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
+
+    /// Listens for HTTP clients. Threads of the library accept and serve them.
+    ///
+    /// Any client that can reach the address can send requests. If no other machine needs access,
+    /// pass
+    /// only a port: then only this machine has access. Authenticate clients of other machines with
+    /// mcplink_http_options_on_authenticate.
+    ///
+    /// options: the options, which are copied. NULL for the defaults, which accept all clients
+    /// without authentication. If a setter of the options failed, this function fails with the
+    /// error of that setter.
+    /// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
+    /// "8080". With port 0 the system chooses a port.
+    /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
+    /// mcplink_listener_free, before or after the server.
+    /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
+    /// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no.
+    /// Since 0.1.
+    fn mcplink_server_listen_http(
+        options: *const mcplink_http_options_t,
+        bind: *const c_char,
+    ) -> listener: mcplink_listener_t {
+        let bind = text::name(bind, "bind")?;
+        server.check_open()?;
+        let options = match optional(options, "options")? {
+            Some(options) => options.for_server(&server)?,
+            None => mcplink_http_options_t::default().for_server(&server)?,
+        };
+        let listener = Arc::new(server.server.listen_http(bind, options)?);
+        let number = server.serving.enter(Arc::clone(&listener) as _)?;
+        into_raw(mcplink_listener_t {
+            gate: Gate::new(),
+            url: listener.url().into(),
+            listener,
+            serving: Arc::clone(&server.serving),
+            number,
         })
     }
 }
