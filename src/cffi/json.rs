@@ -404,7 +404,9 @@ getters! {
         let kind = match node.content {
             Content::Null => Type::MCPLINK_JSON_NULL,
             Content::Boolean(_) => Type::MCPLINK_JSON_BOOLEAN,
-            Content::Signed(_) | Content::Unsigned(_) | Content::Float(_) => Type::MCPLINK_JSON_NUMBER,
+            Content::Signed(_) | Content::Unsigned(_) | Content::Float(_) => {
+                Type::MCPLINK_JSON_NUMBER
+            }
             Content::String(_) => Type::MCPLINK_JSON_STRING,
             Content::Array(_) => Type::MCPLINK_JSON_ARRAY,
             Content::Object(_) => Type::MCPLINK_JSON_OBJECT,

@@ -57,7 +57,8 @@ actions! {
     /// and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
     #[must_use]
     fn mcplink_responder_send_away(retry_ms: u32) {
-        let sent = responder.look(|call| Some(close_stream_and_retry(call.context()?, retry_ms)))?;
+        let sent =
+            responder.look(|call| Some(close_stream_and_retry(call.context()?, retry_ms)))?;
         sent.ok_or_else(unsupported)??;
     }
 }

@@ -129,7 +129,9 @@ actions! {
     ///
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
     /// opened. Blocks: no. Since 0.1.
-    fn mcplink_oauth_set_client_credentials() { oauth.way = Way::Machine }
+    fn mcplink_oauth_set_client_credentials() {
+        oauth.way = Way::Machine
+    }
 
     /// Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for
     /// the redirect while calls wait. This grant type is the default, with 0 for the port and NULL

@@ -201,13 +201,17 @@ actions! {
     }
 
     /// Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
-    fn mcplink_oauth_use_default_scopes() { oauth.scopes = None }
+    fn mcplink_oauth_use_default_scopes() {
+        oauth.scopes = None
+    }
 
     /// Sets whether to request offline access (offline_access), if the authorization server
     /// supports it. With offline access, fewer logins are needed. Default: true.
     ///
     /// asks: true to request offline access.
-    fn mcplink_oauth_set_offline_access(asks: bool) { oauth.asks_offline = Some(asks) }
+    fn mcplink_oauth_set_offline_access(asks: bool) {
+        oauth.asks_offline = Some(asks)
+    }
 
     /// Sets a further parameter of the authorization request, such as "access_type" ("offline"),
     /// "audience" or "prompt". Default: none. A later call with the same name replaces the value.
@@ -229,7 +233,9 @@ actions! {
     /// with the tokens.
     ///
     /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
-    fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) { oauth.dpop = mcplink_dpop::read(dpop, "use of DPoP")? }
+    fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) {
+        oauth.dpop = mcplink_dpop::read(dpop, "use of DPoP")?
+    }
 
     /// Sets how long one request to an authorization server may take. Default: 10 s.
     ///
@@ -255,7 +261,9 @@ actions! {
     /// networks.
     ///
     /// allowed: true to allow these addresses.
-    fn mcplink_oauth_set_private_addresses(allowed: bool) { oauth.everywhere = allowed }
+    fn mcplink_oauth_set_private_addresses(allowed: bool) {
+        oauth.everywhere = allowed
+    }
 
     /// Sets the proxy for connections to authorization servers. Default: no proxy, regardless of
     /// the environment.
@@ -267,7 +275,9 @@ actions! {
     }
 
     /// Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
-    fn mcplink_oauth_clear_proxy() { oauth.proxy = None }
+    fn mcplink_oauth_clear_proxy() {
+        oauth.proxy = None
+    }
 
     /// Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of
     /// a company. No other authorities are trusted. Default: Mozilla's list.
@@ -289,7 +299,9 @@ actions! {
 
     /// Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
     /// trusted.
-    fn mcplink_oauth_use_default_roots() { oauth.roots = None }
+    fn mcplink_oauth_use_default_roots() {
+        oauth.roots = None
+    }
 
     /// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
     /// hook that was set with mcplink_set_log. Log records contain no secrets.

@@ -116,7 +116,6 @@ actions! {
                 );
             }
         };
-        oauth.store =
-            Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
+        oauth.store = Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
     }
 }

@@ -186,8 +186,7 @@ actions! {
     /// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
     fn mcplink_call_options_set_meta(key: *const c_char, json: *const c_char, len: usize) {
         let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
-        let json =
-            serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
+        let json = serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
         options.meta.insert(key.to_owned(), json);
     }
 
@@ -205,7 +204,9 @@ actions! {
     ///
     /// bypasses: true to bypass the cache.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    fn mcplink_call_options_set_bypass_cache(bypasses: bool) { options.bypasses_cache = bypasses }
+    fn mcplink_call_options_set_bypass_cache(bypasses: bool) {
+        options.bypasses_cache = bypasses
+    }
 
     /// Sets the function that receives the progress of the call.
     ///

@@ -149,7 +149,11 @@ calls! {
         len: usize,
     ) -> mcplink_result_t {
         let reference = mcplink_completion_of::reference(of, name(target, "target")?)?;
-        let params = CompleteRequestParams::new(reference, name(argument, "argument")?, name(typed, "typed")?);
+        let params = CompleteRequestParams::new(
+            reference,
+            name(argument, "argument")?,
+            name(typed, "typed")?,
+        );
         let known = texts(known, len, "known")?.into_iter();
         let params = known.fold(params, |params, (name, value)| params.known(name, value));
         let complete = move |client: &Client, options: CallOptions<'_>| {

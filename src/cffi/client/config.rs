@@ -179,9 +179,8 @@ actions! {
             return Err(invalid(text).into());
         };
         let server: ServerConfig = server.clone();
-        let way = move |endpoint: &Endpoint, shared: &Arc<Shared>| {
-            endpoint.configured(&server, shared)
-        };
+        let way =
+            move |endpoint: &Endpoint, shared: &Arc<Shared>| endpoint.configured(&server, shared);
         options.endpoint.reach("configured", Some(way));
     }
 }

@@ -132,7 +132,9 @@ actions! {
     /// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
     /// variables may contain secrets of this process, such as keys. This setting replaces
     /// mcplink_client_options_clear_env.
-    fn mcplink_client_options_inherit_env() { options.endpoint.inherits = Inherits::All }
+    fn mcplink_client_options_inherit_env() {
+        options.endpoint.inherits = Inherits::All
+    }
 
     /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this
     /// process is killed. Default: false. With false the child sees the end of its standard input
@@ -151,7 +153,9 @@ actions! {
     /// Sets that the child inherits no environment variables. The child still gets variables that
     /// were set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This
     /// setting replaces mcplink_client_options_inherit_env.
-    fn mcplink_client_options_clear_env() { options.endpoint.inherits = Inherits::Nothing }
+    fn mcplink_client_options_clear_env() {
+        options.endpoint.inherits = Inherits::Nothing
+    }
 
     /// Sets the working directory of the child. Default: the working directory of this process.
     ///
@@ -168,7 +172,9 @@ actions! {
     /// sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
     ///
     /// pipes: true for pipes.
-    fn mcplink_client_options_set_pipes(pipes: bool) { options.endpoint.pipes = pipes }
+    fn mcplink_client_options_set_pipes(pipes: bool) {
+        options.endpoint.pipes = pipes
+    }
 }
 
 actions! {
@@ -302,7 +308,9 @@ actions! {
 
     /// Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate
     /// authorities is trusted.
-    fn mcplink_client_options_use_default_roots() { options.endpoint.roots = None }
+    fn mcplink_client_options_use_default_roots() {
+        options.endpoint.roots = None
+    }
 
     /// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
     /// follows at most five redirects in a row, and only to the same origin. Default: true. A
@@ -342,9 +350,8 @@ actions! {
         } else {
             Some(enter(transport, "transport")?.connector())
         };
-        let way = connector.map(|connector| {
-            move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into())
-        });
+        let way = connector
+            .map(|connector| move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into()));
         options.endpoint.reach("transport", way);
     }
 

@@ -109,7 +109,9 @@ actions! {
     /// has no effect without mcplink_client_options_set_restart.
     ///
     /// resends: true to retry idempotent calls.
-    fn mcplink_client_options_set_resend_harmless(resends: bool) { options.resends = resends }
+    fn mcplink_client_options_set_resend_harmless(resends: bool) {
+        options.resends = resends
+    }
 
     /// Sets that the client pings the server after a silence, and ends the connection when the
     /// server does not answer. Default: no pings.

@@ -274,7 +274,9 @@ actions! {
     /// extension to servers, and follows each task until its result arrives. Default: false.
     ///
     /// takes: true to accept tasks.
-    fn mcplink_client_options_set_tasks(takes: bool) { options.takes_tasks = takes }
+    fn mcplink_client_options_set_tasks(takes: bool) {
+        options.takes_tasks = takes
+    }
 
     /// Adds an extension of the protocol, which the client declares to servers.
     ///

@@ -57,15 +57,18 @@ calls! {
         let arguments = optional_json(arguments, len, "arguments")?;
         let params = tool_params(&tool, &arguments);
         let ttl = Some(span(ttl_ms)).filter(|ttl| *ttl > Duration::ZERO && *ttl < Duration::MAX);
-        Ok(Request::new(method::TOOLS_CALL, move |client, options| {
-            match client.call_tool_as_task_written(&tool, params, ttl, options)? {
+        Ok(Request::new(
+            method::TOOLS_CALL,
+            move |client, options| match client
+                .call_tool_as_task_written(&tool, params, ttl, options)?
+            {
                 RawToolAnswer::Result(result) => mcplink_result_t::read(method::TOOLS_CALL, result),
                 RawToolAnswer::Task(task) => {
                     let created = RawResult::alone(json!({ "taskId": task.id() }).to_string());
                     Ok(mcplink_result_t::of_task(created, task.id()))
                 }
-            }
-        }))
+            },
+        ))
     }
     /// Starts to call a tool as a task without waiting: the non-blocking form of
     /// mcplink_client_call_tool_as_task.
@@ -112,10 +115,13 @@ calls! {
     ) -> mcplink_result_t {
         let id = filled(task_id, "task_id")?.to_owned();
         let tool = optional(tool_name, "tool_name")?.map(str::to_owned);
-        Ok(Request::new(method::TASKS_RESULT, move |client, options| {
-            let result = client.task_of(id, tool).wait_raw(options)?;
-            mcplink_result_t::read(method::TOOLS_CALL, result)
-        }))
+        Ok(Request::new(
+            method::TASKS_RESULT,
+            move |client, options| {
+                let result = client.task_of(id, tool).wait_raw(options)?;
+                mcplink_result_t::read(method::TOOLS_CALL, result)
+            },
+        ))
     }
     /// Starts to wait for the result of a task: the non-blocking form of mcplink_client_task_wait.
     ///
@@ -133,10 +139,13 @@ calls! {
     /// and MCPLINK_OK later. Threads: any. Blocks: until the call has ended. Since 0.1.
     fn mcplink_client_task_cancel(task_id: *const c_char) {
         let id = filled(task_id, "task_id")?.to_owned();
-        Ok(Request::new(method::TASKS_CANCEL, move |client, options| {
-            client.task(id).cancel_with(options)?;
-            Ok(mcplink_result_t::empty())
-        }))
+        Ok(Request::new(
+            method::TASKS_CANCEL,
+            move |client, options| {
+                client.task(id).cancel_with(options)?;
+                Ok(mcplink_result_t::empty())
+            },
+        ))
     }
     /// Starts to cancel a task without waiting: the non-blocking form of
     /// mcplink_client_task_cancel.

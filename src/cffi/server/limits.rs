@@ -64,7 +64,9 @@ actions! {
     /// slow_handler_ms: the time, in milliseconds.
     fn mcplink_server_options_set_slow_handler_ms(slow_handler_ms: u32) {
         let time = Duration::from_millis(slow_handler_ms.into());
-        options.set("slow_handler", Some(time), |builder, time| builder.slow_handler(*time));
+        options.set("slow_handler", Some(time), |builder, time| {
+            builder.slow_handler(*time)
+        });
     }
 
     /// Sets the time after which a silent client is pinged. If a client sends nothing after three
@@ -78,7 +80,9 @@ actions! {
         let keep_alive =
             KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
         let keep_alive = (interval_ms > 0).then_some(keep_alive);
-        options.set("keep_alive", keep_alive, |builder, keep_alive| builder.keep_alive(*keep_alive));
+        options.set("keep_alive", keep_alive, |builder, keep_alive| {
+            builder.keep_alive(*keep_alive)
+        });
     }
 
     /// Adds a key for request states. A request state is the state of a call while the client
@@ -118,9 +122,11 @@ actions! {
     /// single_use: true to accept each request state only once. Used states are stored in the
     /// memory of this process, so the protection does not work across replicas.
     fn mcplink_server_options_set_single_use_state(single_use: bool) {
-        options.set("single_use_state", single_use.then_some(()), |builder, ()| {
-            builder.state_store(MemoryStateStore::default())
-        });
+        options.set(
+            "single_use_state",
+            single_use.then_some(()),
+            |builder, ()| builder.state_store(MemoryStateStore::default()),
+        );
     }
 
     /// Sets whether handlers may send log messages to clients. With true, the server declares the
@@ -128,7 +134,9 @@ actions! {
     ///
     /// logging: true to enable log messages.
     fn mcplink_server_options_set_logging(logging: bool) {
-        options.set("logging", Some(logging), |builder, logging| builder.logging(*logging));
+        options.set("logging", Some(logging), |builder, logging| {
+            builder.logging(*logging)
+        });
     }
 
     /// Sets whether clients may subscribe to changes of single resources. Default: true.
@@ -145,7 +153,9 @@ actions! {
     ///
     /// changes: true to notify clients. With false, entries can still be added and removed.
     fn mcplink_server_options_set_list_changes(changes: bool) {
-        options.set("list_changes", Some(changes), |builder, changes| builder.list_changes(*changes));
+        options.set("list_changes", Some(changes), |builder, changes| {
+            builder.list_changes(*changes)
+        });
     }
 
     /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
@@ -173,7 +183,9 @@ actions! {
     ///
     /// claim: true to reserve standard output. With false, other output of this process to standard
     /// output corrupts the protocol.
-    fn mcplink_server_options_set_claim_stdio(claim: bool) { options.claims_stdio = claim }
+    fn mcplink_server_options_set_claim_stdio(claim: bool) {
+        options.claims_stdio = claim
+    }
 }
 
 enumeration! {
@@ -252,7 +264,9 @@ actions! {
         let lifetime = Duration::from_millis(lifetime_ms);
         let tasks = NonZeroUsize::new(max_tasks)
             .map(|max| TaskOptions::default().max_tasks(max).lifetime(lifetime));
-        options.set("tasks", tasks, |builder, tasks| builder.tasks(tasks.clone()));
+        options.set("tasks", tasks, |builder, tasks| {
+            builder.tasks(tasks.clone())
+        });
     }
 
     /// Adds an extension of the protocol, which the server declares to clients. The methods of the

@@ -56,9 +56,11 @@ actions! {
     /// instructions: the instructions; NULL for no instructions.
     fn mcplink_server_options_set_instructions(instructions: *const c_char) {
         let instructions = optional(instructions, "instructions")?;
-        options.set("instructions", instructions.map(str::to_owned), |builder, text| {
-            builder.instructions(text)
-        });
+        options.set(
+            "instructions",
+            instructions.map(str::to_owned),
+            |builder, text| builder.instructions(text),
+        );
     }
 
     /// Sets the display name of the server.
@@ -111,7 +113,9 @@ actions! {
                 each.collect::<Result<Vec<_>, _>>()
             })
             .transpose()?;
-        options.set("revisions", revisions, |builder, revisions| builder.revisions(revisions));
+        options.set("revisions", revisions, |builder, revisions| {
+            builder.revisions(revisions)
+        });
     }
 
     /// Sets the name of this process, for servers that several processes serve. The ids of HTTP

@@ -85,7 +85,9 @@ actions! {
     /// Sets the size of the resource.
     ///
     /// size: the size in bytes, before any encoding.
-    fn mcplink_resource_set_size(size: u64) { resource.0.size = Some(size) }
+    fn mcplink_resource_set_size(size: u64) {
+        resource.0.size = Some(size)
+    }
 
     /// Sets the annotations of the resource: an object with "audience", "priority" and
     /// "lastModified".

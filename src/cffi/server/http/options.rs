@@ -476,7 +476,9 @@ actions! {
     ///
     /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one
     /// at a time. Since 0.1.
-    fn mcplink_http_options_clear_resource_server() { options.clear_tokens() }
+    fn mcplink_http_options_clear_resource_server() {
+        options.clear_tokens()
+    }
 
     /// Sets a function that authenticates each request before the request is processed. By default
     /// all clients are accepted without authentication. If clients are authenticated in another way

@@ -332,7 +332,9 @@ actions! {
 
     /// Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without
     /// a proxy.
-    fn mcplink_resource_server_clear_proxy() { server.proxy = None }
+    fn mcplink_resource_server_clear_proxy() {
+        server.proxy = None
+    }
 
     /// Sets the certificate authorities that are trusted when the issuer's metadata and keys are
     /// fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
@@ -350,7 +352,9 @@ actions! {
 
     /// Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate
     /// authorities is trusted.
-    fn mcplink_resource_server_use_default_roots() { server.roots = None }
+    fn mcplink_resource_server_use_default_roots() {
+        server.roots = None
+    }
 }
 
 actions! {
@@ -361,7 +365,9 @@ actions! {
     /// Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
     /// mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
     /// issuer's metadata names.
-    fn mcplink_resource_server_use_default_keys() { server.check = Checked::Discovered }
+    fn mcplink_resource_server_use_default_keys() {
+        server.check = Checked::Discovered
+    }
 
     /// Sets the scopes that every request requires. The first challenge names these scopes to the
     /// client. mcplink_server_require_scopes sets further scopes for single tools, prompts,
@@ -375,7 +381,9 @@ actions! {
 
     /// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
     /// mcplink_server_require_scopes are required.
-    fn mcplink_resource_server_clear_required_scopes() { server.required.clear() }
+    fn mcplink_resource_server_clear_required_scopes() {
+        server.required.clear()
+    }
 
     /// Sets the supported scopes that the metadata lists. List only the scopes for ordinary use,
     /// because some clients request all listed scopes at once. Default: the scopes that every
