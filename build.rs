@@ -80,12 +80,13 @@ mod header {
                 "client/memory.rs",
                 "client/config.rs",
                 "client/endpoint.rs",
+                "token.rs",
             ],
         ),
         (
             "Client: open, close, events",
             &[
-                "client/mod.rs",
+                "client/shared.rs",
                 "client/opening.rs",
                 "event.rs",
                 "client/events.rs",
@@ -168,6 +169,7 @@ mod header {
         (
             "Logins and tokens of clients",
             &[
+                "auth/oauth.rs",
                 "auth/settings.rs",
                 "auth/grant_type.rs",
                 "auth/registered.rs",

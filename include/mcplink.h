@@ -1379,18 +1379,6 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
                                                 mcplink_destroy_fn destroy);
 
 /**
- * Sets the token or other secret that a function of the host provides: see for example
- * mcplink_client_options_set_bearer_hook.
- *
- * @param token the parameter token of the function of the host; valid until that function returns.
- * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: the thread that runs the function.
- * Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
-
-/**
  * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
  * with MCPLINK_E_TIMEOUT.
  *
@@ -2342,6 +2330,18 @@ MCPLINK_API
 mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
                                                        mcplink_config_t *config,
                                                        const char *server_name);
+
+/**
+ * Sets the token or other secret that a function of the host provides: see for example
+ * mcplink_client_options_set_bearer_hook.
+ *
+ * @param token the parameter token of the function of the host; valid until that function returns.
+ * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: the thread that runs the function.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
 /* ==== Client: open, close, events ==== */
 
@@ -8165,6 +8165,72 @@ mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
                                               mcplink_destroy_fn destroy);
 
 /**
+ * Sets the folder in which tokens and registrations are saved, in files that only their owner
+ * may read. Processes that share a folder renew tokens one after the other. Default: tokens
+ * are stored in memory only.
+ *
+ * @param oauth the settings.
+ * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
+ * when a client is opened. Opening fails if the folder belongs to another user, or if other
+ * users may write to it. NULL to store tokens in memory.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
+
+/**
+ * Loads the content that was saved last under a name, and returns the content with
+ * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
+ * function runs on threads that make calls and on threads that log in, possibly on several threads
+ * at once.
+ *
+ * @param name the name, which contains no secret; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
+ * the content fails with MCPLINK_E_AUTH.
+ */
+typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
+
+/**
+ * Saves content under a name, atomically: the new content replaces the earlier content completely
+ * or not at all. For threads see mcplink_store_load_fn.
+ *
+ * @param name the name, which contains no secret; valid until the callback returns.
+ * @param content JSON text with secret tokens and keys; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the content can't be saved: the library then
+ * stores the content in memory only.
+ */
+typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
+
+/**
+ * Removes the content that is saved under a name. A missing name is not an error. For threads see
+ * mcplink_store_load_fn.
+ *
+ * @param name the name; valid until the callback returns.
+ * @return MCPLINK_OK; any other status if the content could not be removed.
+ */
+typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
+
+/**
+ * Sets the functions of the host that save and load tokens and registrations, for example in
+ * the key chain of the system. Default: tokens are stored in memory only.
+ *
+ * @param oauth the settings.
+ * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
+ * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
+ * settings, options and clients that use the store are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
+ * @note Blocks:
+ * no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
+                                         mcplink_store_load_fn load,
+                                         mcplink_store_save_fn save,
+                                         mcplink_store_remove_fn remove,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/**
  * Makes a registered OAuth client.
  *
  * @param issuer the issuer identifier of the authorization server, for example "https://login.example".
@@ -8239,72 +8305,6 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_cli
  * @param client the client; may be NULL.
  */
 MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
-
-/**
- * Sets the folder in which tokens and registrations are saved, in files that only their owner
- * may read. Processes that share a folder renew tokens one after the other. Default: tokens
- * are stored in memory only.
- *
- * @param oauth the settings.
- * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
- * when a client is opened. Opening fails if the folder belongs to another user, or if other
- * users may write to it. NULL to store tokens in memory.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
-
-/**
- * Loads the content that was saved last under a name, and returns the content with
- * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
- * function runs on threads that make calls and on threads that log in, possibly on several threads
- * at once.
- *
- * @param name the name, which contains no secret; valid until the callback returns.
- * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
- * the content fails with MCPLINK_E_AUTH.
- */
-typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
-
-/**
- * Saves content under a name, atomically: the new content replaces the earlier content completely
- * or not at all. For threads see mcplink_store_load_fn.
- *
- * @param name the name, which contains no secret; valid until the callback returns.
- * @param content JSON text with secret tokens and keys; valid until the callback returns.
- * @return MCPLINK_OK. Any other status means that the content can't be saved: the library then
- * stores the content in memory only.
- */
-typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
-
-/**
- * Removes the content that is saved under a name. A missing name is not an error. For threads see
- * mcplink_store_load_fn.
- *
- * @param name the name; valid until the callback returns.
- * @return MCPLINK_OK; any other status if the content could not be removed.
- */
-typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
-
-/**
- * Sets the functions of the host that save and load tokens and registrations, for example in
- * the key chain of the system. Default: tokens are stored in memory only.
- *
- * @param oauth the settings.
- * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
- * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
- * settings, options and clients that use the store are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
- * @note Blocks:
- * no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
-                                         mcplink_store_load_fn load,
-                                         mcplink_store_save_fn save,
-                                         mcplink_store_remove_fn remove,
-                                         void *user,
-                                         mcplink_destroy_fn destroy);
 
 /**
  * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the

@@ -1,10 +1,13 @@
-//! Integer types for the enumeration parameters of the exported functions.
+//! What C passes: the integer types for enumeration parameters of the exported functions, and how
+//! numbers are read.
 //!
 //! In the header each of these types is the C enumeration of the same name, so that compilers warn
 //! when a program passes a constant of another enumeration. In Rust each type is an integer,
 //! because C may pass any number, and a number that is no constant would be undefined behavior in a
 //! Rust enumeration. The header generator does not read this file: the build script does not list
 //! it.
+
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
 
@@ -55,6 +58,20 @@ macro_rules! enumeration {
 pub(super) use enumeration;
 
 pub(super) fn unknown(number: i32, what: &str, enumeration: &str) -> Error {
-    let text = format!("there is no {what} {number}: use one of enum {enumeration}");
+    invalid(format!(
+        "there is no {what} {number}: use one of enum {enumeration}"
+    ))
+}
+
+/// Makes the error for an argument that is invalid.
+pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
+}
+
+/// Converts milliseconds into a duration; MCPLINK_FOREVER means no limit.
+pub(super) fn span(milliseconds: u32) -> Duration {
+    match milliseconds {
+        u32::MAX => Duration::MAX,
+        other => Duration::from_millis(other.into()),
+    }
 }

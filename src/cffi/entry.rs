@@ -9,8 +9,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::failure::{Failure, live_errors, mcplink_error_t};
-use super::handle::Fault;
-use super::handle::{Object, Tagged, slots, tagged};
+use super::handle::{Fault, Object, Tagged, slots, tagged};
 use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;

@@ -10,13 +10,12 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use serde_json::Value;
 
-use super::arg;
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
-use super::log;
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
+use super::{arg, log};
 use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -74,6 +74,7 @@ mod tap;
 mod task_helpers;
 mod text;
 mod threads;
+mod token;
 mod transport;
 mod user;
 mod version;

@@ -7,13 +7,12 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::arg;
 use super::entry::{get, value};
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
 use super::json::{Document, JsonNode, mcplink_json_t};
-use super::log;
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of};
+use super::{arg, log};
 use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{RawResult, surrogates};

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use super::Hidden;
 use crate::cffi::actions::actions;
-use crate::cffi::entry::needing;
-use crate::cffi::entry::{Outcome, find, keep, need, release, told};
+use crate::cffi::entry::{Outcome, find, keep, need, needing, release, told};
 use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::log;

@@ -8,22 +8,20 @@ use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Request, contained, judged};
-use super::options::span;
-use super::{Shared, mcplink_client_t};
+use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::actions::actions;
+use crate::cffi::arg::span;
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::getters::getters;
-use crate::cffi::handle::entering;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
+    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, entering, free_handle, visit,
 };
 use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{missing, optional};
-use crate::cffi::user::Callback;
-use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::user::{Callback, Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
 use crate::sync::{Condvar, Mutex};

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::call_options::{ProgressFn, copied, mcplink_call_options_t, tell};
-use super::{Shared, mcplink_client_t};
+use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, panicked};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Entered, enter};
@@ -20,8 +20,7 @@ use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::missing;
 use crate::cffi::user::Hook;
-use crate::client::CallOptions;
-use crate::client::Client;
+use crate::client::{CallOptions, Client};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{CancelToken, Progress};
 use crate::sync::Mutex;

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use super::call_table::calls;
 use super::calling::Request;
-use super::mcplink_client_t;
-use super::options::invalid;
+use super::shared::mcplink_client_t;
 use crate::cffi::arg;
+use crate::cffi::arg::invalid;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::optional_json;
 use crate::cffi::result::mcplink_result_t;

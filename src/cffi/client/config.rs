@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Shared;
 use super::endpoint::Endpoint;
-use super::options::{invalid, mcplink_client_options_t};
+use super::options::mcplink_client_options_t;
+use super::shared::Shared;
 use crate::cffi::actions::actions;
-use crate::cffi::entry::needing_mut;
-use crate::cffi::entry::{free, giving, need_mut, own};
+use crate::cffi::arg::invalid;
+use crate::cffi::entry::{free, giving, need_mut, needing_mut, own};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Kind as ObjectKind, Object, tagged};
 use crate::cffi::json::{Document, mcplink_json_t};

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::Shared;
 use super::events::Lines;
-#[cfg(feature = "http-client")]
-use super::options::mcplink_token_t;
+use super::shared::Shared;
 use crate::cffi::arg::enumeration;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
 #[cfg(feature = "http-client")]
 use crate::cffi::handle::Tagged;
+#[cfg(feature = "http-client")]
+use crate::cffi::token::mcplink_token_t;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
 use crate::client::ServerConfig;

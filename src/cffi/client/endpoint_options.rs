@@ -1,39 +1,27 @@
 //! Endpoint options: the server that a client connects to.
 
-use std::ffi::{CStr, OsString, c_char, c_void};
+use std::ffi::{CStr, OsString, c_char};
 use std::sync::Arc;
 
-use super::Shared;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
-use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
+use super::options::mcplink_client_options_t;
+use super::shared::Shared;
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::{invalid, span};
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
-use crate::cffi::entry::Outcome;
-use crate::cffi::entry::descriptor;
+use crate::cffi::entry::{Outcome, descriptor};
+use crate::cffi::event::mcplink_line_fn;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
-use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{filled, filled_measured, mcplink_str_t, missing, name};
+use crate::cffi::text::{filled, filled_measured, missing, name};
+use crate::cffi::token::mcplink_bearer_fn;
 use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::Hook;
 use crate::transport::Stream;
 use crate::transport::sys::command::text_from_c;
-
-/// Receives a line that a child process wrote to its standard error, without the newline. The line
-/// is valid until the callback returns.
-pub type mcplink_line_fn =
-    Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;
-
-/// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
-/// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
-/// thread that sends the request, possibly on several threads at once. The function should not wait
-/// for the server, because the request waits for the function.
-pub type mcplink_bearer_fn = Option<
-    unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
->;
 
 /// Reads text that ends in NUL as a string in the encoding of the system.
 ///

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::mcplink_client_t;
 use super::options::mcplink_era;
+use super::shared::mcplink_client_t;
 use crate::cffi::arg;
 use crate::cffi::fallible::fallible;
 use crate::cffi::getters::getters;

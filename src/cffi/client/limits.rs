@@ -2,13 +2,13 @@
 
 use std::ffi::c_char;
 
-use super::options::{invalid, mcplink_client_options_t, span};
+use super::options::mcplink_client_options_t;
 use crate::cffi::actions::actions;
-use crate::cffi::arg;
-use crate::cffi::limit;
+use crate::cffi::arg::{invalid, span};
 use crate::cffi::refusal::set;
 use crate::cffi::text::name;
 use crate::cffi::threads::mcplink_thread_fn;
+use crate::cffi::{arg, limit};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 

@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use super::call_table::calls;
 use super::calling::Request;
-use super::mcplink_client_t;
+use super::shared::mcplink_client_t;
 use crate::cffi::entry::Outcome;
 use crate::cffi::result::mcplink_result_t;
-use crate::client::CallOptions;
-use crate::client::Client;
+use crate::client::{CallOptions, Client};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::schema::{Misfit, method};

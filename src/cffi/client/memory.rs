@@ -10,9 +10,8 @@ use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::value;
 use crate::cffi::fallible::fallible;
-use crate::cffi::handle::entering;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;

@@ -2,16 +2,13 @@
 
 use std::ffi::c_char;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::Timeouts;
 use super::endpoint::Endpoint;
-use super::hooks::{Hooks, set_by_method};
+use super::shared::{Hooks, Timeouts, set_by_method};
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::arg::enumeration;
+use crate::cffi::arg::{enumeration, invalid};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::needing_mut;
 use crate::cffi::entry::{free, own, value};
 use crate::cffi::event::mcplink_event_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
@@ -25,7 +22,6 @@ use crate::cffi::text::{name, payload};
 use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::Hook;
 use crate::client::{Client, ClientBuilder, Era, ResponseCache, Restart};
-use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
@@ -54,16 +50,6 @@ pub struct mcplink_client_options_t {
 
 impl Object for mcplink_client_options_t {
     const KIND: ObjectKind = ObjectKind::ClientOptions;
-}
-
-/// An output parameter: receives a token or another secret from a function of the host. See
-/// mcplink_token_set.
-pub struct mcplink_token_t {
-    pub(in crate::cffi) text: Option<String>,
-}
-
-impl Object for mcplink_token_t {
-    const KIND: ObjectKind = ObjectKind::Token;
 }
 
 use mcplink_client_options_t as Options;
@@ -158,14 +144,6 @@ impl Options {
             Some(restart) => builder.restart(restart.retry_idempotent_calls(self.resends)),
             None => builder,
         }
-    }
-}
-
-/// Converts milliseconds into a duration; MCPLINK_FOREVER means no limit.
-pub(super) fn span(milliseconds: u32) -> Duration {
-    match milliseconds {
-        u32::MAX => Duration::MAX,
-        other => Duration::from_millis(other.into()),
     }
 }
 
@@ -349,24 +327,4 @@ actions! {
     ) {
         options.hooks.log = log::Hook::new(level, callback, user)?;
     }
-}
-
-actions! {
-    /// token: the parameter token of the function of the host; valid until that function returns.
-    needing_mut(token: mcplink_token_t);
-
-    /// Sets the token or other secret that a function of the host provides: see for example
-    /// mcplink_client_options_set_bearer_hook.
-    ///
-    /// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function.
-    /// Blocks: no. Since 0.1.
-    #[must_use]
-    fn mcplink_token_set(text: *const c_char, len: usize) {
-        token.text = Some(payload(text, len, "text")?.to_owned());
-    }
-}
-
-pub(super) fn invalid(text: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Invalid, text)
 }

@@ -12,10 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::Shared;
 use super::calling::is_direct;
-use super::hooks::{HandlerFn, set_by_method};
 use super::options::mcplink_client_options_t;
+use super::shared::{HandlerFn, Shared, set_by_method};
 use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::log;

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::call_table::calls;
 use super::calling::{Request, act};
-use super::mcplink_client_t;
-use super::options::span;
+use super::shared::mcplink_client_t;
+use crate::cffi::arg::span;
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::json::optional_json;
 use crate::cffi::result::mcplink_result_t;

@@ -9,8 +9,7 @@ use crate::cffi::event::mcplink_event_fn;
 use crate::cffi::json::{Document, shown};
 use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
-use crate::cffi::user::Callback;
-use crate::cffi::user::{Hook, call_back};
+use crate::cffi::user::{Callback, Hook, call_back};
 use crate::cffi::wording::for_c;
 use crate::error::Error;
 use crate::server::{

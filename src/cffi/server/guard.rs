@@ -11,15 +11,13 @@ use super::settings::mcplink_server_options_t;
 use crate::cffi::actions::actions;
 use crate::cffi::answer::code_of;
 use crate::cffi::arg;
-use crate::cffi::entry::needing;
-use crate::cffi::entry::{Outcome, find};
+use crate::cffi::entry::{Outcome, find, needing};
 use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
-use crate::cffi::user::Callback;
-use crate::cffi::user::{Hook, call_back};
+use crate::cffi::user::{Callback, Hook, call_back};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, RpcError};
 use crate::schema::method;
 use crate::server::{

@@ -11,9 +11,8 @@ use crate::cffi::entry::{Outcome, descriptor, ffi, find, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::fallible::fallible;
 use crate::cffi::getters::getters;
-use crate::cffi::handle::entering;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t};

@@ -10,9 +10,8 @@ use super::channel::{
 use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, plain};
-use crate::cffi::handle::entering;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
 };
 use crate::cffi::refusal::{Refusal, Settings, constructed, refused};
 use crate::cffi::status::mcplink_status_t;

@@ -12,9 +12,8 @@ use crate::cffi::actions::actions;
 use crate::cffi::entry::{find, optional, value};
 use crate::cffi::fallible::fallible;
 use crate::cffi::getters::getters;
-use crate::cffi::handle::entering;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };
 use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::is_inside;

@@ -13,9 +13,8 @@ use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{ffi, optional};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::fallible::fallible;
-use crate::cffi::handle::entering;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
 };
 use crate::cffi::refusal::Settings as _;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
