@@ -1,0 +1,232 @@
+//! The macro `object!`: defines the struct of a JSON object, and names each field once.
+
+/// Defines the struct of a JSON object, with its serialization, setters and constructors, and its
+/// adaptation to a revision ([`FitTo`](super::FitTo)).
+///
+/// ```text
+/// object! {
+///     /// A resource of a server.
+///     #[derive(Clone, Debug, PartialEq)]
+///     pub struct Resource: FitTo {
+///         /// The URI of the resource.
+///         pub uri: String,
+///         /// The display name of the resource.
+///         pub title?: String [since V2025_06_18],
+///         /// The MIME type of the resource.
+///         pub mime_type?: String = "mimeType",
+///         /// The size of the resource in bytes.
+///         pub size?: u64 as Count,
+///         /// Metadata of the resource (`_meta`).
+///         pub meta?: MetaObject = "_meta" [since V2025_06_18],
+///         ..extra
+///     }
+///
+///     /// Makes a resource with this URI.
+///     pub fn new(uri: impl Into<String>);
+/// }
+/// ```
+///
+/// **Fields.** `title?: String` is an `Option<String>` with a chained setter. `title:
+/// Option<String>` is an optional field without a setter. A field of another type is required when
+/// the object is read. `= "mimeType"` is the name in JSON, if it is not the name of the field.
+/// `as Count` replaces the usual serialization of the field's type by a
+/// [`Form`](super::object::Form). Fields are written in the order of the struct.
+///
+/// **Other members.** `..extra` adds the field `extra`, which keeps them. Without it they are
+/// ignored. `; misfits` after it adds the method `misfits`: the parts that were dropped when the
+/// object was read.
+///
+/// **Revisions.** The brackets say how `fit_to` changes a field, and the documentation of the field
+/// names the revision:
+///
+/// - `[since R]`: is removed for revisions before R.
+/// - `[since R or VALUE]`: also becomes VALUE for later revisions, if it is absent.
+/// - `[only R]`: is removed for revisions other than R.
+/// - `[fit]`: is adapted by the `FitTo` of its own type. `[since R, fit]` does both.
+///
+/// `: FitTo` implements the trait in this way. A type that needs more than this omits `: FitTo`.
+/// Its own implementation calls `self.fit_fields(revision)`, which the brackets define.
+///
+/// **Constructors.** A function without a body makes the struct. It sets the fields with the names
+/// of its parameters, and all others to their default values.
+macro_rules! object {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident $(: $fit_to:ident)? {
+            $(
+                $(#[$doc:meta])*
+                $vis:vis $field:ident $(?: $optional:ty)? $(: $type:ty)?
+                    $(= $wire:literal)? $(as $form:ty)? $([$($fit:tt)+])?
+            ),*
+            $(, ..$extra:ident)? $(,)? $(; $misfits:ident)?
+        }
+        $($constructors:tt)*
+    ) => {
+        $(#[$attribute])*
+        #[non_exhaustive]
+        pub struct $name {
+            $(
+                $(#[$doc])*
+                $(#[doc = revisions!($($fit)+)])?
+                $vis $field: $(Option<$optional>)? $($type)?,
+            )*
+            $(
+                /// The other members: those without a field of their own.
+                pub $extra: $crate::schema::Extra,
+            )?
+            $($misfits: $crate::schema::misfit::Misfits,)?
+        }
+
+        members!($name {
+            $($field $(= $wire)? $(as $form)?),* $(, ..$extra)? $(; $misfits)?
+        });
+
+        impl $name {
+            $(setter! {
+                $field $($optional)?
+                => $(#[$doc])* $(#[doc = revisions!($($fit)+)])?
+            })*
+            constructors! { [$($field)* $($extra)? $($misfits)?] $($constructors)* }
+            $(misfits!($misfits);)?
+        }
+
+        fit_fields! { $name $($($field [$($fit)+])?)* }
+
+        $(impl $crate::schema::$fit_to for $name {
+            fn fit_to(&mut self, revision: $crate::schema::ProtocolVersion) {
+                self.fit_fields(revision);
+            }
+        })?
+    };
+}
+
+/// Defines the chained setter of an optional field. Its documentation repeats that of the field.
+macro_rules! setter {
+    ($field:ident => $(#[$doc:meta])*) => {};
+    ($field:ident $type:ty => $(#[$doc:meta])*) => {
+        #[doc = concat!(" Sets the field `", stringify!($field), "`.")]
+        ///
+        $(#[$doc])*
+        pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+            self.$field = Some($field.into());
+            self
+        }
+    };
+}
+
+/// Defines the constructors of a struct with these fields.
+macro_rules! constructors {
+    ($fields:tt $(
+        $(#[$attribute:meta])*
+        $vis:vis fn $new:ident($($param:ident: $type:ty),* $(,)?);
+    )*) => {
+        $(
+            $(#[$attribute])*
+            $vis fn $new($($param: $type),*) -> Self {
+                construct!($fields $($param)*)
+            }
+        )*
+    };
+}
+
+/// Expands to a struct whose fields have the values of the parameters with their names. Other
+/// fields have their default values.
+macro_rules! construct {
+    ([$($field:ident)*] $($param:ident)*) => {{
+        use $crate::schema::object_macro::{FieldValue, Given, Omitted};
+        let given = ($(Given($param),)*);
+        // Each field is a variable, first without a value. Then the parameters replace theirs.
+        $(#[allow(unused_variables)] let $field = Omitted;)*
+        let ($($param,)*) = given;
+        Self { $($field: FieldValue::value($field),)* }
+    }};
+}
+
+/// Where the value of a field comes from in a constructor.
+pub(super) trait FieldValue<T> {
+    fn value(self) -> T;
+}
+
+/// A field that the constructor has a parameter for.
+pub(super) struct Given<V>(pub(super) V);
+
+impl<T, V: Into<T>> FieldValue<T> for Given<V> {
+    fn value(self) -> T {
+        self.0.into()
+    }
+}
+
+/// A field that the constructor has no parameter for.
+pub(super) struct Omitted;
+
+impl<T: Default> FieldValue<T> for Omitted {
+    fn value(self) -> T {
+        T::default()
+    }
+}
+
+/// Defines the method `fit_fields` of a struct. A struct without brackets gets no such method.
+macro_rules! fit_fields {
+    ($name:ident) => {};
+    ($name:ident $($field:ident [$($fit:tt)+])+) => {
+        impl $name {
+            fn fit_fields(&mut self, revision: $crate::schema::ProtocolVersion) {
+                $(fit_field!(self.$field, revision, $($fit)+);)+
+            }
+        }
+    };
+}
+
+/// Expands to the code that adapts one field to a revision.
+macro_rules! fit_field {
+    ($field:expr, $revision:ident, fit) => {
+        $crate::schema::FitTo::fit_to(&mut $field, $revision)
+    };
+    ($field:expr, $revision:ident, since $since:ident $(, $fit:ident)?) => {
+        if $revision < $crate::schema::ProtocolVersion::$since {
+            $field = None;
+        }
+        $(fit_field!($field, $revision, $fit);)?
+    };
+    ($field:expr, $revision:ident, since $since:ident or $value:expr) => {
+        if $revision < $crate::schema::ProtocolVersion::$since {
+            $field = None;
+        } else {
+            $field.get_or_insert($value);
+        }
+    };
+    ($field:expr, $revision:ident, only $only:ident) => {
+        if $revision != $crate::schema::ProtocolVersion::$only {
+            $field = None;
+        }
+    };
+}
+
+/// Expands to the sentence that tells the revisions of a field.
+macro_rules! revisions {
+    (fit) => {
+        ""
+    };
+    (since $since:ident $($rest:tt)*) => {
+        concat!(" Since ", date!($since), ".")
+    };
+    (only $only:ident) => {
+        concat!(" ", date!($only), " only.")
+    };
+}
+
+/// Expands to the date of a revision.
+macro_rules! date {
+    (V2025_03_26) => {
+        "2025-03-26"
+    };
+    (V2025_06_18) => {
+        "2025-06-18"
+    };
+    (V2025_11_25) => {
+        "2025-11-25"
+    };
+    (V2026_07_28) => {
+        "2026-07-28"
+    };
+}
