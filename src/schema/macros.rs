@@ -1,5 +1,5 @@
-//! Macros for patterns that many schema types share: open enums, fixed texts, setters, cache hints,
-//! list results.
+//! Macros for patterns that many schema types share: open enums, fixed texts, cache hints, list
+//! results.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -79,19 +79,6 @@ macro_rules! literal {
         }
 
         required!($name);
-    };
-}
-
-/// Defines chained setters of optional fields, each named after its field.
-macro_rules! setters {
-    ($($(#[$meta:meta])* $field:ident: $type:ty,)+) => {
-        $(
-            $(#[$meta])*
-            pub fn $field(mut self, $field: impl Into<$type>) -> Self {
-                self.$field = Some($field.into());
-                self
-            }
-        )+
     };
 }
 
