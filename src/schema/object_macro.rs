@@ -1,7 +1,7 @@
 //! The macro `object!`: defines the struct of a JSON object, and names each field once.
 
-/// Defines the struct of a JSON object, with its serialization, setters and constructors, and its
-/// adaptation to a revision ([`FitTo`](super::FitTo)).
+/// Defines the struct of a JSON object. Also implements its serialization, its setters, its
+/// constructors and [`FitTo`](super::FitTo).
 ///
 /// ```text
 /// object! {
@@ -16,8 +16,6 @@
 ///         pub mime_type?: String = "mimeType",
 ///         /// The size of the resource in bytes.
 ///         pub size?: u64 as Count,
-///         /// Metadata of the resource (`_meta`).
-///         pub meta?: MetaObject = "_meta" [since V2025_06_18],
 ///         ..extra
 ///     }
 ///
@@ -26,29 +24,29 @@
 /// }
 /// ```
 ///
-/// **Fields.** `title?: String` is an `Option<String>` with a chained setter. `title:
-/// Option<String>` is an optional field without a setter. A field of another type is required when
-/// the object is read. `= "mimeType"` is the name in JSON, if it is not the name of the field.
-/// `as Count` replaces the usual serialization of the field's type by a
-/// [`Form`](super::object::Form). Fields are written in the order of the struct.
+/// **Fields.** Members are written in the order of the fields. `title?: String` is an
+/// `Option<String>` with a chained setter. `title: Option<String>` is an optional field without a
+/// setter. A field of another type is required when the object is read.
 ///
-/// **Other members.** `..extra` adds the field `extra`, which keeps them. Without it they are
-/// ignored. `; misfits` after it adds the method `misfits`: the parts that were dropped when the
-/// object was read.
+/// **Serialization.** `= "mimeType"` is the name in JSON, if it is not the name of the field.
+/// `as Count` replaces the usual serialization of the type by a [`Form`](super::object::Form).
+/// `..extra` adds the field `extra` for the other members of the object. Without it, the other
+/// members are ignored. `..extra; misfits` also adds the method `misfits`, which returns the parts
+/// that were dropped when the object was read.
 ///
-/// **Revisions.** The brackets say how `fit_to` changes a field, and the documentation of the field
-/// names the revision:
+/// **Revisions.** The brackets say how `fit_to` adapts a field to a revision:
 ///
-/// - `[since R]`: is removed for revisions before R.
-/// - `[since R or VALUE]`: also becomes VALUE for later revisions, if it is absent.
-/// - `[only R]`: is removed for revisions other than R.
-/// - `[fit]`: is adapted by the `FitTo` of its own type. `[since R, fit]` does both.
+/// - `[since R]` removes the value before revision R.
+/// - `[since R or VALUE]` does the same. From revision R on, VALUE replaces an absent value.
+/// - `[only R]` removes the value in all revisions except R.
+/// - `[fit]` adapts the value with the `FitTo` of its own type. `[since R, fit]` does both.
 ///
-/// `: FitTo` implements the trait in this way. A type that needs more than this omits `: FitTo`.
-/// Its own implementation calls `self.fit_fields(revision)`, which the brackets define.
+/// The documentation of the field tells the revision R. `: FitTo` implements the trait with the
+/// brackets alone. A struct that needs more omits it, and implements the trait by hand. That
+/// implementation calls `self.fit_fields(revision)`, which does what the brackets say.
 ///
-/// **Constructors.** A function without a body makes the struct. It sets the fields with the names
-/// of its parameters, and all others to their default values.
+/// **Constructors.** A function without a body sets the fields that its parameters name. All other
+/// fields get their default values.
 macro_rules! object {
     (
         $(#[$attribute:meta])*
@@ -135,7 +133,7 @@ macro_rules! construct {
     ([$($field:ident)*] $($param:ident)*) => {{
         use $crate::schema::object_macro::{FieldValue, Given, Omitted};
         let given = ($(Given($param),)*);
-        // Each field is a variable, first without a value. Then the parameters replace theirs.
+        // Each field is a variable. It is first omitted, then replaced if there is a parameter.
         $(#[allow(unused_variables)] let $field = Omitted;)*
         let ($($param,)*) = given;
         Self { $($field: FieldValue::value($field),)* }
@@ -229,4 +227,71 @@ macro_rules! date {
     (V2026_07_28) => {
         "2026-07-28"
     };
+}
+
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "the macro makes public items")]
+mod tests {
+    use crate::schema::{FitTo, ProtocolVersion};
+
+    object! {
+        /// An object with each kind of field.
+        #[derive(Debug, PartialEq)]
+        pub struct Sample: FitTo {
+            kind: Option<String> = "type" [since V2026_07_28 or "new".to_owned()],
+            name: String,
+            title?: String [since V2025_06_18],
+            task?: String [only V2025_11_25],
+            inner: Option<Inner> [since V2025_03_26, fit],
+            ..extra
+        }
+
+        fn new(name: impl Into<String>);
+
+        fn of_inner(inner: Inner, name: String);
+    }
+
+    object! {
+        /// An object in an object.
+        #[derive(Debug, Default, PartialEq)]
+        pub struct Inner: FitTo {
+            icon?: String [since V2025_11_25],
+        }
+    }
+
+    #[test]
+    fn constructors_set_what_they_name() {
+        let sample = Sample::new("n");
+        assert_eq!(sample.name, "n");
+        assert_eq!(
+            (sample.title, sample.task, sample.inner),
+            (None, None, None)
+        );
+        let sample = Sample::of_inner(Inner::default(), "n".to_owned());
+        assert_eq!(sample.inner, Some(Inner { icon: None }));
+    }
+
+    #[test]
+    fn fields_are_adapted_as_their_brackets_say() {
+        fn check(revision: ProtocolVersion, expected: &str) {
+            let inner = Inner::default().icon("i");
+            let mut sample = Sample::of_inner(inner, "n".to_owned()).title("t").task("k");
+            sample.fit_to(revision);
+            let text = serde_json::to_string(&sample).expect("JSON");
+            assert_eq!(text, expected, "{revision}");
+            assert_eq!(serde_json::from_str::<Sample>(&text).expect("JSON"), sample);
+        }
+        use ProtocolVersion::*;
+        check(V2024_11_05, r#"{"name":"n"}"#);
+        check(V2025_03_26, r#"{"name":"n","inner":{}}"#);
+        check(V2025_06_18, r#"{"name":"n","title":"t","inner":{}}"#);
+        check(
+            V2025_11_25,
+            r#"{"name":"n","title":"t","task":"k","inner":{"icon":"i"}}"#,
+        );
+        check(
+            V2026_07_28,
+            r#"{"type":"new","name":"n","title":"t","inner":{"icon":"i"}}"#,
+        );
+    }
 }
