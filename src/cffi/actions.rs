@@ -27,7 +27,8 @@
 //!
 //! - [`set`](super::refusal::set): the object is settings, which remember that a setter was refused,
 //! - [`entering`](super::handle::entering): the object is a handle, which the thread enters,
-//! - [`needing`](super::entry::needing), [`needing_mut`](super::entry::needing_mut): any other object.
+//! - [`needing`](super::entry::needing), [`needing_mut`](super::entry::needing_mut): any other
+//!   object.
 //!
 //! The body can fail with `?`. Arguments of C can be read in the body, which is unsafe code.
 //! `; user` after the parameters stands for the parameters `user` and `destroy` of a callback. They
