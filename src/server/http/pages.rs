@@ -12,7 +12,8 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::skills::Digest;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
-/// A static page of the host, for [`HttpOptions::page`]. Clones share the content.
+/// A static page of the host, for [`HttpOptions::page`](super::HttpOptions::page). Clones share the
+/// content.
 ///
 /// The page is answered to GET and HEAD, with a strong `ETag` made from its content and its type. A
 /// client that sends the tag in `If-None-Match` gets status 304. All replicas with the same page
