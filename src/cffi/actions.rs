@@ -25,7 +25,7 @@
 //! Each entry becomes an exported function. Its first parameter is the object, and it returns a
 //! status. The function of the first lines finds the object and runs the body:
 //!
-//! - [`set`](super::refusal::set): the object is settings, which remember that a setter was refused,
+//! - [`set`](super::refusal::set): the object is settings, which remember a refused setter,
 //! - [`entering`](super::handle::entering): the object is a handle, which the thread enters,
 //! - [`needing`](super::entry::needing), [`needing_mut`](super::entry::needing_mut): any other
 //!   object.
@@ -56,8 +56,8 @@ macro_rules! actions {
             $($user: *mut std::ffi::c_void, destroy: $crate::cffi::user::mcplink_destroy_fn)?
         ) -> $crate::cffi::status::mcplink_status_t {
             $(let $user = $crate::cffi::user::UserData::new($user, destroy);)?
-            // SAFETY: the header requires an object of this library, which only this thread changes,
-            // and valid arguments.
+            // SAFETY: the header requires an object of this library, which only this thread
+            // changes, and valid arguments.
             unsafe {
                 $run($this, stringify!($this), stringify!($name), |$this| {
                     $body;
