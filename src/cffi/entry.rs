@@ -106,8 +106,8 @@ pub(super) fn told(function: &str, body: impl FnOnce() -> Outcome) -> mcplink_st
     })
 }
 
-/// Runs the body of an action on a shared object that C passes. `what` is the name of its parameter,
-/// and `function` the name of the C function.
+/// Runs the body of an action on a shared object that C passes. `what` is the name of its
+/// parameter, and `function` the name of the C function.
 ///
 /// # Safety
 ///

@@ -26,9 +26,9 @@
 //!
 //! Each entry becomes an exported function. Its first parameter is the object, which the function
 //! of the first lines finds: [`enter`](super::handle::enter), [`need`](super::entry::need) or
-//! [`taken`](super::refusal::taken). The body can fail with `?`, and is unsafe code. An entry with a
-//! result has one more parameter, which receives the object that the body makes. `; user` stands for
-//! the user data of a callback, as in [`actions`](super::actions).
+//! [`taken`](super::refusal::taken). The body can fail with `?`, and is unsafe code. An entry with
+//! a result has one more parameter, which receives the object that the body makes. `; user` stands
+//! for the user data of a callback, as in [`actions`](super::actions).
 //!
 //! The first lines have the comments that all functions of the table share: before the other
 //! parameters that of the object, and after them that of `err`. cbindgen does not expand macros, so
