@@ -43,12 +43,12 @@ fn shared_library() {
 mod layout;
 
 #[cfg(feature = "cffi")]
-#[path = "header/setters.rs"]
-mod setters;
+#[path = "header/tables.rs"]
+mod tables;
 
 #[cfg(feature = "cffi")]
 mod header {
-    use crate::{layout, setters};
+    use crate::{layout, tables};
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
@@ -80,12 +80,13 @@ mod header {
                 "client/memory.rs",
                 "client/config.rs",
                 "client/endpoint.rs",
+                "token.rs",
             ],
         ),
         (
             "Client: open, close, events",
             &[
-                "client/mod.rs",
+                "client/shared.rs",
                 "client/opening.rs",
                 "event.rs",
                 "client/events.rs",
@@ -168,6 +169,7 @@ mod header {
         (
             "Logins and tokens of clients",
             &[
+                "auth/oauth.rs",
                 "auth/settings.rs",
                 "auth/grant_type.rs",
                 "auth/registered.rs",
@@ -238,9 +240,7 @@ mod header {
         let header = finished(&String::from_utf8(header).expect("the header is text"));
         let sections = SECTIONS.iter().map(|(title, parts)| layout::Section {
             title,
-            source: (parts.iter())
-                .map(|part| fs::read_to_string(folder.join(part)).expect("the source can be read"))
-                .collect(),
+            source: (parts.iter()).map(|part| expanded(&folder, part)).collect(),
         });
         let header = layout::arranged(&header, &sections.collect::<Vec<_>>());
         let file = |folder: &Path| fs::write(folder.join("mcplink.h"), &header);
@@ -279,14 +279,18 @@ mod header {
     }
 
     /// Writes a copy of a source file to `OUT_DIR` that cbindgen can read, and returns its path. In
-    /// the copy, tables of setters are functions. Beside a `mod.rs`, cbindgen would follow its `mod`
+    /// the copy, tables are functions. Beside a `mod.rs`, cbindgen would follow its `mod`
     /// lines, and then the files in `SECTIONS` would be in the header twice.
     fn readable(root: &Path, part: &str, out: &Path) -> PathBuf {
-        let source = fs::read_to_string(root.join(part)).expect("the source can be read");
         let copy = out.join(part.replace('/', "-"));
-        let text = setters::expanded(&source);
-        fs::write(&copy, text).expect("the build's own folder can be written to");
+        fs::write(&copy, expanded(root, part)).expect("the build's own folder can be written to");
         copy
+    }
+
+    /// Reads a source file, and writes the functions of its tables.
+    fn expanded(root: &Path, part: &str) -> String {
+        let source = fs::read_to_string(root.join(part)).expect("the source can be read");
+        tables::expanded(&source)
     }
 
     fn version_macros() -> String {

@@ -593,17 +593,6 @@ MCPLINK_API void mcplink_error_free(mcplink_error_t *error);
 MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
 
 /**
- * Returns the message: one line that says what failed and what to do. See
- * mcplink_error_peer_stderr for the last output of a child process.
- *
- * @param error the error; for NULL the function returns "".
- * @return text that ends in NUL, valid as long as the error; never NULL. The text is for users.
- * To distinguish failures, compare their status.
- * @note Threads: any.
- */
-MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
-
-/**
  * Returns the method of the request that failed, for example "tools/call".
  *
  * @param error the error; for NULL the function returns empty text.
@@ -626,8 +615,7 @@ MCPLINK_API int64_t mcplink_error_rpc_code(const mcplink_error_t *error);
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the error has no data.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_data(const mcplink_error_t *error);
 
@@ -650,8 +638,8 @@ MCPLINK_API int32_t mcplink_error_os_code(const mcplink_error_t *error);
 MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 
 /**
- * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of the
- * server's answer.
+ * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of
+ * the server's answer.
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the answer has no challenge.
@@ -660,8 +648,8 @@ MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *error);
 
 /**
- * Returns the OAuth error code with which an authorization server refused a login or a token, for
- * example "access_denied" or "invalid_grant".
+ * Returns the OAuth error code with which an authorization server refused a login or a token,
+ * for example "access_denied" or "invalid_grant".
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the error has no such code.
@@ -670,18 +658,19 @@ MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *er
 MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error);
 
 /**
- * Returns the last lines that a child process wrote to its standard error after its last answer.
+ * Returns the last lines that a child process wrote to its standard error after its last
+ * answer.
  *
  * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when there are no such lines.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
 
 /**
- * Checks whether the request that failed may have had an effect on the server: whether a part of
- * it may have been sent. If not, the same call can be made again without doing anything twice.
+ * Checks whether the request that failed may have had an effect on the server: whether a part
+ * of it may have been sent. If not, the same call can be made again without doing anything
+ * twice.
  *
  * @param error the error; for NULL the function returns false.
  * @return true if the request may have been sent.
@@ -699,6 +688,17 @@ MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
  * @note Threads: any.
  */
 MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
+
+/**
+ * Returns the message: one line that says what failed and what to do. See
+ * mcplink_error_peer_stderr for the last output of a child process.
+ *
+ * @param error the error; for NULL the function returns "".
+ * @return text that ends in NUL, valid as long as the error; never NULL. The text is for users.
+ * To distinguish failures, compare their status.
+ * @note Threads: any.
+ */
+MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
 
 /**
  * The severity of a log message, after RFC 5424.
@@ -847,48 +847,8 @@ typedef enum mcplink_json_type_t {
 MCPLINK_API mcplink_json_type_t mcplink_json_type(const mcplink_json_t *node);
 
 /**
- * Checks whether a value is missing. A missing value is not the JSON value null.
- *
- * @param node a node or NULL.
- * @return true if node is NULL.
- * @note Threads: any.
- */
-MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
-
-/**
- * Returns a member of an object.
- *
- * @param object a node or NULL.
- * @param key the name of the member. If several members have this name, the function returns the value
- * of the last member.
- * @return a node of the same document; NULL when the object has no such member.
- * @note Threads: any.
- */
-MCPLINK_API const mcplink_json_t *mcplink_json_get(const mcplink_json_t *object, const char *key);
-
-/**
- * Returns an item of an array, or the value of a member of an object, by index.
- *
- * @param array a node or NULL.
- * @param index from 0.
- * @return a node of the same document; NULL when the index is out of range.
- * @note Threads: any.
- */
-MCPLINK_API const mcplink_json_t *mcplink_json_at(const mcplink_json_t *array, size_t index);
-
-/**
- * Returns the name of a member of an object, by index. Members keep their original order.
- *
- * @param object a node or NULL.
- * @param index from 0.
- * @return text that is valid as long as the document; empty when the index is out of range.
- * @note Threads: any.
- */
-MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *object, size_t index);
-
-/**
- * Returns the length of a value: the number of items of an array, members of an object, or bytes
- * of a string.
+ * Returns the length of a value: the number of items of an array, members of an object, or
+ * bytes of a string.
  *
  * @param node a node or NULL.
  * @return the length; 0 for values of other types.
@@ -911,8 +871,7 @@ MCPLINK_API const mcplink_json_t *mcplink_json_pointer(const mcplink_json_t *nod
  *
  * @param node a node or NULL.
  * @return text that is valid as long as the document; empty for values of other types.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
 
@@ -920,9 +879,10 @@ MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
  * Reads an integer value.
  *
  * @param node a node or NULL.
- * @param out receives the integer. It stays unchanged when the function returns false, so that it can
- * hold a default value. May be NULL.
- * @return true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
+ * @param out receives the integer. It stays unchanged when the function returns false, so that it
+ * can hold a default value. May be NULL.
+ * @return true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as
+ * integers.
  * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_i64(const mcplink_json_t *node, int64_t *out);
@@ -953,6 +913,46 @@ MCPLINK_API bool mcplink_json_boolean(const mcplink_json_t *node);
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_text(const mcplink_json_t *node);
+
+/**
+ * Returns a member of an object.
+ *
+ * @param node a node or NULL.
+ * @param key the name of the member. If several members have this name, the function returns the
+ * value of the last member.
+ * @return a node of the same document; NULL when the object has no such member.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_json_get(const mcplink_json_t *node, const char *key);
+
+/**
+ * Returns the name of a member of an object, by index. Members keep their original order.
+ *
+ * @param node a node or NULL.
+ * @param index from 0.
+ * @return text that is valid as long as the document; empty when the index is out of range.
+ * @note Threads: any.
+ */
+MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *node, size_t index);
+
+/**
+ * Returns an item of an array, or the value of a member of an object, by index.
+ *
+ * @param node a node or NULL.
+ * @param index from 0.
+ * @return a node of the same document; NULL when the index is out of range.
+ * @note Threads: any.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_json_at(const mcplink_json_t *node, size_t index);
+
+/**
+ * Checks whether a value is missing. A missing value is not the JSON value null.
+ *
+ * @param node a node or NULL.
+ * @return true if node is NULL.
+ * @note Threads: any.
+ */
+MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
 
 /**
  * Makes a writer.
@@ -1041,8 +1041,8 @@ MCPLINK_API mcplink_status_t mcplink_writer_i64(mcplink_writer_t *writer, int64_
 MCPLINK_API mcplink_status_t mcplink_writer_u64(mcplink_writer_t *writer, uint64_t number);
 
 /**
- * Writes a double with enough digits that reading the text gives the identical double. The decimal
- * separator is always a point, regardless of the locale.
+ * Writes a double with enough digits that reading the text gives the identical double. The
+ * decimal separator is always a point, regardless of the locale.
  *
  * @param writer the writer.
  * @param number the number; NaN and infinities are errors, because JSON can't represent them.
@@ -1068,16 +1068,6 @@ MCPLINK_API mcplink_status_t mcplink_writer_boolean(mcplink_writer_t *writer, bo
 MCPLINK_API mcplink_status_t mcplink_writer_null(mcplink_writer_t *writer);
 
 /**
- * Writes a value that is already JSON text.
- *
- * @param writer the writer.
- * @param json,len one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
- * error.
- * @return MCPLINK_OK, or the status of the first error.
- */
-MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const char *json, size_t len);
-
-/**
  * Writes bytes as a string in base64 (RFC 4648, section 4).
  *
  * @param writer the writer.
@@ -1085,6 +1075,16 @@ MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const 
  * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, const uint8_t *data, size_t len);
+
+/**
+ * Writes a value that is already JSON text.
+ *
+ * @param writer the writer.
+ * @param json,len one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is
+ * an error.
+ * @return MCPLINK_OK, or the status of the first error.
+ */
+MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const char *json, size_t len);
 
 /**
  * Finishes the value and returns its text.
@@ -1174,8 +1174,8 @@ typedef enum mcplink_era {
 
 /**
  * Sets the expected era of the server, so that the detection is skipped. Use the value of
- * mcplink_client_era from an earlier connection. If the server proves to be of the other era, the
- * client uses that era.
+ * mcplink_client_era from an earlier connection. If the server proves to be of the other era,
+ * the client uses that era.
  *
  * @param options the options.
  * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
@@ -1339,14 +1339,15 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
                                                  mcplink_destroy_fn destroy);
 
 /**
- * Sets the function that receives the notifications of one method, for extensions of the protocol.
+ * Sets the function that receives the notifications of one method, for extensions of the
+ * protocol.
  *
  * @param options the options.
  * @param notification the method, for example "notifications/com.example/thing".
- * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
- * runs on the same thread as the function of mcplink_client_options_on_event.
- * @param user,destroy passed to callback; destroy runs when another function is set for the method, or
- * when the options and all clients that use callback are freed.
+ * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The
+ * function runs on the same thread as the function of mcplink_client_options_on_event.
+ * @param user,destroy passed to callback; destroy runs when another function is set for the method,
+ * or when the options and all clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -1358,13 +1359,13 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets the log hook of the client. For this client, the log hook replaces the process-wide hook
- * that was set with mcplink_set_log.
+ * Sets the log hook of the client. For this client, the log hook replaces the process-wide
+ * hook that was set with mcplink_set_log.
  *
  * @param options the options.
  * @param level the least severe level to report, one of enum mcplink_log_level.
- * @param callback the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
- * quick.
+ * @param callback the log hook; NULL for no hook. It runs on any thread, also with a pump, and must
+ * be quick.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
  * @return MCPLINK_OK.
@@ -1376,18 +1377,6 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
                                                 mcplink_log_fn callback,
                                                 void *user,
                                                 mcplink_destroy_fn destroy);
-
-/**
- * Sets the token or other secret that a function of the host provides: see for example
- * mcplink_client_options_set_bearer_hook.
- *
- * @param token the parameter token of the function of the host; valid until that function returns.
- * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: the thread that runs the function. Blocks:
- * no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
 /**
  * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
@@ -1446,18 +1435,18 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_c
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
 
 /**
- * A limit of each connection of a client or server. The comment of each limit names its default,
- * and what happens when the limit is reached.
+ * A limit of each connection of a client or server. The comment of each limit names its
+ * default, and what happens when the limit is reached.
  */
 typedef enum mcplink_limit {
     /**
-     * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
-     * request is answered with an error, and a response fails its call.
+     * The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped:
+     * a request is answered with an error, and a response fails its call.
      */
     MCPLINK_LIMIT_MESSAGE_BYTES = 901,
     /**
-     * The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
-     * is nested deeper is answered with an error.
+     * The maximum nesting depth of arrays and objects in a message. Default: 128. A message
+     * that is nested deeper is answered with an error.
      */
     MCPLINK_LIMIT_DEPTH = 902,
     /**
@@ -1466,14 +1455,14 @@ typedef enum mcplink_limit {
      */
     MCPLINK_LIMIT_QUEUED_BYTES = 903,
     /**
-     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
-     * MCPLINK_E_BUSY.
+     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails
+     * with MCPLINK_E_BUSY.
      */
     MCPLINK_LIMIT_CALLS = 904,
     /**
-     * The maximum number of requests from the peer in flight. Default: 1024. The next request is
-     * answered with a "busy" error. While the peer does not read the answers, further requests are
-     * deferred instead.
+     * The maximum number of requests from the peer in flight. Default: 1024. The next request
+     * is answered with a "busy" error. While the peer does not read the answers, further
+     * requests are deferred instead.
      */
     MCPLINK_LIMIT_REQUESTS = 905,
     /**
@@ -1482,27 +1471,28 @@ typedef enum mcplink_limit {
      */
     MCPLINK_LIMIT_QUESTIONS = 906,
     /**
-     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
-     * thread, and further requests wait for a free thread. The client with the fewest running
-     * handlers gets the next free thread. One client may use all threads; other clients then use
-     * reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients
-     * without a session share these threads for their tasks.
+     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its
+     * own thread, and further requests wait for a free thread. The client with the fewest
+     * running handlers gets the next free thread. One client may use all threads; other
+     * clients then use reserved threads beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     * All HTTP clients without a session share these threads for their tasks.
      */
     MCPLINK_LIMIT_WORKERS = 907,
     /**
-     * The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
-     * The next notification is dropped.
+     * The maximum number of notifications from the peer that wait to be delivered. Default:
+     * 1024. The next notification is dropped.
      */
     MCPLINK_LIMIT_NOTIFICATIONS = 908,
     /**
-     * The maximum number of subscriptions of one client. Default: 1024. The next subscription is
-     * refused.
+     * The maximum number of subscriptions of one client. Default: 1024. The next subscription
+     * is refused.
      */
     MCPLINK_LIMIT_SUBSCRIPTIONS = 909,
     /**
-     * The maximum number of log messages outside of calls that wait for one client of a revision
-     * before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
-     * notifications need no limit, because waiting change notifications are merged.
+     * The maximum number of log messages outside of calls that wait for one client of a
+     * revision before 2026-07-28. Default: 1024. The next log message for that client is
+     * dropped. Change notifications need no limit, because waiting change notifications are
+     * merged.
      */
     MCPLINK_LIMIT_BACKLOG = 910,
     /**
@@ -1517,20 +1507,21 @@ typedef enum mcplink_limit {
      */
     MCPLINK_LIMIT_CACHED_RESPONSES = 912,
     /**
-     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
-     * used responses are evicted.
+     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least
+     * recently used responses are evicted.
      */
     MCPLINK_LIMIT_CACHED_BYTES = 913,
     /**
-     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
-     * of a server may use while other clients need them too. Default: 50. A client that is alone
-     * may use everything except the reserved percentage: see MCPLINK_LIMIT_RESERVE_PERCENT. For
-     * connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one
+     * client of a server may use while other clients need them too. Default: 50. A client that
+     * is alone may use everything except the reserved percentage: see
+     * MCPLINK_LIMIT_RESERVE_PERCENT. For connections, threads of requests and sessions see
+     * MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 914,
     /**
-     * The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
-     * that use little of them. Default: 12. With 0, nothing is reserved.
+     * The percentage of the requests, subscriptions, tasks and memory that is reserved for
+     * clients that use little of them. Default: 12. With 0, nothing is reserved.
      */
     MCPLINK_LIMIT_RESERVE_PERCENT = 915,
 } mcplink_limit;
@@ -1718,14 +1709,15 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
 typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 
 /**
- * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * client. These hooks are needed by profilers, and by virtual machines that must attach each
- * thread.
+ * Sets hooks that run at the start and at the end of each thread that the library starts for
+ * the client. These hooks are needed by profilers, and by virtual machines that must attach
+ * each thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_client_free has
  * returned, all threads have ended, except threads whose callback does not return. If
- * mcplink_client_free is called in a callback of the client, the threads end after that callback.
- * A thread that connects or logs in may end slightly later, if it can't be interrupted.
+ * mcplink_client_free is called in a callback of the client, the threads end after that
+ * callback. A thread that connects or logs in may end slightly later, if it can't be
+ * interrupted.
  *
  * Threads with these hooks have the stack size that is set with
  * mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
@@ -1734,9 +1726,9 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
  * @param options the options.
  * @param start called before any other callback on the thread; NULL for no hook.
  * @param stop called after all other callbacks on the thread; NULL for no hook.
- * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
- * runs when the options, their clients and the responders that were kept are freed, and all
- * threads have ended.
+ * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise
+ * destroy runs when the options, their clients and the responders that were kept are freed,
+ * and all threads have ended.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
@@ -1850,51 +1842,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
 
 /**
- * The destination of the standard error of a child process.
- */
-typedef enum mcplink_stderr {
-    /**
-     * The standard error is captured, and its last 64 KiB are stored: see
-     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
-     */
-    MCPLINK_STDERR_CAPTURE = 1500,
-    /**
-     * The standard error of the child is written to the standard error of this process.
-     */
-    MCPLINK_STDERR_INHERIT = 1501,
-    /**
-     * The standard error is discarded.
-     */
-    MCPLINK_STDERR_DISCARD = 1502,
-} mcplink_stderr;
-
-/**
- * Receives a line that a child process wrote to its standard error, without the newline. The line
- * is valid until the callback returns.
- */
-typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
-
-/**
- * Sets what happens to the child's standard error.
- *
- * @param options the options.
- * @param mode one of enum mcplink_stderr.
- * @param callback with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
- * runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
- * Further lines are only available from mcplink_client_stderr_tail.
- * @param user,destroy passed to callback; destroy runs when another function is set, or when the
- * options and all clients that use callback are freed.
- * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
-                                                   mcplink_stderr mode,
-                                                   mcplink_line_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
-
-/**
  * Sets how long each step of closing the client may take. A child process has this time to
  * exit after its standard input was closed, and the same time again after SIGTERM. Then the
  * child is killed. So closing may take twice this time. For a child process the default is 2
@@ -1946,32 +1893,6 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
-
-/**
- * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
- * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
- * thread that sends the request, possibly on several threads at once. The function should not wait
- * for the server, because the request waits for the function.
- */
-typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
-
-/**
- * Sets a function that provides the token for each request over HTTP. This setting replaces
- * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
- *
- * @param options the options.
- * @param callback see mcplink_bearer_fn. NULL is refused: see
- * mcplink_client_options_clear_authorization.
- * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when the options and all clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
-                                                        mcplink_bearer_fn callback,
-                                                        void *user,
-                                                        mcplink_destroy_fn destroy);
 
 /**
  * Sets the OAuth settings with which the client obtains and renews access tokens for a server
@@ -2094,6 +2015,77 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
+
+/**
+ * The destination of the standard error of a child process.
+ */
+typedef enum mcplink_stderr {
+    /**
+     * The standard error is captured, and its last 64 KiB are stored: see
+     * mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
+     */
+    MCPLINK_STDERR_CAPTURE = 1500,
+    /**
+     * The standard error of the child is written to the standard error of this process.
+     */
+    MCPLINK_STDERR_INHERIT = 1501,
+    /**
+     * The standard error is discarded.
+     */
+    MCPLINK_STDERR_DISCARD = 1502,
+} mcplink_stderr;
+
+/**
+ * Receives a line that a child process wrote to its standard error, without the newline. The line
+ * is valid until the callback returns.
+ */
+typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
+
+/**
+ * Sets what happens to the child's standard error.
+ *
+ * @param options the options.
+ * @param mode one of enum mcplink_stderr.
+ * @param callback with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The
+ * function runs on the thread that runs the client's callbacks. At most 1024 lines wait for
+ * the function. Further lines are only available from mcplink_client_stderr_tail.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
+ * options and all clients that use callback are freed.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
+                                                   mcplink_stderr mode,
+                                                   mcplink_line_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
+ * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
+ * thread that sends the request, possibly on several threads at once. The function should not wait
+ * for the server, because the request waits for the function.
+ */
+typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
+
+/**
+ * Sets a function that provides the token for each request over HTTP. This setting replaces
+ * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
+ *
+ * @param options the options.
+ * @param callback see mcplink_bearer_fn. NULL is refused: see
+ * mcplink_client_options_clear_authorization.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
+ * cleared, or when the options and all clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
+                                                        mcplink_bearer_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
 
 /**
  * Makes an empty cache of responses. Above its limits the least recently used response is removed.
@@ -2241,8 +2233,8 @@ typedef enum mcplink_direction {
 typedef void (*mcplink_message_fn)(void *user, int32_t direction, const char *text, size_t len);
 
 /**
- * Sets the function that sees each message of the client, unchanged: for logs and traces. It works
- * with every kind of endpoint, also after a restart of the server.
+ * Sets the function that sees each message of the client, unchanged: for logs and traces. It
+ * works with every kind of endpoint, also after a restart of the server.
  *
  * @param options the options.
  * @param callback see mcplink_message_fn. NULL for no function.
@@ -2339,24 +2331,38 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
                                                        mcplink_config_t *config,
                                                        const char *server_name);
 
+/**
+ * Sets the token or other secret that a function of the host provides: see for example
+ * mcplink_client_options_set_bearer_hook.
+ *
+ * @param token the parameter token of the function of the host; valid until that function returns.
+ * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: the thread that runs the function.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
 /* ==== Client: open, close, events ==== */
 
 /**
- * Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
+ * Opens a client: starts the server or connects to the server, and negotiates a protocol
+ * revision.
  *
- * @param options the options, which are copied and remain the caller's. Exactly one of command, url, fds
- * and transport must be set.
+ * @param options the options, which are copied and remain the caller's. Exactly one of command, url,
+ * fds and transport must be set.
  * @param out receives the client, NULL on failure. The caller owns it and frees it with
  * mcplink_client_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
- * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
- * (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
- * MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
- * MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
- * the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
- * @note Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
- * was set with mcplink_client_options_set_connect_timeout_ms.
+ * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server
+ * disconnected (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not
+ * answer, MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the
+ * server refuses, MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED
+ * when the token of the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and
+ * MCPLINK_E_HTTP.
+ * @note Threads: any. Blocks: until the client is connected or has failed, at most
+ * for the timeout that was set with mcplink_client_options_set_connect_timeout_ms.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
@@ -2364,7 +2370,8 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
                                      mcplink_error_t **err);
 
 /**
- * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An event
+ * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
+ * event
  * reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
  * connected, calls fail with MCPLINK_E_STATE.
  *
@@ -2373,8 +2380,8 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
  * @param out receives the client, NULL on failure. The caller owns it and may free it with
  * mcplink_client_free at any time, which cancels connecting.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
- * contradict each other.
+ * @return MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing
+ * or contradict each other.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2413,19 +2420,21 @@ typedef void (*mcplink_done_fn)(void *user,
                                 const mcplink_error_t *err);
 
 /**
- * Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
+ * Starts to close the connection without waiting: the non-blocking form of
+ * mcplink_client_close.
  *
  * @param client the client.
- * @param callback called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
- * the last callback of the client: started calls have had their outcome. mcplink_client_free then
- * takes no time, in this callback too. The callback runs on the thread that runs the client's
- * callbacks, or in mcplink_client_free if that comes first. May be NULL.
- * @param user,destroy passed to callback; destroy runs after callback, or at once when closing can't be
- * started.
+ * @param callback called once, with MCPLINK_OK and an empty result, and with NULL for the call. It
+ * is
+ * the last callback of the client: started calls have had their outcome. mcplink_client_free
+ * then takes no time, in this callback too. The callback runs on the thread that runs the
+ * client's callbacks, or in mcplink_client_free if that comes first. May be NULL.
+ * @param user,destroy passed to callback; destroy runs after callback, or at once when closing
+ * can't be started.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
- * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
- * a thread.
+ * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't
+ * start a thread.
  * @note Threads: any, also in callbacks. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2527,10 +2536,12 @@ MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *
  * @param client the client.
  * @param out receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
  * "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
- * instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
+ * instructions may be missing. The caller owns the document and frees it with
+ * mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
+ * @note Threads: any. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
@@ -2558,12 +2569,13 @@ mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
  *
  * @param client the client.
  * @param out receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
- * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
- * mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
- * caller owns the object and frees it with mcplink_json_free.
+ * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy,
+ * droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses;
+ * NULL on failure. The caller owns the object and frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
+ * @note Threads: any. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
@@ -2571,15 +2583,16 @@ mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
                                       mcplink_error_t **err);
 
 /**
- * Returns a text about the current activity, to find the cause of a hang: pending calls, requests
- * of the server in flight, and threads that write.
+ * Returns a text about the current activity, to find the cause of a hang: pending calls,
+ * requests of the server in flight, and threads that write.
  *
  * @param client the client.
- * @param out receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
- * it with mcplink_json_free.
+ * @param out receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and
+ * frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
+ * @note Threads: any. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
@@ -2591,8 +2604,8 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
 /**
  * Calls a tool, and waits for its result.
  *
- * A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR, and
- * the result contains the reason.
+ * A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR,
+ * and the result contains the reason.
  *
  * @param client the client.
  * @param tool_name the name of the tool.
@@ -2602,12 +2615,13 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
  * @param out receives the result, or NULL without a result. The caller owns it and frees it with
  * mcplink_result_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
- * of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
- * server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
- * MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
- * is invalid.
- * @note Threads: any; also in callbacks. Blocks: until the call has ended.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid
+ * arguments of this function, MCPLINK_E_UNSUPPORTED when the server has no tools,
+ * MCPLINK_E_PEER when the server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the
+ * server is notified), MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL
+ * when the server's answer is invalid.
+ * @note Threads: any; also in callbacks. Blocks: until the call
+ * has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
@@ -2623,16 +2637,16 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  *
  * All functions whose names end in _start have these parameters in common:
  *
- * @param callback receives the outcome, exactly once, after the progress of the call. The callback runs
- * on the thread that runs the client's callbacks. May be NULL.
- * @param user,destroy passed to callback; destroy runs after callback, or at once when the call can't
- * be started.
+ * @param callback receives the outcome, exactly once, after the progress of the call. The callback
+ * runs on the thread that runs the client's callbacks. May be NULL.
+ * @param user,destroy passed to callback; destroy runs after callback, or at once when the call
+ * can't be started.
  * @param out receives a handle to wait for the call or to cancel it; the caller frees it with
  * mcplink_call_free. May be NULL.
  * @return MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
- * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of started
- * calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
- * call.
+ * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of
+ * started calls is reached (mcplink_client_options_set_max_started). Other errors are the
+ * outcome of the call.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2687,8 +2701,8 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
  *
  * @param client the client.
  * @param prompt_name the name of the prompt.
- * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
- * ends in NUL. NULL for no arguments.
+ * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text
+ * that ends in NUL. NULL for no arguments.
  * @param options,out,err see mcplink_client_call_tool. The result is {"messages":[...]}.
  * @return see mcplink_client_call_tool.
  * @note Threads: any. Blocks: until the call has ended.
@@ -2722,7 +2736,8 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
                                                  mcplink_error_t **err);
 
 /**
- * The kind of an entry with an argument that can be completed: a prompt or a resource template.
+ * The kind of an entry with an argument that can be completed: a prompt or a resource
+ * template.
  */
 typedef enum mcplink_completion_of {
     /**
@@ -2744,9 +2759,10 @@ typedef enum mcplink_completion_of {
  * @param target the name of the prompt, or the URI template.
  * @param argument the name of the argument.
  * @param typed the text typed so far; "" for no text.
- * @param known,len the known values of other arguments, a JSON object of strings; NULL for no values.
- * len may be MCPLINK_NUL for text that ends in NUL.
- * @param options,out,err see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+ * @param known,len the known values of other arguments, a JSON object of strings; NULL for no
+ * values. len may be MCPLINK_NUL for text that ends in NUL.
+ * @param options,out,err see mcplink_client_call_tool. The result is
+ * {"completion":{"values":[...]}}.
  * @return see mcplink_client_call_tool.
  * @note Threads: any. Blocks: until the call has ended.
  */
@@ -2763,7 +2779,8 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
                                          mcplink_error_t **err);
 
 /**
- * Starts to request completions without waiting: the non-blocking form of mcplink_client_complete.
+ * Starts to request completions without waiting: the non-blocking form of
+ * mcplink_client_complete.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -2790,8 +2807,8 @@ mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
  * @param client the client.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool.
- * @note Threads: any.
- * Blocks: until the call has ended.
+ * @note Threads:
+ * any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
@@ -2816,13 +2833,14 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
                                            mcplink_error_t **err);
 
 /**
- * Sends a request of any method, for extensions of the protocol. Input requests of a modern server
+ * Sends a request of any method, for extensions of the protocol. Input requests of a modern
+ * server
  * are not handled: they are returned as the result.
  *
  * @param client the client.
  * @param request the method.
- * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * NULL for no params.
+ * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no params.
  * @param options,out,err see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
  * @return see mcplink_client_call_tool.
  * @note Threads: any. Blocks: until the call has ended.
@@ -2837,7 +2855,8 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
                                         mcplink_error_t **err);
 
 /**
- * Starts a request of any method without waiting: the non-blocking form of mcplink_client_request.
+ * Starts a request of any method without waiting: the non-blocking form of
+ * mcplink_client_request.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -2857,29 +2876,30 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
 
 /**
  * Calls a tool as a task, so that the result can be fetched later, also by another client or
- * another process that has stored the id. A task may end with the connection that created it: for
- * servers made with this library this is so over streams, and not over HTTP.
+ * another process that has stored the id. A task may end with the connection that created it:
+ * for servers made with this library this is so over streams, and not over HTTP.
  *
- * Servers of revision 2025-11-25 create a task if the tool allows it. Since 2026-07-28 the server
- * decides whether the call becomes a task. It makes tasks only for clients with
+ * Servers of revision 2025-11-25 create a task if the tool allows it. Since 2026-07-28 the
+ * server decides whether the call becomes a task. It makes tasks only for clients with
  * mcplink_client_options_set_tasks: for others, the call is a plain one.
  *
  * @param client the client.
  * @param tool_name the name of the tool.
  * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
- * @param ttl_ms how long a server of revision 2025-11-25 should store the task, in milliseconds; 0 or
- * MCPLINK_FOREVER if the server decides. Since 2026-07-28 the server always decides.
- * @param options timeouts and other options of the call; NULL for the defaults. A timeout or a cancel
- * token ends the call, but not a task that the server has created.
+ * @param ttl_ms how long a server of revision 2025-11-25 should store the task, in milliseconds; 0
+ * or MCPLINK_FOREVER if the server decides. Since 2026-07-28 the server always decides.
+ * @param options timeouts and other options of the call; NULL for the defaults. A timeout or a
+ * cancel token ends the call, but not a task that the server has created.
  * @param out receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
  * empty, otherwise the result of the tool. The caller owns it and frees it with
  * mcplink_result_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool does
+ * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool
+ * does
  * not support tasks: then the tool is not called.
- * @note Threads: any. Blocks: until the call has become
- * a task or has ended.
+ * @note Threads: any. Blocks: until the call has
+ * become a task or has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
@@ -2913,16 +2933,16 @@ mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client
                                                         mcplink_error_t **err);
 
 /**
- * Requests the state of a task. Any client of the server that may see the task can do so: also one
- * that has only stored the id.
+ * Requests the state of a task. Any client of the server that may see the task can do so: also
+ * one that has only stored the id.
  *
  * @param client the client.
  * @param task_id the id of the task: see mcplink_result_task_id.
  * @param options,out,err see mcplink_client_call_tool. The result is {"taskId":"...",
  * "status":"working", ...}. Other statuses are "input_required", "completed", "failed" and
  * "cancelled".
- * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task or
- * has removed it.
+ * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task
+ * or has removed it.
  * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -2954,19 +2974,20 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
  * Waits for the result of a task. The client polls the task at the server's interval, and its
  * handlers answer the input requests of the task.
  *
- * The timeout of the options applies to each request, and the maximum timeout to the whole wait.
- * If a timeout or a cancel token ends the wait, the task continues: wait again, or cancel it.
+ * The timeout of the options applies to each request, and the maximum timeout to the whole
+ * wait. If a timeout or a cancel token ends the wait, the task continues: wait again, or
+ * cancel it.
  *
  * @param client the client.
  * @param task_id the id of the task.
- * @param tool_name the name of the tool, so that the result is checked against the output schema of the
- * tool. NULL for no check.
+ * @param tool_name the name of the tool, so that the result is checked against the output schema of
+ * the tool. NULL for no check.
  * @param options,out,err see mcplink_client_call_tool. The result is that of the tool.
- * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed or
- * the server does not know it, MCPLINK_E_CANCELLED when the task or the token was cancelled,
- * MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
- * @note Threads: any; also in callbacks.
- * Blocks: until the task has ended.
+ * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed
+ * or the server does not know it, MCPLINK_E_CANCELLED when the task or the token was
+ * cancelled, MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
+ * @note Threads: any; also in
+ * callbacks. Blocks: until the task has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
@@ -2979,8 +3000,8 @@ mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
 /**
  * Starts to wait for the result of a task: the non-blocking form of mcplink_client_task_wait.
  *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start. Cancelling the call ends the
- * wait; the task continues.
+ * @param callback,user,destroy,out see mcplink_client_call_tool_start. Cancelling the call ends
+ * the wait; the task continues.
  * @return see mcplink_client_call_tool_start.
  * @note Threads: any. Blocks: no.
  */
@@ -3002,9 +3023,9 @@ mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
  * @param task_id the id of the task.
  * @param options see mcplink_client_call_tool.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task.
- * When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25, and
- * MCPLINK_OK later.
+ * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the
+ * task. When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25,
+ * and MCPLINK_OK later.
  * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -3014,7 +3035,8 @@ mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
                                             mcplink_error_t **err);
 
 /**
- * Starts to cancel a task without waiting: the non-blocking form of mcplink_client_task_cancel.
+ * Starts to cancel a task without waiting: the non-blocking form of
+ * mcplink_client_task_cancel.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3057,7 +3079,8 @@ mcplink_status_t mcplink_client_need_extension(mcplink_client_t *client,
  * @param out,err see mcplink_client_call_tool. The result is {"tools":[...]}.
  * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items: see mcplink_client_options_set_max_list.
- * @note Threads: any. Blocks: until the call has ended.
+ * @note Threads: any. Blocks: until the call has
+ * ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
@@ -3066,7 +3089,8 @@ mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
                                            mcplink_error_t **err);
 
 /**
- * Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
+ * Starts to list the tools without waiting: the non-blocking form of
+ * mcplink_client_list_tools.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3231,16 +3255,17 @@ mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
                                                     mcplink_error_t **err);
 
 /**
- * Sets the least severe level of log messages that a server of the legacy era sends. The messages
- * arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
- * mcplink_call_options_set_log_level.
+ * Sets the least severe level of log messages that a server of the legacy era sends. The
+ * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each
+ * call: see mcplink_call_options_set_log_level.
  *
  * @param client the client.
  * @param level one of enum mcplink_log_level.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
  * logging; otherwise see mcplink_client_call_tool.
- * @note Threads: any. Blocks: until the call has ended.
+ * @note Threads: any. Blocks: until the call has
+ * ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
@@ -3250,8 +3275,8 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
 
 /**
  * Starts to set the log level without waiting: the non-blocking form of
- * mcplink_client_set_log_level.
- * For the order of started calls see mcplink_client_listen_start.
+ * mcplink_client_set_log_level. For the order of started calls see
+ * mcplink_client_listen_start.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3269,20 +3294,20 @@ mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
 
 /**
  * Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
- * events. A new subscription replaces the earlier subscription that was made with this function.
- * Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
- * renewed on each new connection.
+ * events. A new subscription replaces the earlier subscription that was made with this
+ * function. Subscriptions work in both eras. With mcplink_client_options_set_restart the
+ * subscription is renewed on each new connection.
  *
  * @param client the client.
  * @param filter,len a JSON object with the wanted changes:
  * {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
- * "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends in
- * NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
+ * "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends
+ * in NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
  * MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
  * revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
  * @param options,err see mcplink_client_call_tool.
- * @param out receives the filter that the server accepted, an object like the parameter filter; NULL on
- * failure. The caller frees it with mcplink_result_free.
+ * @param out receives the filter that the server accepted, an object like the parameter filter; NULL
+ * on failure. The caller frees it with mcplink_result_free.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
  * mcplink_client_call_tool. After a failure the earlier subscription remains.
  * @note Threads: any.
@@ -3301,8 +3326,9 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * mcplink_client_listen.
  *
  * The started calls of one client that subscribe, unsubscribe, set the log level or tell of
- * changed roots run one after the other, in the order in which they were started. Each begins when
- * the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
+ * changed roots run one after the other, in the order in which they were started. Each begins
+ * when the one before has ended, and its timeout begins then. Blocking calls do not wait for
+ * them.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3320,16 +3346,16 @@ mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
                                              mcplink_error_t **err);
 
 /**
- * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
- * MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
+ * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive
+ * as MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
  *
  * @param client the client.
  * @param uri the URI of the resource.
  * @param options,err see mcplink_client_call_tool.
- * @return MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
- * the server refuses the subscription; otherwise see mcplink_client_call_tool.
- * @note Threads: any.
- * Blocks: until the server has answered.
+ * @return MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED
+ * when the server refuses the subscription; otherwise see mcplink_client_call_tool.
+ * @note Threads:
+ * any. Blocks: until the server has answered.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
@@ -3339,8 +3365,7 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
 
 /**
  * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
- * mcplink_client_subscribe.
- * For the order of started calls see mcplink_client_listen_start.
+ * mcplink_client_subscribe. For the order of started calls see mcplink_client_listen_start.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
@@ -3448,34 +3473,6 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_cal
 MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
 
 /**
- * Receives the progress of a call.
- *
- * @param progress,total the progress so far, and its value when the call is complete; total is 0 when
- * unknown.
- * @param message a text for users; may be empty; valid until the callback returns.
- */
-typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
-
-/**
- * Sets the function that receives the progress of the call.
- *
- * @param options the options.
- * @param callback the function; NULL for no function. For a blocking call the function runs on the
- * calling thread, in order, before the call returns. For a started call the function runs on the
- * thread that runs the client's callbacks, and progress that still waits is replaced by newer
- * progress.
- * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it runs
- * when the options are freed and all calls that use them have ended.
- * @return MCPLINK_OK.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
-                                                  mcplink_progress_fn callback,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
  * Adds a member of "_meta" to the request, for example a trace context.
  *
  * @param options the options.
@@ -3510,6 +3507,34 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
 MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
 
 /**
+ * Receives the progress of a call.
+ *
+ * @param progress,total the progress so far, and its value when the call is complete; total is 0 when
+ * unknown.
+ * @param message a text for users; may be empty; valid until the callback returns.
+ */
+typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
+
+/**
+ * Sets the function that receives the progress of the call.
+ *
+ * @param options the options.
+ * @param callback the function; NULL for no function. For a blocking call the function runs on the
+ * calling thread, in order, before the call returns. For a started call the function runs on
+ * the thread that runs the client's callbacks, and progress that still waits is replaced by
+ * newer progress.
+ * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it
+ * runs when the options are freed and all calls that use them have ended.
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
+                                                  mcplink_progress_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
  * Makes a cancel token that is not triggered.
  *
  * @return the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
@@ -3519,14 +3544,13 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_
 MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
 
 /**
- * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
- * servers are notified. Later calls with this token fail, and are not sent.
+ * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and
+ * their servers are notified. Later calls with this token fail, and are not sent.
  *
  * @param cancel the token.
  * @return MCPLINK_OK, also when the token was triggered before.
  * @note Threads: any, but no signal
- * handler.
- * Blocks: no.
+ * handler. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
 
@@ -3548,8 +3572,8 @@ MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
 MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
 
 /**
- * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
- * is notified.
+ * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The
+ * server is notified.
  *
  * @param call the call.
  * @param reason one sentence for the server; NULL for no reason.
@@ -3605,8 +3629,7 @@ mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
  *
  * @param call the call; for NULL the function returns false.
  * @return true if the call has ended; its done function may still have to run.
- * @note Threads: any.
- * Blocks: no.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
 
@@ -3638,27 +3661,20 @@ MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
 MCPLINK_API mcplink_str_t mcplink_result_task_id(const mcplink_result_t *result);
 
 /**
- * Frees a result. All text and nodes that belong to the result are invalid afterwards.
- *
- * @param result the result; may be NULL. A result that was passed to a callback must not be freed.
- */
-MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
-
-/**
  * Returns the result as a JSON value.
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result. NULL if the result comes from
- * mcplink_client_request and contains text or a number without a C representation, such as half of
- * a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half, and a call
- * fails with MCPLINK_E_PROTOCOL when the server sends such a number.
+ * mcplink_client_request and contains text or a number without a C representation, such as
+ * half of a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half,
+ * and a call fails with MCPLINK_E_PROTOCOL when the server sends such a number.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
 
 /**
- * Returns the result as the JSON text that was received. For a list, the text contains all pages
- * of the list.
+ * Returns the result as the JSON text that was received. For a list, the text contains all
+ * pages of the list.
  *
  * @param result the result; for NULL the function returns empty text.
  * @return text that is valid as long as the result.
@@ -3669,16 +3685,16 @@ MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
 /**
  * Returns the text of all text blocks, joined with newlines.
  *
- * @param result the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
- * function returns empty text.
+ * @param result the result of a tool call, of reading a resource, or of getting a prompt; for NULL
+ * the function returns empty text.
  * @return text that is valid as long as the result; empty when there is no text.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
 
 /**
- * Checks whether a result belongs to a tool that ran and failed. The content of the result then
- * contains the reason, for the model to read.
+ * Checks whether a result belongs to a tool that ran and failed. The content of the result
+ * then contains the reason, for the model to read.
  *
  * @param result the result; for NULL the function returns false.
  * @return true if the tool failed.
@@ -3691,8 +3707,7 @@ MCPLINK_API bool mcplink_result_is_tool_error(const mcplink_result_t *result);
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result; NULL when the member is missing.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result_t *result);
 
@@ -3701,30 +3716,29 @@ MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result
  *
  * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result; NULL when the member is missing.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
 
 /**
- * Returns the parts of a result that violate the specification: list entries that were left out,
- * and invalid parts of other results. The other parts of the result can be used.
+ * Returns the parts of a result that violate the specification: list entries that were left
+ * out, and invalid parts of other results. The other parts of the result can be used.
  *
  * Invalid entries are removed from lists. Other results are shown as they were received, so an
  * invalid content block may lack a member.
  *
  * @param result the result; for NULL the function returns NULL.
- * @return an array, valid as long as the result; empty when all parts are valid; NULL if result
- * is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
- * 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
- * part; "reason" the reason. At most 1000 entries.
+ * @return an array, valid as long as the result; empty when all parts are valid; NULL if
+ * result is NULL. Each entry is an object: "index" is the position of the entry in its list or
+ * page, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer
+ * to the invalid part; "reason" the reason. At most 1000 entries.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
 
 /**
- * Returns the number of content blocks of a tool or resource result, or the number of messages of
- * a prompt.
+ * Returns the number of content blocks of a tool or resource result, or the number of messages
+ * of a prompt.
  *
  * @param result the result; for NULL the function returns 0.
  * @return the number.
@@ -3733,14 +3747,13 @@ MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t 
 MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
 
 /**
- * Returns one content block; for a prompt, the content of one message. The role of a message is at
- * "/messages/INDEX/role" of mcplink_result_json.
+ * Returns one content block; for a prompt, the content of one message. The role of a message
+ * is at "/messages/INDEX/role" of mcplink_result_json.
  *
  * @param result the result; for NULL the function returns NULL.
  * @param index from 0.
  * @return a node that is valid as long as the result; NULL when index is out of range.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t *result, size_t index);
 
@@ -3793,6 +3806,13 @@ typedef enum mcplink_content_kind {
 MCPLINK_API mcplink_content_kind mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
 
 /**
+ * Frees a result. All text and nodes that belong to the result are invalid afterwards.
+ *
+ * @param result the result; may be NULL. A result that was passed to a callback must not be freed.
+ */
+MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
+
+/**
  * Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
  * base64 on first use.
  *
@@ -3808,11 +3828,42 @@ MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *res
 /* ==== Requests from servers ==== */
 
 /**
+ * Sets which optional features of sampling the client declares to servers. The handler that
+ * was set with mcplink_client_options_on_sample must support these features. Default: no
+ * optional features.
+ *
+ * @param options the options.
+ * @param tools true if the model may use tools that the server names.
+ * @param context true if the handler adds the context that a server requests (includeContext).
+ * @return MCPLINK_OK.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
+
+/**
  * Handles a request from the peer: from the client on a server, or from the server on a client.
  * The handler answers the request before it returns. A handler that keeps the responder may answer
  * later, from any thread. request and responder are borrowed until the handler returns.
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
+
+/**
+ * Sets the handler for requests of one custom method that a server of the legacy era sends,
+ * for extensions of the protocol.
+ *
+ * @param options the options.
+ * @param request the method.
+ * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any
+ * JSON value, or with an error.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
+                                                   const char *request,
+                                                   mcplink_handler_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
 
 /**
  * Sets the handler for form elicitation (elicitation/create): the server asks the user with a
@@ -3821,13 +3872,15 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
  * The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
  * mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
  * {"action":"cancel"}. If the handler answers with an error, the server receives the action
- * "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
- * call are paused.
+ * "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of
+ * the call are paused.
  *
- * All handlers for requests of the server run on the thread that runs the client's callbacks, one
- * handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
+ * All handlers for requests of the server run on the thread that runs the client's callbacks,
+ * one handler at a time. If that thread makes a blocking call, it runs handlers while it
+ * waits. There
  * is one exception: in a client without a pump, a request of a modern server that belongs to a
- * blocking call is handled on the calling thread. When the server cancels a request or the client
+ * blocking call is handled on the calling thread. When the server cancels a request or the
+ * client
  * is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
  *
  * @param options the options.
@@ -3844,13 +3897,14 @@ mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
- * to open a web page. The client declares this capability to servers.
+ * Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the
+ * user to open a web page. The client declares this capability to servers.
  *
- * The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
- * The library does not open the page: show the whole URL, ask the user, and open the URL in a
- * browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
- * means that the user agreed to open the page.
+ * The params of the request are
+ * {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library does not open
+ * the page: show the whole URL, ask the user, and open the URL in a browser. Answer as in
+ * mcplink_client_options_on_elicit, without content. The answer "accept" means that the user
+ * agreed to open the page.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
  * @return MCPLINK_OK.
@@ -3863,8 +3917,8 @@ mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for sampling (sampling/createMessage): the server uses the client's model. The
- * client declares this capability to servers.
+ * Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
+ * The client declares this capability to servers.
  *
  * The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
  * mcplink_responder_json:
@@ -3882,21 +3936,8 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Sets which optional features of sampling the client declares to servers. The handler that
- * was set with mcplink_client_options_on_sample must support these features. Default: no
- * optional features.
- *
- * @param options the options.
- * @param tools true if the model may use tools that the server names.
- * @param context true if the handler adds the context that a server requests (includeContext).
- * @return MCPLINK_OK.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
-
-/**
- * Sets the handler for roots (roots/list): the server requests the locations in which it may work.
- * The client declares this capability to servers.
+ * Sets the handler for roots (roots/list): the server requests the locations in which it may
+ * work. The client declares this capability to servers.
  *
  * The request has no params. Answer with mcplink_responder_json:
  * {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
@@ -3911,24 +3952,6 @@ mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *optio
                                                  mcplink_handler_fn callback,
                                                  void *user,
                                                  mcplink_destroy_fn destroy);
-
-/**
- * Sets the handler for requests of one custom method that a server of the legacy era sends, for
- * extensions of the protocol.
- *
- * @param options the options.
- * @param request the method.
- * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any JSON
- * value, or with an error.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
-                                                   const char *request,
-                                                   mcplink_handler_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
 
 /* ==== Server ==== */
 
@@ -3950,8 +3973,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *n
  * @param out receives the server, NULL on failure. The caller owns it and frees it with
  * mcplink_server_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
- * failed setter of the options.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of
+ * a failed setter of the options.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -3992,16 +4015,16 @@ MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
  * Adds a tool.
  *
  * @param server the server.
- * @param tool the definition, which is copied. If a setter of the definition failed, this function fails
- * with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
- * @param user,destroy passed to callback; destroy runs when the tool is removed and its last request
- * has ended, or when the server ends.
+ * @param tool the definition, which is copied. If a setter of the definition failed, this function
+ * fails with the error of that setter.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
+ * @param user,destroy passed to callback; destroy runs when the tool is removed and its last
+ * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
- * schema is invalid.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a schema is
+ * invalid.
  * @note Threads: any, also while the server serves: clients are notified. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -4013,25 +4036,14 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
                                          mcplink_error_t **err);
 
 /**
- * Removes a tool. Requests for the tool continue if they are in flight.
- *
- * @param server the server.
- * @param tool the name of the tool.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
- * @note Threads: any, also while
- * the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
-
-/**
  * Adds a resource.
  *
  * @param server the server.
- * @param resource the definition, which is copied. If a setter of the definition failed, this function
- * fails with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
+ * @param resource the definition, which is copied. If a setter of the definition failed, this
+ * function fails with the error of that setter.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the resource is removed and its last
  * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
@@ -4048,26 +4060,15 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
                                              mcplink_error_t **err);
 
 /**
- * Removes a resource. Requests for the resource continue if they are in flight.
+ * Adds a resource template: resources whose URIs follow a pattern. The handler reads the
+ * values of the variables with mcplink_request_args.
  *
  * @param server the server.
- * @param uri the URI of the resource.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
- * @note Threads: any, also
- * while the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
-
-/**
- * Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
- * the variables with mcplink_request_args.
- *
- * @param server the server.
- * @param template the definition, which is copied. If a setter of the definition failed, this function
- * fails with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
+ * @param template the definition, which is copied. If a setter of the definition failed, this
+ * function fails with the error of that setter.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the template is removed and its last
  * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
@@ -4083,32 +4084,21 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
                                              mcplink_error_t **err);
 
 /**
- * Removes a resource template. Requests for the template continue if they are in flight.
- *
- * @param server the server.
- * @param uri_template the URI template, as it was written in the definition.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
- * @note Threads: any, also
- * while the server serves: clients are notified. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
-
-/**
  * Adds a prompt.
  *
  * @param server the server.
  * @param prompt the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
- * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
- * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
- * pump.
- * @param user,destroy passed to callback; destroy runs when the prompt is removed and its last request
- * has ended, or when the server ends.
+ * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+ * of the library, on several at once. With a pump, the handler runs on the thread that
+ * dispatches the pump.
+ * @param user,destroy passed to callback; destroy runs when the prompt is removed and its last
+ * request has ended, or when the server ends.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
- * arguments have equal names.
- * @note Threads: any, also while the server serves: clients are notified.
- * Blocks: no.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two arguments
+ * have equal names.
+ * @note Threads: any, also while the server serves: clients are notified. Blocks:
+ * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
@@ -4119,15 +4109,33 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
                                            mcplink_error_t **err);
 
 /**
- * Removes a prompt. Requests for the prompt continue if they are in flight.
+ * Adds a completer: a handler that completes an argument of a prompt, or a variable of a
+ * template, while the user types. The prompt or template may be added later.
+ *
+ * The handler reads the name of the argument with mcplink_request_name, and the typed text
+ * with mcplink_request_typed. mcplink_request_args returns the known values of the other
+ * arguments. The handler answers with mcplink_responder_values.
  *
  * @param server the server.
- * @param prompt the name of the prompt.
- * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
- * @note Threads: any, also while
- * the server serves: clients are notified. Blocks: no.
+ * @param of one of enum mcplink_completion_of.
+ * @param target the name of the prompt, or the URI template.
+ * @param argument the name of the argument or variable.
+ * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
+ * handlers.
+ * @param user,destroy passed to callback; destroy runs when the server ends.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
+ * @note Threads: any. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
+                                              mcplink_completion_of of,
+                                              const char *target,
+                                              const char *argument,
+                                              mcplink_handler_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_error_t **err);
 
 /**
  * The kind of an entry of a server: a tool, prompt, resource or resource template.
@@ -4146,8 +4154,8 @@ typedef enum mcplink_primitive {
      */
     MCPLINK_PRIMITIVE_RESOURCE = 1303,
     /**
-     * A resource template, identified by its URI template as written. The scopes of the template
-     * apply to each resource that is read through the template.
+     * A resource template, identified by its URI template as written. The scopes of the
+     * template apply to each resource that is read through the template.
      */
     MCPLINK_PRIMITIVE_TEMPLATE = 1304,
 } mcplink_primitive;
@@ -4182,35 +4190,6 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
                                                mcplink_error_t **err);
 
 /**
- * Adds a completer: a handler that completes an argument of a prompt, or a variable of a template,
- * while the user types. The prompt or template may be added later.
- *
- * The handler reads the name of the argument with mcplink_request_name, and the typed text with
- * mcplink_request_typed. mcplink_request_args returns the known values of the other arguments. The
- * handler answers with mcplink_responder_values.
- *
- * @param server the server.
- * @param of one of enum mcplink_completion_of.
- * @param target the name of the prompt, or the URI template.
- * @param argument the name of the argument or variable.
- * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
- * @param user,destroy passed to callback; destroy runs when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
- * @note Threads:
- * any. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
-                                              mcplink_completion_of of,
-                                              const char *target,
-                                              const char *argument,
-                                              mcplink_handler_fn callback,
-                                              void *user,
-                                              mcplink_destroy_fn destroy,
-                                              mcplink_error_t **err);
-
-/**
  * Notifies all subscribers of a resource that the resource has changed. Successive changes are
  * merged: clients are notified at most every 10 ms.
  *
@@ -4221,6 +4200,52 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+
+/**
+ * Removes a tool. Requests for the tool continue if they are in flight.
+ *
+ * @param server the server.
+ * @param tool the name of the tool.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
+ * @note Threads: any, also
+ * while
+ * the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
+
+/**
+ * Removes a resource. Requests for the resource continue if they are in flight.
+ *
+ * @param server the server.
+ * @param uri the URI of the resource.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
+ * @note Threads: any, also
+ * while the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
+
+/**
+ * Removes a resource template. Requests for the template continue if they are in flight.
+ *
+ * @param server the server.
+ * @param uri_template the URI template, as it was written in the definition.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
+ * @note Threads: any, also
+ * while the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
+
+/**
+ * Removes a prompt. Requests for the prompt continue if they are in flight.
+ *
+ * @param server the server.
+ * @param prompt the name of the prompt.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
+ * @note Threads: any, also
+ * while
+ * the server serves: clients are notified. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
 
 /**
  * Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
@@ -4256,8 +4281,8 @@ mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
 MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *server);
 
 /**
- * Sends the client of a session a notification of the host's own method. Notifications that belong
- * to a request are sent with mcplink_responder_notify, which also works over HTTP.
+ * Sends the client of a session a notification of the host's own method. Notifications that
+ * belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
  *
  * @param session the session.
  * @param notification the method, for example "notifications/com.example/moved".
@@ -4322,34 +4347,12 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplin
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
- * @note Threads:
- * any. Blocks: no.
+ * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
                                                   mcplink_session_t **session,
                                                   mcplink_error_t **err);
-
-/**
- * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
- * client disconnects or mcplink_server_stop is called. Each message is a line.
- *
- * @param server the server.
- * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
- * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
- * time.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK when the client has disconnected or the server was stopped;
- * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
- * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
- * @note Threads: any.
- * Blocks: until serving ends.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
-                                          ptrdiff_t input,
-                                          ptrdiff_t output,
-                                          mcplink_error_t **err);
 
 /**
  * Starts to serve over file descriptors without waiting: the non-blocking form of
@@ -4377,22 +4380,22 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
 /**
  * Starts to serve a client over a transport of the host, without waiting.
  *
- * After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
- * still be sent. Sending ends after the drain time of the server, or when the host closes or frees
- * the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
- * has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
- * the session.
+ * After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight
+ * may still be sent. Sending ends after the drain time of the server, or when the host closes
+ * or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that
+ * the client has disconnected. mcplink_session_wait waits until the client has disconnected,
+ * and then closes the session.
  *
  * @param server the server.
- * @param transport the transport, with a send function. A transport serves one session. The transport
- * remains the caller's; free it after the session.
- * @param principal the principal for which the client acts, as authenticated by the host; NULL when the
- * principal is unknown.
+ * @param transport the transport, with a send function. A transport serves one session. The
+ * transport remains the caller's; free it after the session.
+ * @param principal the principal for which the client acts, as authenticated by the host; NULL when
+ * the principal is unknown.
  * @param session receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
- * MCPLINK_E_CLOSED when the server was stopped.
+ * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
+ * function; MCPLINK_E_CLOSED when the server was stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -4401,6 +4404,27 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
                                        const char *principal,
                                        mcplink_session_t **session,
                                        mcplink_error_t **err);
+
+/**
+ * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
+ * client disconnects or mcplink_server_stop is called. Each message is a line.
+ *
+ * @param server the server.
+ * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
+ * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
+ * time.
+ * @param err receives the error on failure; the caller frees it. May be NULL.
+ * @return MCPLINK_OK when the client has disconnected or the server was stopped;
+ * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
+ * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
+ * @note Threads: any.
+ * Blocks: until serving ends.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
+                                          ptrdiff_t input,
+                                          ptrdiff_t output,
+                                          mcplink_error_t **err);
 
 /**
  * Waits until the client has disconnected or the session is closed, and then closes the session.
@@ -4415,9 +4439,9 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
 /**
- * Closes a session: its calls are cancelled, and its transport is closed. If the close function of
- * the session's transport calls this function or mcplink_session_wait, the call returns at once.
- * The close in progress then continues.
+ * Closes a session: its calls are cancelled, and its transport is closed. If the close
+ * function of the session's transport calls this function or mcplink_session_wait, the call
+ * returns at once. The close in progress then continues.
  *
  * @param session the session.
  * @return MCPLINK_OK, also when the session is closed already.
@@ -4436,8 +4460,8 @@ MCPLINK_API mcplink_status_t mcplink_session_close(mcplink_session_t *session);
 MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
 
 /**
- * Returns a number that identifies the session in the server. mcplink_request_session returns the
- * same number for requests of the session, and events contain it as "session".
+ * Returns a number that identifies the session in the server. mcplink_request_session returns
+ * the same number for requests of the session, and events contain it as "session".
  *
  * @param session the session; for NULL the function returns 0.
  * @return the number, from 1.
@@ -4465,7 +4489,8 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
 
 /**
  * Returns statistics of a server: an array with one object for each session, listener and
- * endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
+ * endpoint. The member "kind" is "session", "listener" or "http"; the other members are
+ * counters.
  *
  * @param server the server.
  * @param stats receives a document, NULL on failure. The caller owns it and frees it with
@@ -4483,8 +4508,8 @@ mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
  * Returns a text about the current activity of a server, to find the cause of a hang.
  *
  * @param server the server.
- * @param activity receives a JSON document that is one string; read it with mcplink_json_str. NULL on
- * failure. The caller owns it and frees it with mcplink_json_free.
+ * @param activity receives a JSON document that is one string; read it with mcplink_json_str. NULL
+ * on failure. The caller owns it and frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK.
  * @note Threads: any. Blocks: no.
@@ -4495,19 +4520,20 @@ mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
                                          mcplink_error_t **err);
 
 /**
- * Sends a log message to all clients that requested messages of the given level. If logging is not
- * enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
- * revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
+ * Sends a log message to all clients that requested messages of the given level. If logging is
+ * not enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients
+ * of revisions before 2026-07-28 can receive the message. Newer clients receive only log
+ * messages of
  * their own calls: see mcplink_responder_log.
  *
  * @param server the server.
  * @param level one of enum mcplink_log_level.
  * @param logger the name of the part of the server that logs; NULL for no name.
- * @param json,len the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
- * must not contain secrets.
+ * @param json,len the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The
+ * message must not contain secrets.
  * @return MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
- * @note Threads: any.
- * Blocks: no.
+ * @note Threads:
+ * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_log(mcplink_server_t *server,
@@ -4626,15 +4652,15 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_o
 MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
 
 /**
- * Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
- * was set with mcplink_set_log.
+ * Sets the log hook of the server. For this server, the hook replaces the process-wide hook
+ * that was set with mcplink_set_log.
  *
  * @param options the options.
  * @param level the least severe level to report, one of enum mcplink_log_level.
- * @param callback the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
- * the default, for the process-wide hook.
- * @param user,destroy passed to callback; destroy runs when another hook is set, or when the options
- * and all servers made with them are freed.
+ * @param callback the log hook. It is called on any thread, also with a pump, and must be quick.
+ * NULL, the default, for the process-wide hook.
+ * @param user,destroy passed to callback; destroy runs when another hook is set, or when the
+ * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -4646,15 +4672,16 @@ mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *option
                                                 mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for a custom method. The library itself handles the methods that the protocol
- * defines.
+ * Sets the handler for a custom method. The library itself handles the methods that the
+ * protocol defines.
  *
  * The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
  * clients of revisions since 2026-07-28 the text must contain the member "resultType".
  *
  * @param options the options.
  * @param method the method, for example "com.example/reindex". An earlier handler is replaced.
- * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
+ * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
+ * handlers.
  * @param user,destroy passed to callback; destroy runs when the handler is replaced, or when the
  * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -4671,15 +4698,15 @@ mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *opti
  * Sets the function that is called when sessions begin and end. A session begins when a client
  * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
  * clients with their first request. The session ends when its connection or HTTP session ends.
- * Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
- * have no session over HTTP.
+ * Clients over HTTP that have no session cause no events. Clients of revisions since
+ * 2026-07-28 have no session over HTTP.
  *
  * @param options the options.
- * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
- * function. Events are delivered one at a time and in order, on a thread of the server or on the
- * thread that dispatches its pump. The first requests of a session may be handled before its first
- * event is delivered. Session events are never dropped; mcplink_server_free delivers the last
- * events.
+ * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
+ * no function. Events are delivered one at a time and in order, on a thread of the server or
+ * on the thread that dispatches its pump. The first requests of a session may be handled
+ * before its first event is delivered. Session events are never dropped; mcplink_server_free
+ * delivers the last events.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -4739,15 +4766,16 @@ typedef enum mcplink_server_event {
 } mcplink_server_event;
 
 /**
- * Sets the function that is called for incidents with clients. The function can count incidents,
- * raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
- * or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
- * for most incidents.
+ * Sets the function that is called for incidents with clients. The function can count
+ * incidents, raise an alarm or block a client. Incidents are messages that are malformed, too
+ * long, too many or denied, and handlers that fail. Each kind of incident has its own event.
+ * The log has a record for most incidents.
  *
  * @param options the options.
- * @param callback receives all events of enum mcplink_server_event except those about sessions. NULL for
- * no function. Events are delivered one at a time and in order, on a thread of the server or on
- * the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
+ * @param callback receives all events of enum mcplink_server_event except those about sessions. NULL
+ * for no function. Events are delivered one at a time and in order, on a thread of the server
+ * or on the thread that dispatches its pump. At most 1024 events wait; further events are
+ * dropped.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -5064,13 +5092,14 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplin
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
 
 /**
- * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * server. These hooks are needed by profilers, and by virtual machines that must attach each
- * thread.
+ * Sets hooks that run at the start and at the end of each thread that the library starts for
+ * the server. These hooks are needed by profilers, and by virtual machines that must attach
+ * each thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_server_free has
  * returned, all threads have ended, except threads whose callback does not return. If
- * mcplink_server_free is called in a callback of the server, the threads end after that callback.
+ * mcplink_server_free is called in a callback of the server, the threads end after that
+ * callback.
  *
  * Threads with these hooks have the stack size that is set with
  * mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
@@ -5079,9 +5108,9 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
  * @param options the options.
  * @param start called before any other callback on the thread; NULL for no hook.
  * @param stop called after all other callbacks on the thread; NULL for no hook.
- * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
- * runs when the options, all servers made with them and all responders of these servers are freed.
- * The threads of these servers have ended by then.
+ * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise
+ * destroy runs when the options, all servers made with them and all responders of these
+ * servers are freed. The threads of these servers have ended by then.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -5091,6 +5120,27 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_thread_fn stop,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Limits how many requests a caller may make in a period. A caller is a principal, on all its
+ * connections together. Without a principal it is a connection, and over HTTP a session or a
+ * network address. A request beyond the limit is refused, and the client is told when to try
+ * again. Each call of this function adds a limit of its own. Default: no limit.
+ *
+ * @param options the options.
+ * @param requests the number of requests, at least 1. A caller may make that many at once; later
+ * ones are admitted evenly within the period.
+ * @param period_ms the period, in milliseconds, at least 1.
+ * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
+ * share the limit. NULL for all methods about tools, prompts, resources and tasks.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
+                                                       uint32_t requests,
+                                                       uint32_t period_ms,
+                                                       const char *methods);
 
 /**
  * The decision of a guard.
@@ -5124,42 +5174,22 @@ typedef enum mcplink_decision {
 typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request_t *request);
 
 /**
- * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
- * which they were added, and the first refusal counts. Default: no guard.
+ * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order
+ * in which they were added, and the first refusal counts. Default: no guard.
  *
  * @param options the options.
  * @param callback see mcplink_guard_fn.
- * @param user,destroy passed to callback; destroy runs when the options and all servers made with them
- * are freed.
+ * @param user,destroy passed to callback; destroy runs when the options and all servers made with
+ * them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL.
- * @note Threads: one at a time.
+ * @note Threads: one at a
+ * time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *options,
                                                   mcplink_guard_fn callback,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
-
-/**
- * Limits how many requests a caller may make in a period. A caller is a principal, on all its
- * connections together. Without a principal it is a connection, and over HTTP a session or a
- * network address. A request beyond the limit is refused, and the client is told when to try
- * again. Each call of this function adds a limit of its own. Default: no limit.
- *
- * @param options the options.
- * @param requests the number of requests, at least 1. A caller may make that many at once; later
- * ones are admitted evenly within the period.
- * @param period_ms the period, in milliseconds, at least 1.
- * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
- * share the limit. NULL for all methods about tools, prompts, resources and tasks.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
- * @note Threads: one at a time.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
-                                                       uint32_t requests,
-                                                       uint32_t period_ms,
-                                                       const char *methods);
 
 /**
  * Returns the method of a request.
@@ -5174,8 +5204,8 @@ MCPLINK_API mcplink_str_t mcplink_guarded_request_method(const mcplink_guarded_r
  * Returns the params of a request, with the arguments.
  *
  * @param request the request; for NULL the function returns NULL.
- * @return the params, valid until the guard returns; NULL when the request has none that can be
- * read.
+ * @return the params, valid until the guard returns; NULL when the request has none that can
+ * be read.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_guarded_request_t *request);
@@ -5184,18 +5214,20 @@ MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_g
  * Returns the kind of the entry that a request is about.
  *
  * @param request the request; for NULL the function returns 0.
- * @return one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
- * whole.
+ * @return one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription
+ * as a whole.
  * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *request);
 
 /**
- * Returns the entry that a request is about: the called tool, the prompt, the resource to read or
- * to subscribe to, the resource template of a completed variable, or an entry of a requested list.
+ * Returns the entry that a request is about: the called tool, the prompt, the resource to read
+ * or to subscribe to, the resource template of a completed variable, or an entry of a
+ * requested list.
  *
- * A resource that is read through a template has the URI that the client wrote, and one URI may be
- * written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
+ * A resource that is read through a template has the URI that the client wrote, and one URI
+ * may be written in several ways ("%61" for "a"). So list the allowed URIs instead of the
+ * forbidden ones.
  *
  * @param request the request; for NULL the function returns empty text.
  * @return the name, URI or URI template, valid until the guard returns; empty if
@@ -5233,10 +5265,11 @@ MCPLINK_API bool mcplink_guarded_request_has_scope(const mcplink_guarded_request
 MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_request_t *request);
 
 /**
- * Refuses a request unless these scopes were granted to its principal, whatever the guard returns
- * afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
- * user to grant the scopes. If the scopes of the principal are unknown, the request is refused
- * over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
+ * Refuses a request unless these scopes were granted to its principal, whatever the guard
+ * returns afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and
+ * can ask its user to grant the scopes. If the scopes of the principal are unknown, the
+ * request is refused over HTTP only. Scopes that are known beforehand are set with
+ * mcplink_server_require_scopes.
  *
  * @param request the request.
  * @param scopes all required scopes, separated by spaces. Repeated calls add scopes.
@@ -5292,8 +5325,7 @@ typedef enum mcplink_rpc_code {
  * @param code the JSON-RPC error code: see enum mcplink_rpc_code.
  * @param message the message, for the client.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_request_t *request, int32_t code, const char *message);
 
@@ -5430,6 +5462,38 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool,
 MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
 /**
+ * Sets the display name of the tool.
+ *
+ * @param tool the tool.
+ * @param title the title; NULL for no title.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
+
+/**
+ * Sets the icons of the tool: an array of objects with "src".
+ *
+ * @param tool the tool.
+ * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no icons.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
+
+/**
+ * Sets the metadata ("_meta") of the tool: an object.
+ *
+ * @param tool the tool.
+ * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+ * no metadata.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
+
+/**
  * A hint for the user about the effects of a tool. A hint is not a guarantee.
  */
 typedef enum mcplink_tool_hint {
@@ -5442,7 +5506,8 @@ typedef enum mcplink_tool_hint {
      */
     MCPLINK_HINT_DESTRUCTIVE = 1802,
     /**
-     * The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
+     * The hint that the tool is idempotent: a repeated call has no further effect. Default:
+     * false.
      */
     MCPLINK_HINT_IDEMPOTENT = 1803,
     /**
@@ -5481,8 +5546,8 @@ typedef enum mcplink_task_support {
 } mcplink_task_support;
 
 /**
- * Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
- * mcplink_server_options_set_tasks.
+ * Sets whether calls of the tool may become tasks. The setting has an effect only on servers
+ * with mcplink_server_options_set_tasks.
  *
  * @param tool the tool.
  * @param support one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
@@ -5490,38 +5555,6 @@ typedef enum mcplink_task_support {
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, mcplink_task_support support);
-
-/**
- * Sets the display name of the tool.
- *
- * @param tool the tool.
- * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
-
-/**
- * Sets the icons of the tool: an array of objects with "src".
- *
- * @param tool the tool.
- * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
- * no icons.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
-
-/**
- * Sets the metadata ("_meta") of the tool: an object.
- *
- * @param tool the tool.
- * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
- * no metadata.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
 
 /**
  * Frees the definition of a tool. Servers to which it was added keep a copy.
@@ -5810,22 +5843,23 @@ MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *templ
 MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
 
 /**
- * Adds the files of a folder as resources with "file:" URIs. The library reads the files itself,
- * on its own threads, also with a pump. The client gets text for files in UTF-8, and bytes for
- * others.
+ * Adds the files of a folder as resources with "file:" URIs. The library reads the files
+ * itself, on its own threads, also with a pump. The client gets text for files in UTF-8, and
+ * bytes for others.
  *
- * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out of
- * the folder, are "not found". But a hard link to a file outside can't be told from a file of the
- * folder. So don't serve a folder in which untrusted users can create hard links.
+ * No file outside of the folder can be read: URIs with "..", and symbolic links that lead out
+ * of the folder, are "not found". But a hard link to a file outside can't be told from a file
+ * of the folder. So don't serve a folder in which untrusted users can create hard links.
  *
  * @param server the server.
  * @param path the path of the folder, which must exist. On Windows the path is UTF-8.
  * @param template_name the name of the resource template that matches the files.
  * @param max_bytes the maximum size of a file that can be read; 0 for the default of 8 MiB.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when path
- * is blank or no folder, or when the folder was added before.
- * @note Threads: any, also while the server
+ * @return MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when
+ * path is blank or no folder, or when the folder was added before.
+ * @note Threads: any, also while
+ * the server
  * serves: clients are notified. Blocks: for the file system.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -5977,11 +6011,12 @@ mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
 
 /**
  * Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
- * call. For a resource, they are the variables of the URI template; for a completion, the known
- * values of the other arguments; for a custom method, the params.
+ * call. For a resource, they are the variables of the URI template; for a completion, the
+ * known values of the other arguments; for a custom method, the params.
  *
  * @param request the request; for NULL the function returns NULL.
- * @return a node that is valid as long as the request; NULL when the request has no arguments.
+ * @return a node that is valid as long as the request; NULL when the request has no
+ * arguments.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
@@ -5991,8 +6026,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *
  *
  * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the params have no C
- * representation. Only the handler of a resource can get NULL for this reason: other requests with
- * such params are refused before the handler runs.
+ * representation. Only the handler of a resource can get NULL for this reason: other requests
+ * with such params are refused before the handler runs.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
@@ -6002,16 +6037,15 @@ MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t
  *
  * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the member is missing.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
 
 /**
- * Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
- * the name of the completed argument.
+ * Returns the target of the request: the name of the tool or prompt, the URI of the resource,
+ * or the name of the completed argument.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for requests of other methods.
  * @note Threads: any.
  */
@@ -6020,7 +6054,7 @@ MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request)
 /**
  * Returns the text that was typed so far for the argument to complete.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for other requests.
  * @note Threads: any.
  */
@@ -6029,7 +6063,7 @@ MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request
 /**
  * Returns the method, for example "tools/call".
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
  * @note Threads: any.
  */
@@ -6037,7 +6071,8 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
 
 /**
  * Returns a number that identifies the server's connection on which the request came; see
- * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
+ * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one
+ * number.
  *
  * @param request the request; for NULL the function returns 0.
  * @return a number from 1 on a server; 0 on a client.
@@ -6046,9 +6081,9 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
 MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 
 /**
- * Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
- * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
- * made.
+ * Returns the authenticated principal for which the client acts. Over HTTP, the authentication
+ * of the HTTP request sets the principal. Without HTTP, the principal is set when the session
+ * is made.
  *
  * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when the principal is unknown.
@@ -6068,8 +6103,8 @@ MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *req
 MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *request);
 
 /**
- * Checks whether a scope was granted to the principal. A handler can then do more for a principal
- * with this scope. To refuse the request, see mcplink_responder_need_scopes.
+ * Checks whether a scope was granted to the principal. A handler can then do more for a
+ * principal with this scope. To refuse the request, see mcplink_responder_need_scopes.
  *
  * @param request the request; for NULL the function returns false.
  * @param scope the name of the scope.
@@ -6079,8 +6114,8 @@ MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *reques
 MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, const char *scope);
 
 /**
- * Returns the time at which the authentication of the principal expires, for example the expiry of
- * its access token.
+ * Returns the time at which the authentication of the principal expires, for example the
+ * expiry of its access token.
  *
  * @param request the request; for NULL the function returns 0.
  * @return seconds since 1970-01-01 UTC; 0 when no expiry is known.
@@ -6092,17 +6127,19 @@ MCPLINK_API int64_t mcplink_request_expiry(const mcplink_request_t *request);
  * Returns the protocol revision of the request, for example "2026-07-28".
  *
  * @param request the request; for NULL the function returns empty text.
- * @return text that is valid as long as the request; empty for custom methods, and on a client.
+ * @return text that is valid as long as the request; empty for custom methods, and on a
+ * client.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
 
 /**
- * Returns the "name" and "version" that the client reports about itself. They are for display and
- * logging only, because they are not authenticated.
+ * Returns the "name" and "version" that the client reports about itself. They are for display
+ * and logging only, because they are not authenticated.
  *
  * @param request the request; for NULL the function returns NULL.
- * @return a node that is valid as long as the request; NULL when the client did not send them.
+ * @return a node that is valid as long as the request; NULL when the client did not send
+ * them.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
@@ -6111,7 +6148,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_requ
  * Returns the capabilities that the client declared, for example "elicitation".
  *
  * @param request the request; for NULL the function returns NULL.
- * @return a node that is valid as long as the request; NULL for custom methods, and on a client.
+ * @return a node that is valid as long as the request; NULL for custom methods, and on a
+ * client.
  * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
@@ -6148,8 +6186,8 @@ MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
 MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
 
 /**
- * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
- * handler that works for long can poll it.
+ * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap,
+ * so a handler that works for long can poll it.
  *
  * @param responder the responder; for NULL the function returns false.
  * @return true if the request was cancelled or the peer has disconnected; the handler should
@@ -6157,6 +6195,18 @@ MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_res
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
+
+/**
+ * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
+ * earlier run.
+ *
+ * @param responder the responder.
+ * @param key names the value.
+ * @return a node that is valid as long as the responder; NULL when no value is stored under
+ * this key, and after the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
 
 /**
  * Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
@@ -6194,10 +6244,44 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
  * @return MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
  * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
  * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
- * @note Threads: any. Blocks: only
- * while a client does not read.
+ * @note Threads: any. Blocks:
+ * only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+
+/**
+ * Sends the client a log message that belongs to the request. The message is sent if logging
+ * is enabled on the server and the client requested messages of this level.
+ *
+ * @param responder the responder.
+ * @param level one of enum mcplink_log_level.
+ * @param text,len the message; len may be MCPLINK_NUL for text that ends in NUL. It must not
+ * contain secrets that the client must not know.
+ * @return MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED
+ * or MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after
+ * the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
+ * @note Threads: any. Blocks:
+ * only while a client does not read.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
+
+/**
+ * Stores a value for later runs of the handler, so that a side effect happens only once: for
+ * example a payment, or the generation of an id.
+ *
+ * @param responder the responder, of a call of a tool, resource or prompt.
+ * @param key names the value.
+ * @param json,len the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be
+ * sent through the client, encrypted and authenticated.
+ * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
+ * answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
+                                            const char *key,
+                                            const char *json,
+                                            size_t len);
 
 /**
  * Refuses the request unless these scopes were granted to the principal. This function is for a
@@ -6218,22 +6302,6 @@ MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *res
  * client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
-
-/**
- * Sends the client a log message that belongs to the request. The message is sent if logging is
- * enabled on the server and the client requested messages of this level.
- *
- * @param responder the responder.
- * @param level one of enum mcplink_log_level.
- * @param text,len the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
- * secrets that the client must not know.
- * @return MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
- * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
- * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
- * @note Threads: any. Blocks: only
- * while a client does not read.
- */
-MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
 
 /**
  * Requests input from the client: an answer of its user (elicitation/create), output of its model
@@ -6266,36 +6334,6 @@ mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
                                        mcplink_error_t **err);
 
 /**
- * Stores a value for later runs of the handler, so that a side effect happens only once: for
- * example a payment, or the generation of an id.
- *
- * @param responder the responder, of a call of a tool, resource or prompt.
- * @param key names the value.
- * @param json,len the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
- * through the client, encrypted and authenticated.
- * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
- * answer.
- * @note Threads: any. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
-                                            const char *key,
-                                            const char *json,
-                                            size_t len);
-
-/**
- * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
- * earlier run.
- *
- * @param responder the responder.
- * @param key names the value.
- * @return a node that is valid as long as the responder; NULL when no value is stored under this
- * key, and after the answer.
- * @note Threads: any. Blocks: no.
- */
-MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
-
-/**
  * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
  * message. The contents of a resource get the MIME type with which the resource was added.
  *
@@ -6303,10 +6341,10 @@ MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_respond
  * sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
  * MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
  *
- * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
- * request of this kind. In both cases the request can still be answered, and the reason is logged.
- * If the handler has requested input from the client, the answer is not sent. The handler is run
- * again when the input has arrived.
+ * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer
+ * a request of this kind. In both cases the request can still be answered, and the reason is
+ * logged. If the handler has requested input from the client, the answer is not sent. The
+ * handler is run again when the input has arrived.
  *
  * @param responder the responder.
  * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
@@ -6323,7 +6361,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_text(mcplink_responder_t *respond
  * @param mime_type for example "text/markdown"; NULL for the MIME type with which the resource was
  * added.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
@@ -6336,10 +6375,11 @@ mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
  *
  * @param responder the responder.
  * @param data,len the bytes.
- * @param mime_type the MIME type of the bytes; NULL for the type with which the resource was added. For
- * a tool the type is image/... or audio/...
+ * @param mime_type the MIME type of the bytes; NULL for the type with which the resource was added.
+ * For a tool the type is image/... or audio/...
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
@@ -6356,30 +6396,33 @@ mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
  * @param responder the responder.
  * @param result,len the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
 
 /**
- * Answers a tool call with structured content. The JSON text of the value is sent too, for clients
- * that only read text.
+ * Answers a tool call with structured content. The JSON text of the value is sent too, for
+ * clients that only read text.
  *
  * @param responder the responder.
- * @param json,len the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
- * text that ends in NUL.
+ * @param json,len the value, as the output schema of the tool describes it; len may be MCPLINK_NUL
+ * for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
 
 /**
- * Answers that the tool ran and failed. The text explains the failure to the model, for example a
- * wrong argument or a missing file.
+ * Answers that the tool ran and failed. The text explains the failure to the model, for
+ * example a wrong argument or a missing file.
  *
  * @param responder the responder.
  * @param text,len what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
 
@@ -6390,10 +6433,11 @@ MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *r
  * @param values,count the values, texts that end in NUL.
  * @param fitting true to remove values that do not match the typed text, and to sort the remaining
  * values. Values that begin with the typed text come first. Then come values with a word that
- * begins with the text, and values that contain the text. Values that contain the letters of the
- * text in order come last.
+ * begins with the text, and values that contain the text. Values that contain the letters of
+ * the text in order come last.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
@@ -6406,13 +6450,14 @@ mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
  *
  * @param responder the responder.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
 
 /**
- * Answers that the request failed inside of the host. The peer gets "internal error" without the
- * reason, since the reason may have names, paths or secrets of the host.
+ * Answers that the request failed inside of the host. The peer gets "internal error" without
+ * the reason, since the reason may have names, paths or secrets of the host.
  *
  * The reason is logged as an error, and reported as an event of kind
  * MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
@@ -6421,20 +6466,22 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
  * @param responder the responder.
  * @param reason,len the reason; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_internal_error(mcplink_responder_t *responder, const char *reason, size_t len);
 
 /**
- * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
- * because models read tool errors.
+ * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error
+ * instead, because models read tool errors.
  *
  * @param responder the responder.
  * @param code one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
  * @param message one sentence.
  * @param data details as JSON; NULL for no details.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Threads: any. Blocks: only while a client does not
+ * read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
@@ -6518,9 +6565,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
  *
  * @param responder the responder.
  * @param retry_ms the delay after which the client should reconnect, in milliseconds.
- * @return MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
- * the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
- * client.
+ * @return MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits
+ * for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
+ * and on a client.
  * @note Threads: any. Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
@@ -6540,16 +6587,16 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcpli
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(mcplink_responder_t *responder, const char *id);
 
 /**
- * Sends the client a notification of the host's own method, which belongs to the request: before
- * the answer, and over HTTP on the stream of the answer. For notifications that belong to no
- * request see mcplink_session_notify.
+ * Sends the client a notification of the host's own method, which belongs to the request:
+ * before the answer, and over HTTP on the stream of the answer. For notifications that belong
+ * to no request see mcplink_session_notify.
  *
  * @param responder the responder.
  * @param notification the method, for example "notifications/com.example/moved".
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
- * no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
- * client.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
+ * client no longer waits for the answer; MCPLINK_E_STATE after the answer;
+ * MCPLINK_E_UNSUPPORTED on a client.
  * @note Threads: any. Blocks: only while a client does not read.
  */
 MCPLINK_API
@@ -6563,14 +6610,15 @@ mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
 /**
  * Listens for HTTP clients. Threads of the library accept and serve them.
  *
- * Any client that can reach the address can send requests. If no other machine needs access, pass
+ * Any client that can reach the address can send requests. If no other machine needs access,
+ * pass
  * only a port: then only this machine has access. Authenticate clients of other machines with
  * mcplink_http_options_on_authenticate.
  *
  * @param server the server.
- * @param options the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. If a setter of the options failed, this function fails with the error of that
- * setter.
+ * @param options the options, which are copied. NULL for the defaults, which accept all clients
+ * without authentication. If a setter of the options failed, this function fails with the
+ * error of that setter.
  * @param bind an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
  * "8080". With port 0 the system chooses a port.
  * @param listener receives the listener, NULL on failure. The caller owns it and frees it with
@@ -6599,7 +6647,7 @@ MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
 /**
  * Returns the URL of the endpoint of a listener, for clients on this machine.
  *
- * @param listener the listener; for NULL the function returns "".
+ * @param listener the listener; for NULL the function returns empty text.
  * @return text that is valid as long as the listener.
  * @note Threads: any.
  */
@@ -6616,8 +6664,9 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
 
 /**
- * Lets the health page of a listener answer with status 503 from now on. Everything else is served
- * as before. Call it some time before mcplink_listener_close, which stops accepting connections at
+ * Lets the health page of a listener answer with status 503 from now on. Everything else is
+ * served as before. Call it some time before mcplink_listener_close, which stops accepting
+ * connections at
  * once: a load balancer then sends no new requests.
  *
  * @param listener the listener.
@@ -6627,10 +6676,10 @@ MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener)
 MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
 
 /**
- * Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
- * of the server, and sessions end. A handler should not call this function, because the function
- * would wait for the handler's own call. A handler can free the listener or stop the server
- * instead.
+ * Closes a listener: it accepts no more requests, calls in flight may continue for the drain
+ * time of the server, and sessions end. A handler should not call this function, because the
+ * function would wait for the handler's own call. A handler can free the listener or stop the
+ * server instead.
  *
  * @param listener the listener.
  * @return MCPLINK_OK, also when the listener is closed already.
@@ -6819,14 +6868,14 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
 MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
 
 /**
- * A limit of a server over HTTP. The comment of each limit states the default and the effect at
- * the limit.
+ * A limit of a server over HTTP. The comment of each limit states the default and the effect
+ * at the limit.
  */
 typedef enum mcplink_http_limit {
     /**
-     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
-     * with the most sessions ends to make room. If no session is idle, the next client is refused
-     * with status 503.
+     * The maximum number of sessions. Default: 10000. At the limit, an idle session of the
+     * client with the most sessions ends to make room. If no session is idle, the next client
+     * is refused with status 503.
      */
     MCPLINK_HTTP_LIMIT_SESSIONS = 701,
     /**
@@ -6835,50 +6884,53 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_REQUESTS = 702,
     /**
-     * The maximum number of streams of change notifications, for all clients of revisions since
-     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
-     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
-     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     * The maximum number of streams of change notifications, for all clients of revisions
+     * since 2026-07-28. Each resource and task in the filter of a stream counts too. Default:
+     * 10000. The next stream is refused with a "busy" error. Some streams are reserved for
+     * clients that have few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
     MCPLINK_HTTP_LIMIT_STREAMS = 703,
     /**
-     * The maximum number of open connections. Default: 24000, and never more than seven eighths of
-     * the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
-     * is larger than its default, the default rises to their sum and 4000. Another number stays.
-     * If the streams and sessions that are set need more connections, that is logged. At the
-     * limit, an idle connection of the client with the most connections is closed to make room. If
-     * no connection is idle, the next connection is answered with status 503.
+     * The maximum number of open connections. Default: 24000, and never more than seven
+     * eighths of the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or
+     * MCPLINK_HTTP_LIMIT_SESSIONS is larger than its default, the default rises to their sum
+     * and 4000. Another number stays. If the streams and sessions that are set need more
+     * connections, that is logged. At the limit, an idle connection of the client with the
+     * most connections is closed to make room. If no connection is idle, the next connection
+     * is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
     /**
-     * The maximum number of requests that are served at once, each on its own thread. Default: 64.
-     * Further requests wait, unless they need no handler, such as pings and cancellations. The
-     * client with the fewest threads gets the next free thread.
+     * The maximum number of requests that are served at once, each on its own thread. Default:
+     * 64. Further requests wait, unless they need no handler, such as pings and cancellations.
+     * The client with the fewest threads gets the next free thread.
      */
     MCPLINK_HTTP_LIMIT_WORKERS = 705,
     /**
-     * The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-     * newest request of the client with the most waiting requests is answered with status 503.
+     * The maximum number of requests that wait for a thread. Default: 256. Above the limit,
+     * the newest request of the client with the most waiting requests is answered with status
+     * 503.
      */
     MCPLINK_HTTP_LIMIT_WAITING = 706,
     /**
-     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
-     * longer request head is answered with status 431 or 414.
+     * The maximum length of a request line with its header fields, in bytes. Default: 32 KiB.
+     * A longer request head is answered with status 431 or 414.
      */
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
     /**
-     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
-     * A request with more fields is answered with status 431.
+     * The maximum number of header fields of a request. Default: 128; values above 256 act as
+     * 256. A request with more fields is answered with status 431.
      */
     MCPLINK_HTTP_LIMIT_FIELDS = 708,
     /**
-     * The maximum number of bytes of one stream that wait until the client reads them. Default:
-     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
+     * The maximum number of bytes of one stream that wait until the client reads them.
+     * Default: 256 KiB. At the limit, nothing more is written to the stream until the client
+     * reads.
      */
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
     /**
-     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
-     * request is answered with status 408.
+     * The maximum time to receive a request head, in milliseconds. Default: 10000. After that
+     * the request is answered with status 408.
      */
     MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
     /**
@@ -6897,13 +6949,13 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
     /**
-     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
-     * the connection is closed.
+     * The maximum time that a connection may be idle, in milliseconds. Default: 75000. After
+     * that the connection is closed.
      */
     MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
     /**
-     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
-     * the limit, the oldest events of the stream with the most stored bytes are dropped.
+     * The maximum number of bytes of all stored events of all sessions. Default: 256 MiB.
+     * Above the limit, the oldest events of the stream with the most stored bytes are dropped.
      */
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
     /**
@@ -6913,20 +6965,20 @@ typedef enum mcplink_http_limit {
      */
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
     /**
-     * The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
-     * After that the connection is closed.
+     * The maximum time until the first byte of a new connection, in milliseconds. Default:
+     * 10000. After that the connection is closed.
      */
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
     /**
-     * The maximum share, in percent, of connections, threads and sessions that one client may use
-     * while other clients need them too. Default: 50. While no other client needs them, one client
-     * may use all of them.
+     * The maximum share, in percent, of connections, threads and sessions that one client may
+     * use while other clients need them too. Default: 50. While no other client needs them,
+     * one client may use all of them.
      */
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
     /**
-     * The number of reserved connections and threads beyond the limits, in percent of the limits.
-     * Only clients that use few connections and threads may use the reserved ones. Default: 12.
-     * With 0, nothing is reserved.
+     * The number of reserved connections and threads beyond the limits, in percent of the
+     * limits. Only clients that use few connections and threads may use the reserved ones.
+     * Default: 12. With 0, nothing is reserved.
      */
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
 } mcplink_http_limit;
@@ -6942,37 +6994,6 @@ typedef enum mcplink_http_limit {
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit which, size_t bound);
-
-/**
- * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
- * that refuse; the last call counts. If the callback calls none of these functions, the request is
- * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
- *
- * Authentication fails closed. If any setter of the request fails, the request is refused with
- * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
- * restriction is missing. The log names the setter that failed.
- */
-typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
-
-/**
- * Sets a function that authenticates each request before the request is processed. By default all
- * clients are accepted without authentication. If clients are authenticated in another way already
- * (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
- *
- * @param options the options.
- * @param callback see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
- * requests, on several at once. With a pump, it runs on the thread that dispatches the pump. NULL
- * is refused: see mcplink_http_options_clear_authenticate.
- * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when the options and all listeners and endpoints made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
- */
-MCPLINK_API
-mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
-                                                      mcplink_authenticate_fn callback,
-                                                      void *user,
-                                                      mcplink_destroy_fn destroy);
 
 /**
  * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
@@ -7019,6 +7040,39 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
+
+/**
+ * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
+ * that refuse; the last call counts. If the callback calls none of these functions, the request is
+ * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
+ *
+ * Authentication fails closed. If any setter of the request fails, the request is refused with
+ * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
+ * restriction is missing. The log names the setter that failed.
+ */
+typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
+
+/**
+ * Sets a function that authenticates each request before the request is processed. By default
+ * all clients are accepted without authentication. If clients are authenticated in another way
+ * already (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this
+ * call fails.
+ *
+ * @param options the options.
+ * @param callback see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
+ * requests, on several at once. With a pump, it runs on the thread that dispatches the pump.
+ * NULL
+ * is refused: see mcplink_http_options_clear_authenticate.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
+ * cleared, or when the options and all listeners and endpoints made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
  * Adds a fixed access token (API key): a client is accepted if it sends one of the added
@@ -7139,27 +7193,6 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcpli
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_resource_server_t *server);
 
 /**
- * Sets a function of the host that verifies tokens of any kind.
- *
- * @param server the description.
- * @param callback called for each token. The callback sees only the token of the request
- * (mcplink_http_request_token), and must not pass the token on. The callback calls
- * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then the
- * library checks the audience and the expiry. For threads see
- * mcplink_http_options_on_authenticate. NULL is refused: see
- * mcplink_resource_server_use_default_keys.
- * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when all objects that use the description are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
-                                                      mcplink_authenticate_fn callback,
-                                                      void *user,
-                                                      mcplink_destroy_fn destroy);
-
-/**
  * Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
  * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
  * issuer's metadata names.
@@ -7256,12 +7289,13 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server, const char *url);
 
 /**
- * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
+ * Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC
+ * 9449).
  */
 typedef enum mcplink_dpop {
     /**
-     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
-     * server accepts bound and unbound tokens. This mode is the default of clients.
+     * Tokens are bound on request: a client binds tokens if the server requires bound tokens;
+     * a server accepts bound and unbound tokens. This mode is the default of clients.
      */
     MCPLINK_DPOP_WHEN_ASKED = 400,
     /**
@@ -7308,6 +7342,27 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
                                                     uint32_t lifetime_ms);
 
 /**
+ * Sets a function of the host that verifies tokens of any kind.
+ *
+ * @param server the description.
+ * @param callback called for each token. The callback sees only the token of the request
+ * (mcplink_http_request_token), and must not pass the token on. The callback calls
+ * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then
+ * the library checks the audience and the expiry. For threads see
+ * mcplink_http_options_on_authenticate. NULL is refused: see
+ * mcplink_resource_server_use_default_keys.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
+ * cleared, or when all objects that use the description are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
  * Frees the description of a resource server. HTTP options that use it keep a copy.
  *
  * @param server the description; may be NULL.
@@ -7317,7 +7372,7 @@ MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server)
 /**
  * Returns the method of an HTTP request.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
  * @note Threads: one at a time.
  */
@@ -7326,7 +7381,7 @@ MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request
 /**
  * Returns the target of an HTTP request: the path and query, as received.
  *
- * @param request the request; for NULL the function returns "".
+ * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
  * @note Threads: one at a time.
  */
@@ -7337,8 +7392,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request
  *
  * @param request the request; for NULL the function returns empty text.
  * @param field the name of the field; case-insensitive.
- * @return the first value, valid as long as the request; empty when there is no such field. Bytes
- * that are not UTF-8 are replaced by U+FFFD.
+ * @return the first value, valid as long as the request; empty when there is no such field.
+ * Bytes that are not UTF-8 are replaced by U+FFFD.
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request, const char *field);
@@ -7348,8 +7403,7 @@ MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request
  *
  * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when the address is unknown.
- * @note Threads:
- * one at a time.
+ * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
 
@@ -7358,8 +7412,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request
  * Authorization.
  *
  * @param request the request; for NULL the function returns empty text.
- * @return text that is valid as long as the request; empty without a token. Never pass the token
- * on, nor log it.
+ * @return text that is valid as long as the request; empty without a token. Never pass the
+ * token on, nor log it.
  * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
@@ -7493,29 +7547,27 @@ MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
 /**
  * Returns the name of a header field of a response.
  *
- * @param head the head; for NULL the function returns "".
+ * @param head the head; for NULL the function returns empty text.
  * @param index the index of the field, from 0.
  * @return text that is valid as long as the head; empty when the index is out of range.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
 
 /**
  * Returns the value of a header field of a response.
  *
- * @param head the head; for NULL the function returns "".
+ * @param head the head; for NULL the function returns empty text.
  * @param index the index of the field, from 0.
  * @return text that is valid as long as the head; empty when the index is out of range.
- * @note Threads:
- * any.
+ * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *head, size_t index);
 
 /**
- * Returns the keep-alive interval of a streamed response. After this time without data the host
- * should write the text that mcplink_http_head_quiet_text returns, so that proxies do not drop the
- * idle connection.
+ * Returns the keep-alive interval of a streamed response. After this time without data the
+ * host should write the text that mcplink_http_head_quiet_text returns, so that proxies do not
+ * drop the idle connection.
  *
  * @param head the head; for NULL the function returns 0.
  * @return the interval in milliseconds; 0 if no keep-alive is needed.
@@ -7527,7 +7579,7 @@ MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head)
  * Returns the keep-alive text that the host writes to an idle stream: see
  * mcplink_http_head_quiet_ms.
  *
- * @param head the head; for NULL the function returns "".
+ * @param head the head; for NULL the function returns empty text.
  * @return text that is valid as long as the head; empty if no keep-alive is needed.
  * @note Threads: any.
  */
@@ -7620,8 +7672,8 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
 MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
 
 /**
- * Reports that the client has disconnected: the rest of the response is not sent. If the response
- * has not ended, the function end is still called.
+ * Reports that the client has disconnected: the rest of the response is not sent. If the
+ * response has not ended, the function end is still called.
  *
  * @param exchange the exchange.
  * @return MCPLINK_OK.
@@ -7630,15 +7682,15 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
 MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
 
 /**
- * Begins the response as an event stream, so that proxies do not drop the idle connection. Call
- * the function when the response has not begun after the interval that was set with
+ * Begins the response as an event stream, so that proxies do not drop the idle connection.
+ * Call the function when the response has not begun after the interval that was set with
  * mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
  * accept event streams, or the response has begun.
  *
  * @param exchange the exchange.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any; the functions begin and write may run
- * on this thread. Blocks: only while these functions run.
+ * @note Threads: any; the functions begin and write may
+ * run on this thread. Blocks: only while these functions run.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchange);
 
@@ -7654,18 +7706,18 @@ MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchang
 MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
 
 /**
- * Makes an endpoint that the host mounts in its own web server. The host passes each request to
- * mcplink_http_serve.
+ * Makes an endpoint that the host mounts in its own web server. The host passes each request
+ * to mcplink_http_serve.
  *
  * @param server the server.
- * @param options the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. If a setter of the options failed, this function fails with the error of that
- * setter. The host itself has to limit the number of connections.
+ * @param options the options, which are copied. NULL for the defaults, which accept all clients
+ * without authentication. If a setter of the options failed, this function fails with the
+ * error of that setter. The host itself has to limit the number of connections.
  * @param http receives the endpoint, NULL on failure. The caller owns it and frees it with
  * mcplink_http_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
- * stopped.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
+ * was stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -7937,56 +7989,19 @@ mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
                                        mcplink_destroy_fn destroy);
 
 /**
- * Removes the tokens for a server from memory and from the token store. The next request to the
- * server must be authorized again. The tokens are not revoked at the authorization server.
+ * Removes the tokens for a server from memory and from the token store. The next request to
+ * the server must be authorized again. The tokens are not revoked at the authorization server.
  *
  * @param oauth the settings, which clients may be using.
  * @param url the URL of the server, as passed to mcplink_client_options_set_url.
  * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
- * invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
- * @note Threads: any, while no thread changes the settings. Blocks: while the token store removes the
- * tokens.
+ * @return MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for
+ * an invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token
+ * store.
+ * @note Threads: any, while no thread changes the settings. Blocks: while the token store
+ * removes the tokens.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
-
-/**
- * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
- * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
- * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
- * library, even if the client has a pump, and may block.
- */
-typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
-
-/**
- * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for the
- * redirect while calls wait. This grant type is the default, with 0 for the port and NULL for the
- * other parameters.
- *
- * @param oauth the settings.
- * @param port the port to listen at, for clients that were registered with a fixed port; 0 for a free
- * port.
- * @param program the program that opens URLs. The URL is its only argument, and no shell is involved.
- * NULL for the program of the system (xdg-open, open). With "" no program is run, and only
- * callback shows the login.
- * @param page the HTML page, without scripts, that the person sees after the login. NULL for a page with
- * one sentence.
- * @param callback called before the browser is opened, to show the person the login and its URL. If
- * callback is set, a failure to open the browser is not an error. The callback must not answer the
- * login. NULL for no callback.
- * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
-                                           uint16_t port,
-                                           const char *program,
-                                           const char *page,
-                                           mcplink_visit_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy);
 
 /**
  * Sets the host name and the path of the redirect URI for logins with a browser. The
@@ -8004,6 +8019,56 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
+
+/**
+ * Sets the client credentials grant: a machine acts on its own behalf, as the first client
+ * that was added with mcplink_oauth_add_client. The client authenticates with a key or a
+ * secret.
+ *
+ * @param oauth the settings.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
+ * opened.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
+
+/**
+ * Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
+ * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
+ * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
+ * library, even if the client has a pump, and may block.
+ */
+typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
+
+/**
+ * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for
+ * the redirect while calls wait. This grant type is the default, with 0 for the port and NULL
+ * for the other parameters.
+ *
+ * @param oauth the settings.
+ * @param port the port to listen at, for clients that were registered with a fixed port; 0 for a
+ * free port.
+ * @param program the program that opens URLs. The URL is its only argument, and no shell is
+ * involved. NULL for the program of the system (xdg-open, open). With "" no program is run,
+ * and only callback shows the login.
+ * @param page the HTML page, without scripts, that the person sees after the login. NULL for a page
+ * with one sentence.
+ * @param callback called before the browser is opened, to show the person the login and its URL. If
+ * callback is set, a failure to open the browser is not an error. The callback must not answer
+ * the login. NULL for no callback.
+ * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
+ * settings, options and clients that use callback are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
+ * @note Blocks: no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
+                                           uint16_t port,
+                                           const char *program,
+                                           const char *page,
+                                           mcplink_visit_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy);
 
 /**
  * Sets the grant type: a person logs in through a function of the host. This grant type is for
@@ -8025,18 +8090,6 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Sets the client credentials grant: a machine acts on its own behalf, as the first client
- * that was added with mcplink_oauth_add_client. The client authenticates with a key or a
- * secret.
- *
- * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
- * opened.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
-
-/**
  * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
  * The callback runs whenever an access token has to be obtained, on a thread of the library.
  *
@@ -8046,8 +8099,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_
 typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
 
 /**
- * Sets workload identity as the grant type: the platform on which the workload runs vouches for
- * the workload.
+ * Sets workload identity as the grant type: the platform on which the workload runs vouches
+ * for the workload.
  *
  * @param oauth the settings.
  * @param client_id the client id, if the authorization server requires one; NULL for no client id.
@@ -8084,9 +8137,9 @@ typedef enum mcplink_subject {
 
 /**
  * Sets enterprise-managed authorization as the grant type: the identity provider of an
- * organization vouches for the user. The client is registered twice: with the identity provider,
- * and with the authorization server of the MCP server. Pass the registration with the identity
- * provider in client. Add the registration with the authorization server with
+ * organization vouches for the user. The client is registered twice: with the identity
+ * provider, and with the authorization server of the MCP server. Pass the registration with
+ * the identity provider in client. Add the registration with the authorization server with
  * mcplink_oauth_add_client, as the first client.
  *
  * @param oauth the settings.
@@ -8094,9 +8147,9 @@ typedef enum mcplink_subject {
  * @param client the registration of this client with the identity provider. The settings copy the
  * registration, which remains the caller's.
  * @param subject the kind of credential that callback provides, one of enum mcplink_subject.
- * @param callback provides the credential of the user with mcplink_token_set, like mcplink_bearer_fn.
- * The callback runs on a thread of the library, each time the credential is needed. The host is
- * responsible for the sign-on, including its state, nonce and PKCE.
+ * @param callback provides the credential of the user with mcplink_token_set, like
+ * mcplink_bearer_fn. The callback runs on a thread of the library, each time the credential is
+ * needed. The host is responsible for the sign-on, including its state, nonce and PKCE.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -8110,6 +8163,72 @@ mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
                                               mcplink_bearer_fn callback,
                                               void *user,
                                               mcplink_destroy_fn destroy);
+
+/**
+ * Sets the folder in which tokens and registrations are saved, in files that only their owner
+ * may read. Processes that share a folder renew tokens one after the other. Default: tokens
+ * are stored in memory only.
+ *
+ * @param oauth the settings.
+ * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
+ * when a client is opened. Opening fails if the folder belongs to another user, or if other
+ * users may write to it. NULL to store tokens in memory.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
+
+/**
+ * Loads the content that was saved last under a name, and returns the content with
+ * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
+ * function runs on threads that make calls and on threads that log in, possibly on several threads
+ * at once.
+ *
+ * @param name the name, which contains no secret; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
+ * the content fails with MCPLINK_E_AUTH.
+ */
+typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
+
+/**
+ * Saves content under a name, atomically: the new content replaces the earlier content completely
+ * or not at all. For threads see mcplink_store_load_fn.
+ *
+ * @param name the name, which contains no secret; valid until the callback returns.
+ * @param content JSON text with secret tokens and keys; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the content can't be saved: the library then
+ * stores the content in memory only.
+ */
+typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
+
+/**
+ * Removes the content that is saved under a name. A missing name is not an error. For threads see
+ * mcplink_store_load_fn.
+ *
+ * @param name the name; valid until the callback returns.
+ * @return MCPLINK_OK; any other status if the content could not be removed.
+ */
+typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
+
+/**
+ * Sets the functions of the host that save and load tokens and registrations, for example in
+ * the key chain of the system. Default: tokens are stored in memory only.
+ *
+ * @param oauth the settings.
+ * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
+ * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
+ * settings, options and clients that use the store are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
+ * @note Blocks:
+ * no.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
+                                         mcplink_store_load_fn load,
+                                         mcplink_store_save_fn save,
+                                         mcplink_store_remove_fn remove,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
 
 /**
  * Makes a registered OAuth client.
@@ -8188,75 +8307,10 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_cli
 MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
 
 /**
- * Sets the folder in which tokens and registrations are saved, in files that only their owner
- * may read. Processes that share a folder renew tokens one after the other. Default: tokens
- * are stored in memory only.
+ * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the
+ * URL to the browser unchanged, never through a shell.
  *
- * @param oauth the settings.
- * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
- * when a client is opened. Opening fails if the folder belongs to another user, or if other
- * users may write to it. NULL to store tokens in memory.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
-
-/**
- * Loads the content that was saved last under a name, and returns the content with
- * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
- * function runs on threads that make calls and on threads that log in, possibly on several threads
- * at once.
- *
- * @param name the name, which contains no secret; valid until the callback returns.
- * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
- * the content fails with MCPLINK_E_AUTH.
- */
-typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
-
-/**
- * Saves content under a name, atomically: the new content replaces the earlier content completely
- * or not at all. For threads see mcplink_store_load_fn.
- *
- * @param name the name, which contains no secret; valid until the callback returns.
- * @param content JSON text with secret tokens and keys; valid until the callback returns.
- * @return MCPLINK_OK. Any other status means that the content can't be saved: the library then
- * stores the content in memory only.
- */
-typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
-
-/**
- * Removes the content that is saved under a name. A missing name is not an error. For threads see
- * mcplink_store_load_fn.
- *
- * @param name the name; valid until the callback returns.
- * @return MCPLINK_OK; any other status if the content could not be removed.
- */
-typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
-
-/**
- * Sets the functions of the host that save and load tokens and registrations, for example in the
- * key chain of the system. Default: tokens are stored in memory only.
- *
- * @param oauth the settings.
- * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
- * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
- * settings, options and clients that use the store are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
- * @note Blocks: no.
- */
-MCPLINK_API
-mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
-                                         mcplink_store_load_fn load,
-                                         mcplink_store_save_fn save,
-                                         mcplink_store_remove_fn remove,
-                                         void *user,
-                                         mcplink_destroy_fn destroy);
-
-/**
- * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
- * to the browser unchanged, never through a shell.
- *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
@@ -8265,17 +8319,17 @@ MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
 /**
  * Returns the URL, without the query, of the server that requires the login.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
 
 /**
- * Returns the scheme, host and port of the authorization server. Show them to the person before a
- * browser is opened.
+ * Returns the scheme, host and port of the authorization server. Show them to the person
+ * before a browser is opened.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
@@ -8284,16 +8338,17 @@ MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login
 /**
  * Returns the scopes that the person is asked to grant, separated by spaces.
  *
- * @param login the login; for NULL the function returns "".
+ * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
 
 /**
- * Checks whether the login is over. A login is over when it was answered, when it timed out, or
- * when all calls that need the login were cancelled or closed. The host can then close its dialog.
- * The check is cheap, so a callback that waits for the person can call this function repeatedly.
+ * Checks whether the login is over. A login is over when it was answered, when it timed out,
+ * or when all calls that need the login were cancelled or closed. The host can then close its
+ * dialog. The check is cheap, so a callback that waits for the person can call this function
+ * repeatedly.
  *
  * @param login the login; for NULL the function returns false.
  * @return true if the login is over.
@@ -8305,9 +8360,9 @@ MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
  * Sets a function that is called once when the login is over: see mcplink_login_is_over.
  *
  * @param login the login.
- * @param callback called at once, on this thread, if the login is over already. Otherwise the callback
- * runs later, on a thread of the library or on a thread that ends a call. The callback must be
- * quick. NULL for no callback.
+ * @param callback called at once, on this thread, if the login is over already. Otherwise the
+ * callback runs later, on a thread of the library or on a thread that ends a call. The
+ * callback must be quick. NULL for no callback.
  * @param user,destroy passed to callback; destroy runs after the callback, when another function is
  * set, or when the login is freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -8318,6 +8373,18 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
                                        mcplink_cancelled_fn callback,
                                        void *user,
                                        mcplink_destroy_fn destroy);
+
+/**
+ * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then
+ * fail with MCPLINK_E_AUTH.
+ *
+ * @param login the login.
+ * @param why a reason for the error message of these calls; NULL for no reason.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
+ * answered, or when the library itself listens for the answer.
+ * @note Threads: any. Blocks: no.
+ */
+MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
 
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
@@ -8332,18 +8399,6 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
-
-/**
- * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
- * with MCPLINK_E_AUTH.
- *
- * @param login the login.
- * @param why a reason for the error message of these calls; NULL for no reason.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
- * or when the library itself listens for the answer.
- * @note Threads: any. Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
 
 /**
  * Adds a reference to a login, so that the login can be answered after the callback that received
@@ -8492,6 +8547,35 @@ mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
                                         mcplink_error_t **err);
 
 /**
+ * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection
+ * reads them.
+ *
+ * @param transport the transport.
+ * @param bytes,len the bytes, which are copied.
+ * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
+ * exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
+ * see mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
+ * the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
+ * @note Threads:
+ * any, before and after the connection is made; the caller must feed the bytes in order.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
+
+/**
+ * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
+ * When all bytes have been read, a client fails its pending calls, and a session ends.
+ *
+ * @param transport the transport.
+ * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed
+ * the connection normally.
+ * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
+ * @note Threads: any.
+ * Blocks: no.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+
+/**
  * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
  * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
  * the connection: see mcplink_transport_set_close.
@@ -8516,15 +8600,15 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *tra
 typedef void (*mcplink_transport_fn)(void *user);
 
 /**
- * Sets a function that is called when the library has ended the connection: nothing more is sent
- * or read. The connection ends when the client or session that uses it is closed, after
+ * Sets a function that is called when the library has ended the connection: nothing more is
+ * sent or read. The connection ends when the client or session that uses it is closed, after
  * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
  * @param transport the transport.
- * @param callback called once, by the thread that ends the connection, or by mcplink_transport_free. If
- * mcplink_send_fn still runs on another thread, that function should return soon. The callback may
- * free the session or client, the server and the transport. Release the shared user data in
- * destroy, not in the callback. NULL for no callback.
+ * @param callback called once, by the thread that ends the connection, or by mcplink_transport_free.
+ * If mcplink_send_fn still runs on another thread, that function should return soon. The
+ * callback may free the session or client, the server and the transport. Release the shared
+ * user data in destroy, not in the callback. NULL for no callback.
  * @return MCPLINK_OK.
  * @note Threads: any, before the connection is made. Blocks: no.
  */
@@ -8541,34 +8625,6 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *tr
  * @note Threads: any, before the connection is made. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
-
-/**
- * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
- * them.
- *
- * @param transport the transport.
- * @param bytes,len the bytes, which are copied.
- * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
- * MiB: then none of these bytes was accepted, so feed the same bytes again later, see
- * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
- * connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads: any,
- * before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
-
-/**
- * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
- * When all bytes have been read, a client fails its pending calls, and a session ends.
- *
- * @param transport the transport.
- * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed the
- * connection normally.
- * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads: any.
- * Blocks: no.
- */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 
 /**
  * Frees a transport and ends its connection. No function of the transport runs afterwards. If the

@@ -9,7 +9,7 @@ use ureq::Proxy;
 
 use super::client::{RegisteredClient, check_document_url};
 use super::client_credentials::{ByCredentials, ByWorkload};
-use super::dpop::Nonces;
+use super::dpop::{DpopUse, Nonces};
 use super::enterprise::{ByEnterprise, IdentityProvider};
 use super::flow_context::{Grant, LogHook, Settings};
 use super::key::{Signer, is_asymmetric};
@@ -21,23 +21,6 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::sync::Mutex;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
-
-/// The cases in which tokens are bound to a key (DPoP). A thief can't use a bound token without the
-/// key.
-///
-/// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DpopUse {
-    /// Tokens are never bound to a key.
-    Never,
-    /// Tokens are bound to a key if the MCP server requires bound tokens. This is the default.
-    #[default]
-    WhenAsked,
-    /// Tokens are always bound to a key. Tokens that are not bound are refused, and stored tokens
-    /// that are not bound are not used.
-    Always,
-}
 
 /// A builder for an [`OAuth`]: the grant, the registration of the client, and limits.
 #[must_use]

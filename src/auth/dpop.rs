@@ -15,6 +15,23 @@ use super::secret::Secret;
 use crate::error::Result;
 use crate::sync::Mutex;
 
+/// The cases in which tokens are bound to a key (DPoP). A thief can't use a bound token without the
+/// key.
+///
+/// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DpopUse {
+    /// Tokens are never bound to a key.
+    Never,
+    /// Tokens are bound to a key if the MCP server requires bound tokens. This is the default.
+    #[default]
+    WhenAsked,
+    /// Tokens are always bound to a key. Tokens that are not bound are refused, and stored tokens
+    /// that are not bound are not used.
+    Always,
+}
+
 /// The maximum number of nonces that are stored. At the limit, all stored nonces are dropped.
 const MAX_NONCES: usize = 256;
 

@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::client::RegisteredClient;
 use super::client_credentials::JWT_BEARER;
-use super::discovery::Discovered;
+use super::discovered::Discovered;
 use super::flow_context::{FlowContext, Grant, TokenRequest};
 use super::http_url::HttpUrl;
 use super::metadata::ServerMetadata;

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::DpopUse;
 use super::address_policy::AddressPolicy;
 use super::client::RegisteredClient;
-use super::discovery::Discovered;
-use super::dpop::{Dpop, Nonces};
+use super::discovered::Discovered;
+use super::dpop::{Dpop, DpopUse, Nonces};
 use super::fetch::Fetcher;
 use super::http_url::HttpUrl;
 use super::key::Signer;

@@ -14,7 +14,7 @@ use std::fmt;
 use std::time::Instant;
 
 use super::client::{Identity, check_redirect};
-use super::discovery::OFFLINE;
+use super::discovered::OFFLINE;
 use super::fetch::nobody_waits;
 use super::flow_context::{FlowContext, Grant, TokenRequest};
 use super::form;

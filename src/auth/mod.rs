@@ -11,9 +11,10 @@
 //!  server_state              state of one server; the authorization flow in progress
 //!  renew                     one flow: refresh, or new tokens
 //!  flow_context              context of a flow: settings, HTTP client, deadline
-//!  discovery, registration   steps of a flow: the authorization server, the client's id
+//!  discovery, registration, token_endpoint     steps of a flow: the authorization server, the
+//!                            client's id, the tokens
 //!  login, client_credentials, enterprise       the grants
-//!  metadata, tolerant, client                  parse and check what servers send
+//!  metadata, tolerant, discovered, token, client        parse and check what servers send
 //!  fetch, address_policy     bounded HTTP requests; protection against SSRF
 //!  browser, callback_agent   user agents for logins
 //!  store, file_store         token stores
@@ -34,6 +35,7 @@ mod builder;
 mod callback_agent;
 mod client;
 mod client_credentials;
+mod discovered;
 mod discovery;
 mod dpop;
 mod enterprise;
@@ -55,12 +57,14 @@ mod secret;
 mod server_state;
 mod store;
 mod token;
+mod token_endpoint;
 mod tolerant;
 
 pub use browser::Browser;
-pub use builder::{DpopUse, OAuthBuilder};
+pub use builder::OAuthBuilder;
 pub use callback_agent::CallbackUserAgent;
 pub use client::{ClientDocument, RegisteredClient};
+pub use dpop::DpopUse;
 pub use enterprise::{IdentityProvider, SubjectToken};
 pub use file_store::FileStore;
 pub use key::{Signer, SigningKey};

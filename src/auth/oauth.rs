@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Deserialize;
 
 use super::dpop::Dpop;
 use super::flow_context::Settings;
 use super::http_url::HttpUrl;
-use super::random;
 use super::renew::{Job, Need};
-use super::server_state::ServerState;
+use super::server_state::{DAY, ServerState, name_of};
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
@@ -21,8 +20,6 @@ use crate::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
 };
 
-/// The maximum timeout of a login or of one request. A longer setting is reduced to one day.
-pub(super) const DAY: Duration = Duration::from_secs(86_400);
 /// The maximum number of servers whose state one [`OAuth`] keeps.
 const MAX_SITES: usize = 1024;
 
@@ -336,14 +333,6 @@ impl fmt::Debug for OAuth {
             .field("servers", &self.0.sites.lock().len())
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the name under which the tokens for a server are stored.
-pub(super) fn name_of(server: &HttpUrl) -> String {
-    // The query distinguishes servers, but may contain a secret. Therefore its hash is used.
-    let query = server.query().map(random::digest);
-    let query = query.map(|digest| format!("?{digest}"));
-    format!("tokens {}{}", server.canonical(), query.unwrap_or_default())
 }
 
 /// Returns the method and target of a request, by which step-up attempts are counted.

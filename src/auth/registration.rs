@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::client::{Identity, Proof};
-use super::discovery::Discovered;
+use super::discovered::Discovered;
 use super::dpop::now_seconds;
 use super::fetch::Patience;
 use super::flow_context::FlowContext;

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::DpopUse;
-use super::discovery::Discovered;
-use super::dpop::Dpop;
+use super::discovered::Discovered;
+use super::dpop::{Dpop, DpopUse};
 use super::flow_context::{FlowContext, Settings, TokenRequest};
 use super::metadata::{ServerMetadata, is_same_issuer};
-use super::oauth::{DAY, name_of};
-use super::server_state::{LoginLock, ServerState, TokenNeed};
+use super::server_state::{DAY, LoginLock, ServerState, TokenNeed, name_of};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::exchange_transport::CancelHandle;

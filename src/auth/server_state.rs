@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use super::fetch::nobody_waits;
 use super::http_url::HttpUrl;
+use super::random;
 use super::secret::Secret;
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -41,6 +42,8 @@ use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::CredentialWait;
 use crate::transport::{Stack, Threads};
 
+/// The maximum timeout of a login or of one request. A longer setting is reduced to one day.
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 /// The maximum number of consecutive logins whose tokens the server then refuses. At the limit, no
 /// login is started.
 const MAX_VAIN: u32 = 3;
@@ -543,6 +546,14 @@ impl ServerState {
             flow.cancel_handle.end();
         }
     }
+}
+
+/// Returns the name under which the tokens for a server are stored.
+pub(super) fn name_of(server: &HttpUrl) -> String {
+    // The query distinguishes servers, but may contain a secret. Therefore its hash is used.
+    let query = server.query().map(random::digest);
+    let query = query.map(|digest| format!("?{digest}"));
+    format!("tokens {}{}", server.canonical(), query.unwrap_or_default())
 }
 
 #[cfg(all(test, not(loom)))]

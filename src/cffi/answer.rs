@@ -7,8 +7,9 @@ use super::json::json_payload;
 use super::pending_request::Answer;
 use super::request::mcplink_request_t;
 use super::responder::mcplink_responder_t;
-use super::status::mcplink_status_t;
+use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, missing, name, optional, payload};
+use crate::cffi::actions::actions;
 use crate::error::{ErrorCode, Result, RpcError};
 
 /// Handles a request from the peer: from the client on a server, or from the server on a client.
@@ -74,286 +75,161 @@ pub(super) fn code_of(code: i32) -> Result<ErrorCode> {
     }
 }
 
-/// Answers a request. All functions of this module call this function. `function` is the name of
-/// the C function, for the log.
+/// Runs the body of an action that answers a request. `what` is the name of the parameter, and
+/// `function` the name of the C function, for the log.
 ///
 /// # Safety
 ///
 /// `responder` is NULL or a live responder.
-pub(super) unsafe fn answer(
-    function: &str,
+pub(super) unsafe fn answering(
     responder: *mut mcplink_responder_t,
-    answer: impl FnOnce(&mcplink_responder_t) -> Outcome<Answer>,
+    what: &str,
+    function: &str,
+    answer: impl FnOnce(&mcplink_responder_t) -> Outcome<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
-    let responder = match unsafe { need(responder, "responder") } {
+    let responder = match unsafe { need(responder, what) } {
         Ok(responder) => responder,
         Err(failure) => return told(function, || Err(failure)),
     };
     plain(|| {
-        let answered = answer(&responder).and_then(|answer| responder.answer(answer));
-        answered.inspect_err(|failure| responder.report(function, failure))
+        let answered = answer(&responder);
+        answered.inspect_err(|failure| responder.report(function, failure))?;
+        Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
-/// message. The contents of a resource get the MIME type with which the resource was added.
-///
-/// All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
-/// sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
-/// MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
-///
-/// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
-/// request of this kind. In both cases the request can still be answered, and the reason is logged.
-/// If the handler has requested input from the client, the answer is not sent. The handler is run
-/// again when the input has arrived.
-///
-/// responder: the responder.
-/// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: one of the codes above. Threads: any. Blocks: only while a client does not read. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_text(
-    responder: *mut mcplink_responder_t,
-    text: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and text with its length.
-    unsafe {
-        answer("mcplink_responder_text", responder, |_| {
-            Ok(Answer::Text {
-                text: payload(text, len, "text")?.to_owned(),
-                mime_type: None,
-            })
-        })
-    }
-}
+actions! {
+    /// responder: the responder.
+    /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not
+    /// read. Since 0.1.
+    answering(responder: mcplink_responder_t);
 
-/// Answers with the contents of a resource, as text of the given MIME type.
-///
-/// responder: the responder.
-/// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
-/// mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
-/// added.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_typed_text(
-    responder: *mut mcplink_responder_t,
-    text: *const c_char,
-    len: usize,
-    mime_type: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library, text with its length, and text
-    // that ends in NUL.
-    unsafe {
-        answer("mcplink_responder_typed_text", responder, |_| {
-            Ok(Answer::Text {
-                text: payload(text, len, "text")?.to_owned(),
-                mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
-            })
-        })
+    /// Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
+    /// message. The contents of a resource get the MIME type with which the resource was added.
+    ///
+    /// All functions that answer return the same codes. MCPLINK_OK: the answer was accepted for
+    /// sending. MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or
+    /// MCPLINK_E_CLOSED: the peer no longer waits, and nothing is sent.
+    ///
+    /// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer
+    /// a request of this kind. In both cases the request can still be answered, and the reason is
+    /// logged. If the handler has requested input from the client, the answer is not sent. The
+    /// handler is run again when the input has arrived.
+    ///
+    /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
+    /// Returns: one of the codes above. Threads: any. Blocks: only while a client does not read.
+    /// Since 0.1.
+    fn mcplink_responder_text(text: *const c_char, len: usize) {
+        responder.answer(Answer::Text {
+            text: payload(text, len, "text")?.to_owned(),
+            mime_type: None,
+        })?;
     }
-}
 
-/// Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
-///
-/// responder: the responder.
-/// data, len: the bytes.
-/// mime_type: the MIME type of the bytes; NULL for the type with which the resource was added. For
-/// a tool the type is image/... or audio/...
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_bytes(
-    responder: *mut mcplink_responder_t,
-    data: *const u8,
-    len: usize,
-    mime_type: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library, bytes with their length, and text
-    // that ends in NUL.
-    unsafe {
-        answer("mcplink_responder_bytes", responder, |_| {
-            Ok(Answer::Bytes {
-                bytes: bytes(data.cast(), len, "data")?.to_owned(),
-                mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
-            })
-        })
+    /// Answers with the contents of a resource, as text of the given MIME type.
+    ///
+    /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
+    /// mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
+    /// added.
+    fn mcplink_responder_typed_text(text: *const c_char, len: usize, mime_type: *const c_char) {
+        responder.answer(Answer::Text {
+            text: payload(text, len, "text")?.to_owned(),
+            mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
+        })?;
     }
-}
 
-/// Answers with a complete result in the format of the protocol. A tool result is
-/// {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
-/// {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
-/// result may be any JSON.
-///
-/// responder: the responder.
-/// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_json(
-    responder: *mut mcplink_responder_t,
-    result: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and text with its length.
-    unsafe {
-        answer("mcplink_responder_json", responder, |_| {
-            let result = json_payload(result, len, "result")?;
-            Ok(Answer::Whole(result.to_owned()))
-        })
+    /// Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
+    ///
+    /// data, len: the bytes.
+    /// mime_type: the MIME type of the bytes; NULL for the type with which the resource was added.
+    /// For a tool the type is image/... or audio/...
+    fn mcplink_responder_bytes(data: *const u8, len: usize, mime_type: *const c_char) {
+        responder.answer(Answer::Bytes {
+            bytes: bytes(data.cast(), len, "data")?.to_owned(),
+            mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
+        })?;
     }
-}
 
-/// Answers a tool call with structured content. The JSON text of the value is sent too, for clients
-/// that only read text.
-///
-/// responder: the responder.
-/// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
-/// text that ends in NUL.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_structured(
-    responder: *mut mcplink_responder_t,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and text with its length.
-    unsafe {
-        answer("mcplink_responder_structured", responder, |_| {
-            let json = json_payload(json, len, "json")?;
-            Ok(Answer::Structured(json.to_owned()))
-        })
+    /// Answers with a complete result in the format of the protocol. A tool result is
+    /// {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
+    /// {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
+    /// result may be any JSON.
+    ///
+    /// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+    fn mcplink_responder_json(result: *const c_char, len: usize) {
+        let result = json_payload(result, len, "result")?;
+        responder.answer(Answer::Whole(result.to_owned()))?;
     }
-}
 
-/// Answers that the tool ran and failed. The text explains the failure to the model, for example a
-/// wrong argument or a missing file.
-///
-/// responder: the responder.
-/// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_tool_error(
-    responder: *mut mcplink_responder_t,
-    text: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and text with its length.
-    unsafe {
-        answer("mcplink_responder_tool_error", responder, |_| {
-            let text = payload(text, len, "text")?;
-            Ok(Answer::ToolError(text.to_owned()))
-        })
+    /// Answers a tool call with structured content. The JSON text of the value is sent too, for
+    /// clients that only read text.
+    ///
+    /// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL
+    /// for text that ends in NUL.
+    fn mcplink_responder_structured(json: *const c_char, len: usize) {
+        let json = json_payload(json, len, "json")?;
+        responder.answer(Answer::Structured(json.to_owned()))?;
     }
-}
 
-/// Answers a completion with values, the best value first. Only the first 100 values are sent.
-///
-/// responder: the responder.
-/// values, count: the values, texts that end in NUL.
-/// fitting: true to remove values that do not match the typed text, and to sort the remaining
-/// values. Values that begin with the typed text come first. Then come values with a word that
-/// begins with the text, and values that contain the text. Values that contain the letters of the
-/// text in order come last.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_values(
-    responder: *mut mcplink_responder_t,
-    values: *const *const c_char,
-    count: usize,
-    fitting: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and `count` texts that end in NUL.
-    unsafe {
-        answer("mcplink_responder_values", responder, |_| {
-            if values.is_null() && count > 0 {
-                return Err(missing("values").into());
-            }
-            let values = (0..count)
-                .map(|index| Ok(name(*values.add(index), "a value")?.to_owned()))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(if fitting {
-                Answer::BestOf(values)
-            } else {
-                Answer::Values(values)
-            })
-        })
+    /// Answers that the tool ran and failed. The text explains the failure to the model, for
+    /// example a wrong argument or a missing file.
+    ///
+    /// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
+    fn mcplink_responder_tool_error(text: *const c_char, len: usize) {
+        let text = payload(text, len, "text")?;
+        responder.answer(Answer::ToolError(text.to_owned()))?;
     }
-}
 
-/// Answers that the resource does not exist, with the error code of the client's revision.
-///
-/// responder: the responder.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_not_found(
-    responder: *mut mcplink_responder_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library.
-    unsafe {
-        answer("mcplink_responder_not_found", responder, |_| {
-            Ok(Answer::NotFound)
-        })
+    /// Answers a completion with values, the best value first. Only the first 100 values are sent.
+    ///
+    /// values, count: the values, texts that end in NUL.
+    /// fitting: true to remove values that do not match the typed text, and to sort the remaining
+    /// values. Values that begin with the typed text come first. Then come values with a word that
+    /// begins with the text, and values that contain the text. Values that contain the letters of
+    /// the text in order come last.
+    fn mcplink_responder_values(values: *const *const c_char, count: usize, fitting: bool) {
+        if values.is_null() && count > 0 {
+            return Err(missing("values").into());
+        }
+        let values = (0..count)
+            .map(|index| Ok(name(*values.add(index), "a value")?.to_owned()))
+            .collect::<Result<Vec<_>>>()?;
+        responder.answer(match fitting {
+            true => Answer::BestOf(values),
+            false => Answer::Values(values),
+        })?;
     }
-}
 
-/// Answers that the request failed inside of the host. The peer gets "internal error" without the
-/// reason, since the reason may have names, paths or secrets of the host.
-///
-/// The reason is logged as an error, and reported as an event of kind
-/// MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
-/// once for each text.
-///
-/// responder: the responder.
-/// reason, len: the reason; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_internal_error(
-    responder: *mut mcplink_responder_t,
-    reason: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and text with its length.
-    unsafe {
-        answer("mcplink_responder_internal_error", responder, |_| {
-            let reason = payload(reason, len, "reason")?;
-            Ok(Answer::Failure(reason.to_owned()))
-        })
+    /// Answers that the resource does not exist, with the error code of the client's revision.
+    fn mcplink_responder_not_found() {
+        responder.answer(Answer::NotFound)?;
     }
-}
 
-/// Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
-/// because models read tool errors.
-///
-/// responder: the responder.
-/// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
-/// message: one sentence.
-/// data: details as JSON; NULL for no details.
-/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_fail(
-    responder: *mut mcplink_responder_t,
-    code: i32,
-    message: *const c_char,
-    data: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library and texts that end in NUL.
-    unsafe {
-        answer("mcplink_responder_fail", responder, |_| {
-            let mut error = RpcError::new(code_of(code)?, name(message, "message")?);
-            if !data.is_null() {
-                error.data = Some(json_payload(data, super::text::NUL, "data")?.to_owned());
-            }
-            Ok(Answer::Error(error))
-        })
+    /// Answers that the request failed inside of the host. The peer gets "internal error" without
+    /// the reason, since the reason may have names, paths or secrets of the host.
+    ///
+    /// The reason is logged as an error, and reported as an event of kind
+    /// MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
+    /// once for each text.
+    ///
+    /// reason, len: the reason; len may be MCPLINK_NUL for text that ends in NUL.
+    fn mcplink_responder_internal_error(reason: *const c_char, len: usize) {
+        let reason = payload(reason, len, "reason")?;
+        responder.answer(Answer::Failure(reason.to_owned()))?;
+    }
+
+    /// Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error
+    /// instead, because models read tool errors.
+    ///
+    /// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
+    /// message: one sentence.
+    /// data: details as JSON; NULL for no details.
+    fn mcplink_responder_fail(code: i32, message: *const c_char, data: *const c_char) {
+        let mut error = RpcError::new(code_of(code)?, name(message, "message")?);
+        if !data.is_null() {
+            error.data = Some(json_payload(data, super::text::NUL, "data")?.to_owned());
+        }
+        responder.answer(Answer::Error(error))?;
     }
 }

@@ -1,10 +1,15 @@
-//! Integer types for the enumeration parameters of the exported functions.
+//! What C passes: the integer types for enumeration parameters of the exported functions, and how
+//! numbers are read.
 //!
 //! In the header each of these types is the C enumeration of the same name, so that compilers warn
 //! when a program passes a constant of another enumeration. In Rust each type is an integer,
 //! because C may pass any number, and a number that is no constant would be undefined behavior in a
 //! Rust enumeration. The header generator does not read this file: the build script does not list
 //! it.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
 
 pub type mcplink_completion_of = i32;
 pub type mcplink_connection_state = i32;
@@ -23,3 +28,50 @@ pub type mcplink_stderr = i32;
 pub type mcplink_subject = i32;
 pub type mcplink_task_support = i32;
 pub type mcplink_tool_hint = i32;
+
+/// Defines an enumeration, and a function that reads a number that C passes for it. cbindgen does
+/// not expand macros, so `header/tables.rs` takes the enumeration out for the header.
+macro_rules! enumeration {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $($(#[$variant_meta:meta])* $variant:ident = $number:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$variant_meta])* $variant = $number,)+
+        }
+
+        impl $name {
+            /// Reads a number that C passes. `what` says in an error what the number stands for.
+            pub(in crate::cffi) fn read(number: i32, what: &str) -> $crate::error::Result<Self> {
+                match number {
+                    $($number => Ok(Self::$variant),)+
+                    _ => Err($crate::cffi::arg::unknown(number, what, stringify!($name))),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use enumeration;
+
+pub(super) fn unknown(number: i32, what: &str, enumeration: &str) -> Error {
+    invalid(format!(
+        "there is no {what} {number}: use one of enum {enumeration}"
+    ))
+}
+
+/// Makes the error for an argument that is invalid.
+pub(super) fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Invalid, text)
+}
+
+/// Converts milliseconds into a duration; MCPLINK_FOREVER means no limit.
+pub(super) fn span(milliseconds: u32) -> Duration {
+    match milliseconds {
+        u32::MAX => Duration::MAX,
+        other => Duration::from_millis(other.into()),
+    }
+}

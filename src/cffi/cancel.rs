@@ -1,10 +1,11 @@
 //! Cancel tokens. One token can cancel many calls.
 
-use super::entry::{Outcome, told, value};
+use super::entry::{Outcome, value};
 use super::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
-use super::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::actions::actions;
+use crate::cffi::handle::entering;
 use crate::protocol::CancelToken;
 
 /// A cancel token: cancels the calls that use it, from any thread. For example, a host triggers the
@@ -58,20 +59,18 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
     })
 }
 
-/// Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
-/// servers are notified. Later calls with this token fail, and are not sent.
-///
-/// cancel: the token.
-/// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
-/// handler.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -> mcplink_status_t {
-    told("mcplink_cancel_trigger", || {
-        // SAFETY: the header requires a token of this library.
-        unsafe { enter(cancel, "cancel") }?.token.cancel();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+actions! {
+    /// cancel: the token.
+    entering(cancel: mcplink_cancel_t);
+
+    /// Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and
+    /// their servers are notified. Later calls with this token fail, and are not sent.
+    ///
+    /// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
+    /// handler. Blocks: no. Since 0.1.
+    fn mcplink_cancel_trigger() {
+        cancel.token.cancel();
+    }
 }
 
 /// Checks whether a token was triggered.

@@ -2,13 +2,14 @@
 
 use std::ffi::c_char;
 
-use super::answer::answer;
 use super::entry::{Outcome, need, told};
 use super::json::json_payload;
 use super::pending_request::{Answer, media};
 use super::responder::mcplink_responder_t;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, optional, payload};
+use crate::cffi::actions::actions;
+use crate::cffi::answer::answering;
 use crate::error::{Error, ErrorKind};
 use crate::schema::ContentBlock;
 
@@ -103,21 +104,17 @@ pub unsafe extern "C" fn mcplink_responder_add_json(
     }
 }
 
-/// Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
-/// Other functions that answer ignore these blocks.
-///
-/// responder: the responder of a tool call.
-/// Returns: see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
-/// request can still be answered. Threads: any. Blocks: only while a client does not read. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_send(
-    responder: *mut mcplink_responder_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a responder of this library.
-    unsafe {
-        answer("mcplink_responder_send", responder, |responder| {
-            Ok(Answer::Blocks(responder.blocks()?))
-        })
+actions! {
+    /// responder: the responder of a tool call.
+    answering(responder: mcplink_responder_t);
+
+    /// Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
+    /// Other functions that answer ignore these blocks.
+    ///
+    /// Returns: see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
+    /// request can still be answered. Threads: any. Blocks: only while a client does not read.
+    /// Since 0.1.
+    fn mcplink_responder_send() {
+        responder.answer(Answer::Blocks(responder.blocks()?))?;
     }
 }

@@ -9,8 +9,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::failure::{Failure, live_errors, mcplink_error_t};
-use super::handle::Fault;
-use super::handle::{Object, Tagged, slots, tagged};
+use super::handle::{Fault, Object, Tagged, slots, tagged};
 use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
@@ -65,14 +64,25 @@ pub(super) unsafe fn giving<T>(
     // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
-            if out.is_null() {
-                return Err(missing("out").into());
-            }
-            out.write(ptr::null_mut());
+            clear(out)?;
             out.write(body()?);
             Ok(mcplink_status::MCPLINK_OK)
         })
     }
+}
+
+/// Sets `*out` to NULL. Fails if `out` is NULL.
+///
+/// # Safety
+///
+/// `out` is NULL or can be written to.
+pub(super) unsafe fn clear<T>(out: *mut *mut T) -> Outcome<()> {
+    if out.is_null() {
+        return Err(missing("out").into());
+    }
+    // SAFETY: the safety contract of this function.
+    unsafe { out.write(ptr::null_mut()) };
+    Ok(())
 }
 
 /// Runs the body of an exported function that returns only a status.
@@ -93,6 +103,44 @@ pub(super) fn told(function: &str, body: impl FnOnce() -> Outcome) -> mcplink_st
                 log::tell_process(failure.level(), "handle", &text);
             }
         })
+    })
+}
+
+/// Runs the body of an action on a shared object that C passes. `what` is the name of its
+/// parameter, and `function` the name of the C function.
+///
+/// # Safety
+///
+/// The requirements of [`need`] apply.
+pub(super) unsafe fn needing<T: Object>(
+    object: *mut T,
+    what: &str,
+    function: &str,
+    body: impl FnOnce(&T) -> Outcome<()>,
+) -> mcplink_status_t {
+    told(function, || {
+        // SAFETY: the safety contract of this function.
+        body(&*unsafe { need(object, what) }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Runs the body of an action on an object that C passes and that only this thread uses. `what` is
+/// the name of its parameter, and `function` the name of the C function.
+///
+/// # Safety
+///
+/// The requirements of [`need_mut`] apply.
+pub(super) unsafe fn needing_mut<T: Object>(
+    object: *mut T,
+    what: &str,
+    function: &str,
+    body: impl FnOnce(&mut T) -> Outcome<()>,
+) -> mcplink_status_t {
+    told(function, || {
+        // SAFETY: the safety contract of this function.
+        body(unsafe { need_mut(object, what) }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
     })
 }
 

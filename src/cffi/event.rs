@@ -1,11 +1,17 @@
-//! The callback type for events.
+//! The callback types for events, and for lines of standard error.
 
 use std::ffi::c_void;
 
 use super::json::mcplink_json_t;
+use super::text::mcplink_str_t;
 
 /// Receives an event: one of enum mcplink_event, with details in params. params is valid until the
 /// callback returns, and is NULL for an event without details. Ignore unknown events.
 pub type mcplink_event_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
 >;
+
+/// Receives a line that a child process wrote to its standard error, without the newline. The line
+/// is valid until the callback returns.
+pub type mcplink_line_fn =
+    Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;

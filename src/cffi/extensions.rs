@@ -11,6 +11,8 @@ use super::pending_request::{Answer, Call};
 use super::responder::{mcplink_responder_t, unsupported};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::filled;
+use crate::cffi::actions::actions;
+use crate::cffi::entry::needing;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Refuses the request unless the client declared an extension. If possible, work without the
@@ -49,34 +51,26 @@ pub unsafe extern "C" fn mcplink_responder_need_extension(
     })
 }
 
-/// Sends the client a notification of the host's own method, which belongs to the request: before
-/// the answer, and over HTTP on the stream of the answer. For notifications that belong to no
-/// request see mcplink_session_notify.
-///
-/// responder: the responder.
-/// notification: the method, for example "notifications/com.example/moved".
-/// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the client
-/// no longer waits for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED on a
-/// client. Threads: any. Blocks: only while a client does not read. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_notify(
-    responder: *mut mcplink_responder_t,
-    notification: *const c_char,
-    params: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    told("mcplink_responder_notify", || {
-        // SAFETY: the header requires a responder of this library and texts as described.
-        let (responder, method, params) = unsafe {
-            let responder = need(responder, "responder")?;
-            let method = filled(notification, "notification")?;
-            (responder, method, object(params, len)?)
-        };
+actions! {
+    /// responder: the responder.
+    needing(responder: mcplink_responder_t);
+
+    /// Sends the client a notification of the host's own method, which belongs to the request:
+    /// before the answer, and over HTTP on the stream of the answer. For notifications that belong
+    /// to no request see mcplink_session_notify.
+    ///
+    /// notification: the method, for example "notifications/com.example/moved".
+    /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
+    /// client no longer waits for the answer; MCPLINK_E_STATE after the answer;
+    /// MCPLINK_E_UNSUPPORTED on a client. Threads: any. Blocks: only while a client does not read.
+    /// Since 0.1.
+    fn mcplink_responder_notify(notification: *const c_char, params: *const c_char, len: usize) {
+        let method = filled(notification, "notification")?;
+        let params = object(params, len)?;
         let sent = responder.look(|call| notify(call, method, &params))?;
         sent.ok_or_else(unsupported)??;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Returns `None` for requests to a client.

@@ -8,13 +8,15 @@ use std::sync::OnceLock;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::arg;
+use serde_json::Value;
+
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
-use super::log;
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
+use super::{arg, log};
+use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON value: a document that the caller owns, or a node of a document.
@@ -64,6 +66,7 @@ pub(super) struct Document {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_json_type_t {
     /// No value: the node is NULL.
+    #[allow(dead_code, reason = "getters return 0")]
     MCPLINK_JSON_MISSING = 0,
     /// The value null.
     MCPLINK_JSON_NULL = 801,
@@ -97,6 +100,11 @@ impl Document {
         })?;
         let _texts = reading.texts;
         Ok(Self { root, _texts })
+    }
+
+    /// Makes a document of a value, as a pointer that the host owns.
+    pub(super) fn of(value: &Value) -> Result<*mut mcplink_json_t> {
+        Ok(Self::parse(&value.to_string())?.into_raw())
     }
 
     /// Converts the document into a pointer that the host owns.
@@ -381,26 +389,116 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
     }
 }
 
-/// Returns the type of a value.
-///
-/// node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
-/// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_type(
-    node: *const mcplink_json_t,
-) -> arg::mcplink_json_type_t {
-    use mcplink_json_type_t as Type;
-    // SAFETY: the header requires a node of this library.
-    let node = unsafe { get(node) };
-    let kind = node.map_or(Type::MCPLINK_JSON_MISSING, |node| match node.content {
-        Content::Null => Type::MCPLINK_JSON_NULL,
-        Content::Boolean(_) => Type::MCPLINK_JSON_BOOLEAN,
-        Content::Signed(_) | Content::Unsigned(_) | Content::Float(_) => Type::MCPLINK_JSON_NUMBER,
-        Content::String(_) => Type::MCPLINK_JSON_STRING,
-        Content::Array(_) => Type::MCPLINK_JSON_ARRAY,
-        Content::Object(_) => Type::MCPLINK_JSON_OBJECT,
-    });
-    kind as i32
+getters! {
+    /// node: a node or NULL.
+    /// Threads: any. Since 0.1.
+    get(node: mcplink_json_t);
+
+    /// Returns the type of a value.
+    ///
+    /// node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
+    /// Returns: one of enum mcplink_json_type_t.
+    fn mcplink_json_type() -> arg::mcplink_json_type_t {
+        use mcplink_json_type_t as Type;
+        let kind = match node.content {
+            Content::Null => Type::MCPLINK_JSON_NULL,
+            Content::Boolean(_) => Type::MCPLINK_JSON_BOOLEAN,
+            Content::Signed(_) | Content::Unsigned(_) | Content::Float(_) => {
+                Type::MCPLINK_JSON_NUMBER
+            }
+            Content::String(_) => Type::MCPLINK_JSON_STRING,
+            Content::Array(_) => Type::MCPLINK_JSON_ARRAY,
+            Content::Object(_) => Type::MCPLINK_JSON_OBJECT,
+        };
+        kind as i32
+    }
+
+    /// Returns the length of a value: the number of items of an array, members of an object, or
+    /// bytes of a string.
+    ///
+    /// Returns: the length; 0 for values of other types.
+    fn mcplink_json_len() -> usize {
+        node.len()
+    }
+
+    /// Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
+    ///
+    /// node: a node or NULL; the pointer is relative to it.
+    /// pointer: the JSON pointer; "" for the node itself.
+    /// Returns: a node of the same document; NULL when the document has no value there.
+    fn mcplink_json_pointer(pointer: *const c_char) -> *const mcplink_json_t {
+        Node::pointer(node, name(pointer, "pointer").ok()?)?.as_ptr()
+    }
+
+    /// Returns the text of a string.
+    ///
+    /// Returns: text that is valid as long as the document; empty for values of other types.
+    fn mcplink_json_str() -> mcplink_str_t {
+        node.string()?.view()
+    }
+
+    /// Reads an integer value.
+    ///
+    /// out: receives the integer. It stays unchanged when the function returns false, so that it
+    /// can hold a default value. May be NULL.
+    /// Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as
+    /// integers.
+    fn mcplink_json_i64(out: *mut i64) -> bool {
+        let number = node.as_i64()?;
+        if !out.is_null() {
+            out.write(number);
+        }
+        true
+    }
+
+    /// Returns the value of a number, rounded to a double.
+    ///
+    /// Returns: the number; 0 for values of other types.
+    fn mcplink_json_f64() -> f64 {
+        node.as_f64()?
+    }
+
+    /// Checks whether a value is the JSON value true.
+    ///
+    /// Returns: true for the value true; false for all other values.
+    fn mcplink_json_boolean() -> bool {
+        node.is_true()
+    }
+
+    /// Returns a value as compact JSON text: without white space outside of strings.
+    ///
+    /// Returns: text that is valid as long as the document; empty for NULL.
+    fn mcplink_json_text() -> mcplink_str_t {
+        node.text().view()
+    }
+
+    /// Returns a member of an object.
+    ///
+    /// key: the name of the member. If several members have this name, the function returns the
+    /// value of the last member.
+    /// Returns: a node of the same document; NULL when the object has no such member.
+    fn mcplink_json_get(key: *const c_char) -> *const mcplink_json_t {
+        node.member(name(key, "key").ok()?)?.as_ptr()
+    }
+
+    /// Returns the name of a member of an object, by index. Members keep their original order.
+    ///
+    /// index: from 0.
+    /// Returns: text that is valid as long as the document; empty when the index is out of range.
+    fn mcplink_json_key_at(index: usize) -> mcplink_str_t {
+        match &node.content {
+            Content::Object(members) => members.get(index)?.0.view(),
+            _ => mcplink_str_t::EMPTY,
+        }
+    }
+
+    /// Returns an item of an array, or the value of a member of an object, by index.
+    ///
+    /// index: from 0.
+    /// Returns: a node of the same document; NULL when the index is out of range.
+    fn mcplink_json_at(index: usize) -> *const mcplink_json_t {
+        node.item(index)?.as_ptr()
+    }
 }
 
 /// Checks whether a value is missing. A missing value is not the JSON value null.
@@ -411,152 +509,6 @@ pub unsafe extern "C" fn mcplink_json_type(
 pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header requires a node of this library.
     unsafe { get(node) }.is_none()
-}
-
-/// Returns a member of an object.
-///
-/// object: a node or NULL.
-/// key: the name of the member. If several members have this name, the function returns the value
-/// of the last member.
-/// Returns: a node of the same document; NULL when the object has no such member. Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_get(
-    object: *const mcplink_json_t,
-    key: *const c_char,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a node of this library and text that ends in NUL.
-    let (object, key) = unsafe { (get(object), name(key, "key")) };
-    shown(object.and_then(|object| object.member(key.ok()?)))
-}
-
-/// Returns an item of an array, or the value of a member of an object, by index.
-///
-/// array: a node or NULL.
-/// index: from 0.
-/// Returns: a node of the same document; NULL when the index is out of range. Threads: any. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_at(
-    array: *const mcplink_json_t,
-    index: usize,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a node of this library.
-    let array = unsafe { get(array) };
-    shown(array.and_then(|array| array.item(index)))
-}
-
-/// Returns the name of a member of an object, by index. Members keep their original order.
-///
-/// object: a node or NULL.
-/// index: from 0.
-/// Returns: text that is valid as long as the document; empty when the index is out of range.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_key_at(
-    object: *const mcplink_json_t,
-    index: usize,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a node of this library.
-    match unsafe { get(object) }.map(|object| &object.content) {
-        Some(Content::Object(members)) => members
-            .get(index)
-            .map_or(mcplink_str_t::EMPTY, |(name, _)| name.view()),
-        _ => mcplink_str_t::EMPTY,
-    }
-}
-
-/// Returns the length of a value: the number of items of an array, members of an object, or bytes
-/// of a string.
-///
-/// node: a node or NULL.
-/// Returns: the length; 0 for values of other types. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize {
-    // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }.map_or(0, |node| node.len())
-}
-
-/// Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
-///
-/// node: a node or NULL; the pointer is relative to it.
-/// pointer: the JSON pointer; "" for the node itself.
-/// Returns: a node of the same document; NULL when the document has no value there. Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_pointer(
-    node: *const mcplink_json_t,
-    pointer: *const c_char,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a node of this library and text that ends in NUL.
-        let (node, pointer) = unsafe { (get(node), name(pointer, "pointer")) };
-        shown(node.and_then(|node| Node::pointer(node, pointer.ok()?)))
-    })
-}
-
-/// Returns the text of a string.
-///
-/// node: a node or NULL.
-/// Returns: text that is valid as long as the document; empty for values of other types. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
-    // SAFETY: the header requires a node of this library.
-    let string = unsafe { get(node) }.and_then(|node| node.string());
-    string.map_or(mcplink_str_t::EMPTY, ArenaText::view)
-}
-
-/// Reads an integer value.
-///
-/// node: a node or NULL.
-/// out: receives the integer. It stays unchanged when the function returns false, so that it can
-/// hold a default value. May be NULL.
-/// Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut i64) -> bool {
-    // SAFETY: the header requires a node of this library.
-    let number = unsafe { get(node) }.and_then(|node| node.as_i64());
-    if let Some(number) = number.filter(|_| !out.is_null()) {
-        // SAFETY: the header requires that `out` can be written to.
-        unsafe { out.write(number) };
-    }
-    number.is_some()
-}
-
-/// Returns the value of a number, rounded to a double.
-///
-/// node: a node or NULL.
-/// Returns: the number; 0 for values of other types. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
-    // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }
-        .and_then(|node| node.as_f64())
-        .unwrap_or_default()
-}
-
-/// Checks whether a value is the JSON value true.
-///
-/// node: a node or NULL.
-/// Returns: true for the value true; false for all other values. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
-    // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }.is_some_and(|node| node.is_true())
-}
-
-/// Returns a value as compact JSON text: without white space outside of strings.
-///
-/// node: a node or NULL.
-/// Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcplink_str_t {
-    value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header requires a node of this library.
-        unsafe { get(node) }.map_or(mcplink_str_t::EMPTY, |node| node.text().view())
-    })
 }
 
 pub(super) fn shown(node: Option<&JsonNode>) -> *const mcplink_json_t {

@@ -10,51 +10,50 @@ use super::handle::{Fault, Object};
 use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
 use super::wording::for_c;
-use crate::error::{Error, ErrorKind, Result};
+use crate::cffi::arg::enumeration;
+use crate::cffi::user::Callback;
+use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord, tell_once};
 use crate::schema::LoggingLevel;
 use crate::sync::StaticMutex;
 
-/// The severity of a log message, after RFC 5424.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "constants of C")]
-pub enum mcplink_log_level {
-    /// Details for debugging.
-    MCPLINK_LOG_DEBUG = 1100,
-    /// General information.
-    MCPLINK_LOG_INFO = 1101,
-    /// Normal but significant events.
-    MCPLINK_LOG_NOTICE = 1102,
-    /// Warning conditions.
-    MCPLINK_LOG_WARNING = 1103,
-    /// Error conditions.
-    MCPLINK_LOG_ERROR = 1104,
-    /// Critical conditions.
-    MCPLINK_LOG_CRITICAL = 1105,
-    /// Conditions that require action at once.
-    MCPLINK_LOG_ALERT = 1106,
-    /// Conditions that make the system unusable.
-    MCPLINK_LOG_EMERGENCY = 1107,
+enumeration! {
+    /// The severity of a log message, after RFC 5424.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[allow(dead_code, reason = "constants of C")]
+    pub enum mcplink_log_level {
+        /// Details for debugging.
+        MCPLINK_LOG_DEBUG = 1100,
+        /// General information.
+        MCPLINK_LOG_INFO = 1101,
+        /// Normal but significant events.
+        MCPLINK_LOG_NOTICE = 1102,
+        /// Warning conditions.
+        MCPLINK_LOG_WARNING = 1103,
+        /// Error conditions.
+        MCPLINK_LOG_ERROR = 1104,
+        /// Critical conditions.
+        MCPLINK_LOG_CRITICAL = 1105,
+        /// Conditions that require action at once.
+        MCPLINK_LOG_ALERT = 1106,
+        /// Conditions that make the system unusable.
+        MCPLINK_LOG_EMERGENCY = 1107,
+    }
 }
 
 /// Returns the log level for the number that C passes.
 pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
     use mcplink_log_level as Level;
-    let known = [
-        (Level::MCPLINK_LOG_DEBUG, LoggingLevel::Debug),
-        (Level::MCPLINK_LOG_INFO, LoggingLevel::Info),
-        (Level::MCPLINK_LOG_NOTICE, LoggingLevel::Notice),
-        (Level::MCPLINK_LOG_WARNING, LoggingLevel::Warning),
-        (Level::MCPLINK_LOG_ERROR, LoggingLevel::Error),
-        (Level::MCPLINK_LOG_CRITICAL, LoggingLevel::Critical),
-        (Level::MCPLINK_LOG_ALERT, LoggingLevel::Alert),
-        (Level::MCPLINK_LOG_EMERGENCY, LoggingLevel::Emergency),
-    ];
-    let found = known.into_iter().find(|(known, _)| *known as i32 == level);
-    found.map(|(_, level)| level).ok_or_else(|| {
-        let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
-        Error::new(ErrorKind::Invalid, text)
+    Ok(match Level::read(level, "log level")? {
+        Level::MCPLINK_LOG_DEBUG => LoggingLevel::Debug,
+        Level::MCPLINK_LOG_INFO => LoggingLevel::Info,
+        Level::MCPLINK_LOG_NOTICE => LoggingLevel::Notice,
+        Level::MCPLINK_LOG_WARNING => LoggingLevel::Warning,
+        Level::MCPLINK_LOG_ERROR => LoggingLevel::Error,
+        Level::MCPLINK_LOG_CRITICAL => LoggingLevel::Critical,
+        Level::MCPLINK_LOG_ALERT => LoggingLevel::Alert,
+        Level::MCPLINK_LOG_EMERGENCY => LoggingLevel::Emergency,
     })
 }
 
@@ -75,7 +74,7 @@ pub type mcplink_log_fn = Option<
     ),
 >;
 
-type LogFn = unsafe extern "C-unwind" fn(*mut c_void, i32, mcplink_str_t, mcplink_str_t);
+type LogFn = Callback<mcplink_log_fn>;
 
 /// A log hook of the host.
 pub(super) struct Hook {

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
-//!  setters            the setters of settings objects, written as tables
+//!  actions, fallible, getters    functions that act on an object or read it, written as tables
 //!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
@@ -34,6 +34,7 @@
 )]
 #![deny(improper_ctypes_definitions)]
 
+mod actions;
 mod answer;
 mod arg;
 #[cfg_attr(
@@ -52,6 +53,8 @@ mod error;
 mod event;
 mod extensions;
 mod failure;
+mod fallible;
+mod getters;
 mod handle;
 mod json;
 mod limit;
@@ -66,12 +69,12 @@ mod responder;
 mod result;
 mod server;
 mod set_log;
-mod setters;
 mod status;
 mod tap;
 mod task_helpers;
 mod text;
 mod threads;
+mod token;
 mod transport;
 mod user;
 mod version;

@@ -37,8 +37,6 @@ impl Refusal {
 
 /// A settings object, which is configured by setters.
 pub(super) trait Settings: Object {
-    /// The name of the parameter with which C passes this object, for error texts.
-    const NAME: &'static str;
     /// The log target of the object.
     const TARGET: &'static str;
     /// The name of the object's C constructor, if the constructor returns NULL for an invalid
@@ -47,8 +45,8 @@ pub(super) trait Settings: Object {
 
     fn refusal(&self) -> &Refusal;
 
-    /// Returns the name that distinguishes this object from others of its type, for error texts.
-    fn label(&self) -> Option<&str> {
+    /// Returns what distinguishes this object from others of its type, for error texts: "tool 'a'".
+    fn label(&self) -> Option<String> {
         None
     }
 
@@ -63,7 +61,7 @@ pub(super) trait Settings: Object {
         let done = caught(change).map_err(|failure| {
             let failure = failure.context(setter);
             match self.label() {
-                Some(label) => failure.context(format_args!("{} '{label}'", Self::NAME)),
+                Some(label) => failure.context(label),
                 None => failure,
             }
         });
@@ -75,19 +73,20 @@ pub(super) trait Settings: Object {
     }
 }
 
-/// Runs a setter on an object that C passes. `setter` is the name of the C function. The error text
-/// of a refusal contains this name.
+/// Runs a setter on an object that C passes. `what` is the name of its parameter, and `setter` the
+/// name of the C function. The error text of a refusal contains them.
 ///
 /// # Safety
 ///
 /// `object` is NULL, or a live object of this library that only this thread uses.
 pub(super) unsafe fn set<T: Settings>(
     object: *mut T,
+    what: &str,
     setter: &str,
     change: impl FnOnce(&mut T) -> Outcome<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
-    let done = caught(|| change(unsafe { need_mut(object, T::NAME) }?));
+    let done = caught(|| change(unsafe { need_mut(object, what) }?));
     // SAFETY: the safety contract of this function; the mutable borrow of `change` has ended.
     let outcome = match unsafe { tagged(object) } {
         Ok(object) => object.attempt(setter, || done),

@@ -6,12 +6,12 @@ use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 
-use super::entry::value;
 use super::handle::{Kind as ObjectKind, Object, slots};
-use super::json::{Document, JsonNode, mcplink_json_t, shown};
+use super::json::{Document, JsonNode, mcplink_json_t};
 use super::log;
 use super::pending_request::Call;
-use super::text::{Text, mcplink_str_t, name, view_or_empty};
+use super::text::{Text, mcplink_str_t, name};
+use crate::cffi::getters::getters;
 use crate::error::Error;
 use crate::schema::method;
 use crate::server::{ClientContext, Principal};
@@ -234,247 +234,130 @@ unsafe fn find(request: *const mcplink_request_t) -> Option<slots::Part<mcplink_
         .ok()
 }
 
-/// Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
-/// call. For a resource, they are the variables of the URI template; for a completion, the known
-/// values of the other arguments; for a custom method, the params.
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the request; NULL when the request has no arguments.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_args(
-    request: *const mcplink_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        shown(
-            unsafe { find(request) }
-                .as_deref()
-                .and_then(mcplink_request_t::arguments),
-        )
-    })
-}
+getters! {
+    /// request: the request; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(request: mcplink_request_t);
 
-/// Returns all params of the request, as received.
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the request; NULL when the params have no C
-/// representation. Only the handler of a resource can get NULL for this reason: other requests with
-/// such params are refused before the handler runs. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_params(
-    request: *const mcplink_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        shown(
-            unsafe { find(request) }
-                .as_deref()
-                .and_then(mcplink_request_t::tree),
-        )
-    })
-}
+    /// Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
+    /// call. For a resource, they are the variables of the URI template; for a completion, the
+    /// known values of the other arguments; for a custom method, the params.
+    ///
+    /// Returns: a node that is valid as long as the request; NULL when the request has no
+    /// arguments.
+    fn mcplink_request_args() -> *const mcplink_json_t {
+        request.arguments()?.as_ptr()
+    }
 
-/// Returns the metadata of the request: the member "_meta" of its params.
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the request; NULL when the member is missing. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_meta(
-    request: *const mcplink_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { find(request) };
-        let tree = request.as_deref().and_then(mcplink_request_t::tree);
-        shown(tree.and_then(|tree| tree.member("_meta")))
-    })
-}
+    /// Returns all params of the request, as received.
+    ///
+    /// Returns: a node that is valid as long as the request; NULL when the params have no C
+    /// representation. Only the handler of a resource can get NULL for this reason: other requests
+    /// with such params are refused before the handler runs.
+    fn mcplink_request_params() -> *const mcplink_json_t {
+        request.tree()?.as_ptr()
+    }
 
-/// Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
-/// the name of the completed argument.
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request; empty for requests of other methods.
-/// Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.name),
-    )
-}
+    /// Returns the metadata of the request: the member "_meta" of its params.
+    ///
+    /// Returns: a node that is valid as long as the request; NULL when the member is missing.
+    fn mcplink_request_meta() -> *const mcplink_json_t {
+        request.tree()?.member("_meta")?.as_ptr()
+    }
 
-/// Returns the text that was typed so far for the argument to complete.
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.typed),
-    )
-}
+    /// Returns the target of the request: the name of the tool or prompt, the URI of the resource,
+    /// or the name of the completed argument.
+    ///
+    /// Returns: text that is valid as long as the request; empty for requests of other methods.
+    fn mcplink_request_name() -> mcplink_str_t {
+        request.name.view()
+    }
 
-/// Returns the method, for example "tools/call".
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_method(
-    request: *const mcplink_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.method),
-    )
-}
+    /// Returns the text that was typed so far for the argument to complete.
+    ///
+    /// Returns: text that is valid as long as the request; empty for other requests.
+    fn mcplink_request_typed() -> mcplink_str_t {
+        request.typed.view()
+    }
 
-/// Returns a number that identifies the server's connection on which the request came; see
-/// mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
-///
-/// request: the request; for NULL the function returns 0.
-/// Returns: a number from 1 on a server; 0 on a client. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request_t) -> u64 {
-    // SAFETY: the header requires a request of this library.
-    unsafe { find(request) }.map_or(0, |request| request.session)
-}
+    /// Returns the method, for example "tools/call".
+    ///
+    /// Returns: text that is valid as long as the request.
+    fn mcplink_request_method() -> mcplink_str_t {
+        request.method.view()
+    }
 
-/// Returns the authenticated principal for which the client acts. Over HTTP, the authentication of
-/// the HTTP request sets the principal. Without HTTP, the principal is set when the session is
-/// made.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty when the principal is unknown.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_principal(
-    request: *const mcplink_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(|request| request.principal.as_ref()),
-    )
-}
+    /// Returns a number that identifies the server's connection on which the request came; see
+    /// mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one
+    /// number.
+    ///
+    /// Returns: a number from 1 on a server; 0 on a client.
+    fn mcplink_request_session() -> u64 {
+        request.session
+    }
 
-/// Returns the scopes that were granted to the principal, including implied scopes. A space
-/// separates two names.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty when no scope was granted, or the
-/// scopes are unknown. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_scopes(
-    request: *const mcplink_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(mcplink_request_t::scopes),
-    )
-}
+    /// Returns the authenticated principal for which the client acts. Over HTTP, the authentication
+    /// of the HTTP request sets the principal. Without HTTP, the principal is set when the session
+    /// is made.
+    ///
+    /// Returns: text that is valid as long as the request; empty when the principal is unknown.
+    fn mcplink_request_principal() -> mcplink_str_t {
+        request.principal.as_ref()?.view()
+    }
 
-/// Checks whether a scope was granted to the principal. A handler can then do more for a principal
-/// with this scope. To refuse the request, see mcplink_responder_need_scopes.
-///
-/// request: the request; for NULL the function returns false.
-/// scope: the name of the scope.
-/// Returns: true if the scope was granted; false also when the scopes are unknown. Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_has_scope(
-    request: *const mcplink_request_t,
-    scope: *const c_char,
-) -> bool {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, scope) = unsafe { (find(request), name(scope, "scope")) };
-    let identity = request.as_deref().and_then(|it| it.identity.as_ref());
-    identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
-}
+    /// Returns the scopes that were granted to the principal, including implied scopes. A space
+    /// separates two names.
+    ///
+    /// Returns: text that is valid as long as the request; empty when no scope was granted, or the
+    /// scopes are unknown.
+    fn mcplink_request_scopes() -> mcplink_str_t {
+        request.scopes()?.view()
+    }
 
-/// Returns the time at which the authentication of the principal expires, for example the expiry of
-/// its access token.
-///
-/// request: the request; for NULL the function returns 0.
-/// Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_t) -> i64 {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    let identity = request.as_deref().and_then(|it| it.identity.as_ref());
-    let when = identity.and_then(Principal::expiry);
-    let since = when.and_then(|when| when.duration_since(UNIX_EPOCH).ok());
-    since.map_or(0, |since| {
+    /// Checks whether a scope was granted to the principal. A handler can then do more for a
+    /// principal with this scope. To refuse the request, see mcplink_responder_need_scopes.
+    ///
+    /// scope: the name of the scope.
+    /// Returns: true if the scope was granted; false also when the scopes are unknown.
+    fn mcplink_request_has_scope(scope: *const c_char) -> bool {
+        let identity = request.identity.as_ref()?;
+        identity.has_scope(name(scope, "scope").ok()?)
+    }
+
+    /// Returns the time at which the authentication of the principal expires, for example the
+    /// expiry of its access token.
+    ///
+    /// Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known.
+    fn mcplink_request_expiry() -> i64 {
+        let expiry = request.identity.as_ref()?.expiry()?;
+        let since = expiry.duration_since(UNIX_EPOCH).ok()?;
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-    })
-}
+    }
 
-/// Returns the protocol revision of the request, for example "2026-07-28".
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty for custom methods, and on a client.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_revision(
-    request: *const mcplink_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(mcplink_request_t::revision),
-    )
-}
+    /// Returns the protocol revision of the request, for example "2026-07-28".
+    ///
+    /// Returns: text that is valid as long as the request; empty for custom methods, and on a
+    /// client.
+    fn mcplink_request_revision() -> mcplink_str_t {
+        request.revision()?.view()
+    }
 
-/// Returns the "name" and "version" that the client reports about itself. They are for display and
-/// logging only, because they are not authenticated.
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the request; NULL when the client did not send them.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_client_info(
-    request: *const mcplink_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { find(request) };
-        shown(request.as_deref().and_then(|request| {
-            let info = request.terms.as_ref()?.client_info.as_ref()?;
-            parsed(&request.client_info, || written(info))
-        }))
-    })
-}
+    /// Returns the "name" and "version" that the client reports about itself. They are for display
+    /// and logging only, because they are not authenticated.
+    ///
+    /// Returns: a node that is valid as long as the request; NULL when the client did not send
+    /// them.
+    fn mcplink_request_client_info() -> *const mcplink_json_t {
+        let info = request.terms.as_ref()?.client_info.as_ref()?;
+        parsed(&request.client_info, || written(info))?.as_ptr()
+    }
 
-/// Returns the capabilities that the client declared, for example "elicitation".
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the request; NULL for custom methods, and on a client.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_request_capabilities(
-    request: *const mcplink_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { find(request) };
-        shown(request.as_deref().and_then(|request| {
-            let terms = request.terms.as_ref()?;
-            parsed(&request.capabilities, || written(&terms.capabilities))
-        }))
-    })
+    /// Returns the capabilities that the client declared, for example "elicitation".
+    ///
+    /// Returns: a node that is valid as long as the request; NULL for custom methods, and on a
+    /// client.
+    fn mcplink_request_capabilities() -> *const mcplink_json_t {
+        let capabilities = &request.terms.as_ref()?.capabilities;
+        parsed(&request.capabilities, || written(capabilities))?.as_ptr()
+    }
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::arg;
 use super::callback_executor::CallbackExecutor;
-use super::entry::{Outcome, ffi, find, keep, need, plain, release, told, value};
+use super::entry::{Outcome, ffi, find, keep, need, plain, release, told};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
@@ -23,7 +23,10 @@ use super::queue::Kind;
 use super::request::mcplink_request_t;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{filled, name, optional, payload};
-use super::user::{UserData, call_back, mcplink_destroy_fn};
+use super::user::call_back;
+use crate::cffi::actions::actions;
+use crate::cffi::entry::needing;
+use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
 use crate::schema::{ContentBlock, InputRequest};
@@ -199,17 +202,16 @@ impl mcplink_responder_t {
     }
 
     /// Sends the client a message about the request, unless the request is answered.
-    fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome {
+    fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome<()> {
         let sent = self.look(|call| {
             let context = call.context()?;
             Some(context.check_open().map(|()| tell(context)))
         })?;
-        sent.ok_or_else(unsupported)??;
-        Ok(mcplink_status::MCPLINK_OK)
+        Ok(sent.ok_or_else(unsupported)??)
     }
 
     /// Answers the request. If the answer is invalid, the request stays unanswered.
-    pub(super) fn answer(&self, answer: Answer) -> Outcome {
+    pub(super) fn answer(&self, answer: Answer) -> Outcome<()> {
         let fitted = self.look(|call| call.fit(answer))??;
         let mut slot = self.slot.lock();
         let Some(call) = slot.call.take() else {
@@ -231,7 +233,7 @@ impl mcplink_responder_t {
                 drop(shared);
             }
         }
-        Ok(mcplink_status::MCPLINK_OK)
+        Ok(())
     }
 
     /// Logs a mistake of the host, through the log hook of the server as long as the request is
@@ -345,107 +347,134 @@ pub unsafe extern "C" fn mcplink_responder_request(
     responder.unwrap_or(std::ptr::null())
 }
 
-/// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
-/// handler that works for long can poll it.
-///
-/// responder: the responder; for NULL the function returns false.
-/// Returns: true if the request was cancelled or the peer has disconnected; the handler should
-/// return then. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_is_cancelled(
-    responder: *const mcplink_responder_t,
-) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a responder of this library.
-        unsafe { find(responder) }.is_some_and(|responder| responder.is_cancelled())
-    })
+getters! {
+    /// responder: the responder; for NULL the function returns {neutral}.
+    /// Threads: any. Blocks: no. Since 0.1.
+    find(responder: mcplink_responder_t);
+
+    /// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap,
+    /// so a handler that works for long can poll it.
+    ///
+    /// Returns: true if the request was cancelled or the peer has disconnected; the handler should
+    /// return then.
+    fn mcplink_responder_is_cancelled() -> bool {
+        responder.is_cancelled()
+    }
+
+    /// Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
+    /// earlier run.
+    ///
+    /// responder: the responder.
+    /// key: names the value.
+    /// Returns: a node that is valid as long as the responder; NULL when no value is stored under
+    /// this key, and after the answer.
+    fn mcplink_responder_recall(key: *const c_char) -> *const mcplink_json_t {
+        let key = name(key, "key").ok()?;
+        let remembered = responder.look(|call| {
+            let value = call.context()?.recall::<Box<RawValue>>(key);
+            value.ok().flatten()
+        });
+        let value = remembered.ok().flatten()?;
+        // Stored JSON can be parsed again, unless it is nested too deep.
+        responder.show(key, value.get()).ok()?
+    }
 }
 
 /// Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
 /// is over.
 pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// Sets a function that is called once when the peer cancels the request or disconnects.
-///
-/// responder: the responder.
-/// callback: called at once, on this thread, if the request is cancelled already. Otherwise the
-/// callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
-/// thread of the library, and should be quick. The callback may run while the request is being
-/// answered. NULL removes the function.
-/// user, destroy: passed to callback; destroy runs after the callback, when another function is
-/// set, or when the responder is freed.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_on_cancel(
-    responder: *mut mcplink_responder_t,
-    callback: mcplink_cancelled_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    told("mcplink_responder_on_cancel", || {
-        // SAFETY: the header requires a responder of this library.
-        let responder = unsafe { need(responder, "responder") }?;
+actions! {
+    /// responder: the responder.
+    needing(responder: mcplink_responder_t);
+
+    /// Sets a function that is called once when the peer cancels the request or disconnects.
+    ///
+    /// callback: called at once, on this thread, if the request is cancelled already. Otherwise the
+    /// callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
+    /// thread of the library, and should be quick. The callback may run while the request is being
+    /// answered. NULL removes the function.
+    /// user, destroy: passed to callback; destroy runs after the callback, when another function is
+    /// set, or when the responder is freed.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_responder_on_cancel(callback: mcplink_cancelled_fn; user) {
         responder.process.check()?;
         let before = responder.on_cancel.lock().take();
         drop(before);
         let Some(callback) = callback else {
-            return Ok(mcplink_status::MCPLINK_OK);
+            return Ok(());
         };
         let owner = responder.owner;
         let tell = move || {
-            // SAFETY: the header requires valid arguments.
-            _ = call_back(owner, || unsafe { callback(user.ptr()) });
+            _ = call_back(owner, || callback(user.ptr()));
         };
         if responder.is_cancelled() {
             tell();
-            return Ok(mcplink_status::MCPLINK_OK);
+            return Ok(());
         }
-        let guard = match &responder.pump {
-            Some(stage) => {
-                let stage = Arc::clone(stage);
-                responder
-                    .cancel
-                    .on_trigger(move || stage.post(Kind::Call, tell))
-            }
+        let guard = match responder.pump.clone() {
+            Some(stage) => responder
+                .cancel
+                .on_trigger(move || stage.post(Kind::Call, tell)),
             None => responder.cancel.on_trigger(tell),
         };
         let before = responder.on_cancel.lock().replace(guard);
         drop(before);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
+    }
 
-/// Sends the client a progress notification, if the client requested progress.
-///
-/// responder: the responder.
-/// done: the progress so far; it must increase from call to call. If calls come too fast, some
-/// notifications are skipped, but never the last notification.
-/// total: the value of done when the work is complete; 0 when the total is unknown.
-/// message: a text for users; NULL for no text.
-/// Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
-/// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
-/// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
-/// while a client does not read. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_progress(
-    responder: *mut mcplink_responder_t,
-    done: f64,
-    total: f64,
-    message: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_responder_progress", || {
-        // SAFETY: the header requires a responder of this library and text that ends in NUL.
-        let (responder, message) =
-            unsafe { (need(responder, "responder")?, optional(message, "message")?) };
+    /// Sends the client a progress notification, if the client requested progress.
+    ///
+    /// done: the progress so far; it must increase from call to call. If calls come too fast, some
+    /// notifications are skipped, but never the last notification.
+    /// total: the value of done when the work is complete; 0 when the total is unknown.
+    /// message: a text for users; NULL for no text.
+    /// Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
+    /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
+    /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks:
+    /// only while a client does not read. Since 0.1.
+    fn mcplink_responder_progress(done: f64, total: f64, message: *const c_char) {
         if !done.is_finite() || !total.is_finite() {
             let text = "progress is told in finite numbers";
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
+        let message = optional(message, "message")?;
         let total = (total != 0.0).then_some(total);
-        responder.tell(|context| context.progress(done, total, message))
-    })
+        responder.tell(|context| context.progress(done, total, message))?;
+    }
+
+    /// Sends the client a log message that belongs to the request. The message is sent if logging
+    /// is enabled on the server and the client requested messages of this level.
+    ///
+    /// level: one of enum mcplink_log_level.
+    /// text, len: the message; len may be MCPLINK_NUL for text that ends in NUL. It must not
+    /// contain secrets that the client must not know.
+    /// Returns: MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED
+    /// or MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after
+    /// the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks:
+    /// only while a client does not read. Since 0.1.
+    fn mcplink_responder_log(level: arg::mcplink_log_level, text: *const c_char, len: usize) {
+        let text = payload(text, len, "text")?;
+        let level = level_of(level)?;
+        responder.tell(|context| context.log(level, None, text))?;
+    }
+
+    /// Stores a value for later runs of the handler, so that a side effect happens only once: for
+    /// example a payment, or the generation of an id.
+    ///
+    /// responder: the responder, of a call of a tool, resource or prompt.
+    /// key: names the value.
+    /// json, len: the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be
+    /// sent through the client, encrypted and authenticated.
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
+    /// answer. Threads: any. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_responder_remember(key: *const c_char, json: *const c_char, len: usize) {
+        let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
+        let stored = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
+        let stored = stored.ok_or_else(unsupported)?;
+        stored.map_err(|error| refused(&error, "tools/call"))?;
+    }
 }
 
 /// Refuses the request unless these scopes were granted to the principal. This function is for a
@@ -493,33 +522,6 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
                 Err(Error::new(ErrorKind::Auth, text).into())
             }
         }
-    })
-}
-
-/// Sends the client a log message that belongs to the request. The message is sent if logging is
-/// enabled on the server and the client requested messages of this level.
-///
-/// responder: the responder.
-/// level: one of enum mcplink_log_level.
-/// text, len: the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
-/// secrets that the client must not know.
-/// Returns: MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
-/// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
-/// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
-/// while a client does not read. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_log(
-    responder: *mut mcplink_responder_t,
-    level: arg::mcplink_log_level,
-    text: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    told("mcplink_responder_log", || {
-        // SAFETY: the header requires a responder of this library and text with its length.
-        let (responder, text) =
-            unsafe { (need(responder, "responder")?, payload(text, len, "text")?) };
-        let level = level_of(level)?;
-        responder.tell(|context| context.log(level, None, text))
     })
 }
 
@@ -601,71 +603,4 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
         (None, None) => Error::new(ErrorKind::State, error.to_string()),
     };
     Failure::from(failure).of(method)
-}
-
-/// Stores a value for later runs of the handler, so that a side effect happens only once: for
-/// example a payment, or the generation of an id.
-///
-/// responder: the responder, of a call of a tool, resource or prompt.
-/// key: names the value.
-/// json, len: the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
-/// through the client, encrypted and authenticated.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
-/// answer.
-/// Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_remember(
-    responder: *mut mcplink_responder_t,
-    key: *const c_char,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    told("mcplink_responder_remember", || {
-        // SAFETY: the header requires a responder of this library, text that ends in NUL, and
-        // text with its length.
-        let (responder, key, json) = unsafe {
-            let responder = need(responder, "responder")?;
-            (
-                responder,
-                name(key, "key")?,
-                json_payload(json, len, "json")?,
-            )
-        };
-        let stored = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
-        match stored.ok_or_else(unsupported)? {
-            Ok(()) => Ok(mcplink_status::MCPLINK_OK),
-            Err(error) => Err(refused(&error, "tools/call")),
-        }
-    })
-}
-
-/// Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
-/// earlier run.
-///
-/// responder: the responder.
-/// key: names the value.
-/// Returns: a node that is valid as long as the responder; NULL when no value is stored under this
-/// key, and after the answer. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_recall(
-    responder: *const mcplink_responder_t,
-    key: *const c_char,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a responder of this library and text that ends in NUL.
-        let (responder, key) = unsafe { (find(responder), name(key, "key")) };
-        let (Some(responder), Ok(key)) = (responder, key) else {
-            return std::ptr::null();
-        };
-        let remembered = responder.look(|call| {
-            let value = call.context()?.recall::<Box<RawValue>>(key);
-            value.ok().flatten()
-        });
-        let value = remembered.ok().flatten();
-        value.map_or(std::ptr::null(), |value| {
-            // Stored JSON can be parsed again, unless it is nested too deep.
-            responder.show(key, value.get()).unwrap_or(std::ptr::null())
-        })
-    })
 }

@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::arg;
 use super::entry::{get, value};
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
-use super::json::{Document, JsonNode, mcplink_json_t, shown};
-use super::log;
+use super::json::{Document, JsonNode, mcplink_json_t};
 use super::status::mcplink_status;
-use super::text::{ArenaText, Text, mcplink_str_t, view_of, view_or_empty};
+use super::text::{ArenaText, Text, mcplink_str_t, view_of};
+use super::{arg, log};
+use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{RawResult, surrogates};
 use crate::schema::{
@@ -53,6 +53,7 @@ impl Object for mcplink_result_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_content_kind {
     /// No content block: the index is out of range.
+    #[allow(dead_code, reason = "getters return 0")]
     MCPLINK_CONTENT_NONE = 0,
     /// Text, in the member "text".
     MCPLINK_CONTENT_TEXT = 301,
@@ -331,10 +332,7 @@ fn to_json(misfit: &Misfit) -> Value {
     })
 }
 
-fn kind_of(block: Option<&JsonNode>) -> Kind {
-    let Some(block) = block else {
-        return Kind::MCPLINK_CONTENT_NONE;
-    };
+fn kind_of(block: &JsonNode) -> Kind {
     match block.member("type").and_then(|it| it.as_str()) {
         Some("text") => Kind::MCPLINK_CONTENT_TEXT,
         Some("image") => Kind::MCPLINK_CONTENT_IMAGE,
@@ -347,16 +345,106 @@ fn kind_of(block: Option<&JsonNode>) -> Kind {
     }
 }
 
-/// Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
-///
-/// result: the result; for NULL the function returns empty text.
-/// Returns: the id, valid as long as the result; empty when the result is no task. Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_task_id(result: *const mcplink_result_t) -> mcplink_str_t {
-    // SAFETY: the header requires a result of this library.
-    let task = unsafe { get(result) }.and_then(|result| result.task.as_ref());
-    view_or_empty(task)
+getters! {
+    /// result: the result; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    get(result: mcplink_result_t);
+
+    /// Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
+    ///
+    /// Returns: the id, valid as long as the result; empty when the result is no task.
+    fn mcplink_result_task_id() -> mcplink_str_t {
+        result.task.as_ref()?.view()
+    }
+
+    /// Returns the result as a JSON value.
+    ///
+    /// Returns: a node that is valid as long as the result. NULL if the result comes from
+    /// mcplink_client_request and contains text or a number without a C representation, such as
+    /// half of a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half,
+    /// and a call fails with MCPLINK_E_PROTOCOL when the server sends such a number.
+    fn mcplink_result_json() -> *const mcplink_json_t {
+        result.tree()?.as_ptr()
+    }
+
+    /// Returns the result as the JSON text that was received. For a list, the text contains all
+    /// pages of the list.
+    ///
+    /// Returns: text that is valid as long as the result.
+    fn mcplink_result_raw() -> mcplink_str_t {
+        result.raw.view()
+    }
+
+    /// Returns the text of all text blocks, joined with newlines.
+    ///
+    /// result: the result of a tool call, of reading a resource, or of getting a prompt; for NULL
+    /// the function returns empty text.
+    /// Returns: text that is valid as long as the result; empty when there is no text.
+    fn mcplink_result_text() -> mcplink_str_t {
+        result.text()
+    }
+
+    /// Checks whether a result belongs to a tool that ran and failed. The content of the result
+    /// then contains the reason, for the model to read.
+    ///
+    /// Returns: true if the tool failed.
+    fn mcplink_result_is_tool_error() -> bool {
+        result.is_tool_error
+    }
+
+    /// Returns the structured content of a tool result: the member "structuredContent".
+    ///
+    /// Returns: a node that is valid as long as the result; NULL when the member is missing.
+    fn mcplink_result_structured() -> *const mcplink_json_t {
+        result.member("structuredContent")?.as_ptr()
+    }
+
+    /// Returns the metadata of the result: the member "_meta".
+    ///
+    /// Returns: a node that is valid as long as the result; NULL when the member is missing.
+    fn mcplink_result_meta() -> *const mcplink_json_t {
+        result.member("_meta")?.as_ptr()
+    }
+
+    /// Returns the parts of a result that violate the specification: list entries that were left
+    /// out, and invalid parts of other results. The other parts of the result can be used.
+    ///
+    /// Invalid entries are removed from lists. Other results are shown as they were received, so an
+    /// invalid content block may lack a member.
+    ///
+    /// Returns: an array, valid as long as the result; empty when all parts are valid; NULL if
+    /// result is NULL. Each entry is an object: "index" is the position of the entry in its list or
+    /// page, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer
+    /// to the invalid part; "reason" the reason. At most 1000 entries.
+    fn mcplink_result_misfits() -> *const mcplink_json_t {
+        result.misfits()?.as_ptr()
+    }
+
+    /// Returns the number of content blocks of a tool or resource result, or the number of messages
+    /// of a prompt.
+    ///
+    /// Returns: the number.
+    fn mcplink_result_content_count() -> usize {
+        result.content_count()
+    }
+
+    /// Returns one content block; for a prompt, the content of one message. The role of a message
+    /// is at "/messages/INDEX/role" of mcplink_result_json.
+    ///
+    /// index: from 0.
+    /// Returns: a node that is valid as long as the result; NULL when index is out of range.
+    fn mcplink_result_content(index: usize) -> *const mcplink_json_t {
+        result.content(index)?.as_ptr()
+    }
+
+    /// Returns the kind of a content block.
+    ///
+    /// result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
+    /// index: from 0.
+    /// Returns: one of enum mcplink_content_kind.
+    fn mcplink_result_content_kind(index: usize) -> arg::mcplink_content_kind {
+        kind_of(result.content(index)?) as i32
+    }
 }
 
 /// Frees a result. All text and nodes that belong to the result are invalid afterwards.
@@ -375,157 +463,6 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
         }),
         Err(fault) => log::fault::<mcplink_result_t>(fault),
     }
-}
-
-/// Returns the result as a JSON value.
-///
-/// result: the result; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the result. NULL if the result comes from
-/// mcplink_client_request and contains text or a number without a C representation, such as half of
-/// a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half, and a call
-/// fails with MCPLINK_E_PROTOCOL when the server sends such a number. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_json(
-    result: *const mcplink_result_t,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a result of this library.
-    value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(|result| result.tree()))
-    })
-}
-
-/// Returns the result as the JSON text that was received. For a list, the text contains all pages
-/// of the list.
-///
-/// result: the result; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the result. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
-    // SAFETY: the header requires a result of this library.
-    unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, |result| result.raw.view())
-}
-
-/// Returns the text of all text blocks, joined with newlines.
-///
-/// result: the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
-/// function returns empty text.
-/// Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
-    value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header requires a result of this library.
-        unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, |result| result.text())
-    })
-}
-
-/// Checks whether a result belongs to a tool that ran and failed. The content of the result then
-/// contains the reason, for the model to read.
-///
-/// result: the result; for NULL the function returns false.
-/// Returns: true if the tool failed. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_result_t) -> bool {
-    // SAFETY: the header requires a result of this library.
-    unsafe { get(result) }.is_some_and(|result| result.is_tool_error)
-}
-
-/// Returns the structured content of a tool result: the member "structuredContent".
-///
-/// result: the result; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_structured(
-    result: *const mcplink_result_t,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a result of this library.
-    value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(|result| result.member("structuredContent")))
-    })
-}
-
-/// Returns the metadata of the result: the member "_meta".
-///
-/// result: the result; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_meta(
-    result: *const mcplink_result_t,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a result of this library.
-    value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(|result| result.member("_meta")))
-    })
-}
-
-/// Returns the parts of a result that violate the specification: list entries that were left out,
-/// and invalid parts of other results. The other parts of the result can be used.
-///
-/// Invalid entries are removed from lists. Other results are shown as they were received, so an
-/// invalid content block may lack a member.
-///
-/// result: the result; for NULL the function returns NULL.
-/// Returns: an array, valid as long as the result; empty when all parts are valid; NULL if result
-/// is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
-/// 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
-/// part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_misfits(
-    result: *const mcplink_result_t,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a result of this library.
-    value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(|result| result.misfits()))
-    })
-}
-
-/// Returns the number of content blocks of a tool or resource result, or the number of messages of
-/// a prompt.
-///
-/// result: the result; for NULL the function returns 0.
-/// Returns: the number. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_result_t) -> usize {
-    value(0, || {
-        // SAFETY: the header requires a result of this library.
-        unsafe { get(result) }.map_or(0, |result| result.content_count())
-    })
-}
-
-/// Returns one content block; for a prompt, the content of one message. The role of a message is at
-/// "/messages/INDEX/role" of mcplink_result_json.
-///
-/// result: the result; for NULL the function returns NULL.
-/// index: from 0.
-/// Returns: a node that is valid as long as the result; NULL when index is out of range. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_content(
-    result: *const mcplink_result_t,
-    index: usize,
-) -> *const mcplink_json_t {
-    // SAFETY: the header requires a result of this library.
-    value(std::ptr::null(), || unsafe {
-        shown(get(result).and_then(|result| result.content(index)))
-    })
-}
-
-/// Returns the kind of a content block.
-///
-/// result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
-/// index: from 0.
-/// Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_result_content_kind(
-    result: *const mcplink_result_t,
-    index: usize,
-) -> arg::mcplink_content_kind {
-    value(Kind::MCPLINK_CONTENT_NONE, || {
-        // SAFETY: the header requires a result of this library.
-        kind_of(unsafe { get(result) }.and_then(|result| result.content(index)))
-    }) as i32
 }
 
 /// Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::user::{Hook, call_back};
+use crate::cffi::user::Callback;
 use crate::transport::{Direction, Tap, Tapped, Transport};
 
 /// The direction of a message, as seen from this process.
@@ -30,8 +31,7 @@ pub type mcplink_message_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, direction: i32, text: *const c_char, len: usize),
 >;
 
-pub(super) type MessageFn =
-    unsafe extern "C-unwind" fn(user: *mut c_void, direction: i32, text: *const c_char, len: usize);
+pub(super) type MessageFn = Callback<mcplink_message_fn>;
 
 /// A function that wraps a transport in a tap. The number is that of the handle to which the
 /// connection belongs. A setter stores the function, so that a program without a tap is linked

@@ -1,9 +1,11 @@
 //! Functions for long-running handlers: tasks, and closing the SSE stream of a long call.
 
-use super::entry::{ffi, need, told};
+use super::entry::{ffi, need};
 use super::error::mcplink_error_t;
 use super::responder::{mcplink_responder_t, refused, unsupported};
 use super::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::needing;
 
 /// Turns a tool call into a task, if the client supports tasks. The client receives the task at
 /// once. Then the handler is run again from its start, as after an answer to an input request. If
@@ -38,32 +40,27 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
     }
 }
 
-/// Closes the SSE stream on which the call is answered, and makes the client reconnect for the
-/// answer. So a long call needs no open connection. Messages that are sent before the client
-/// reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
-///
-/// The function does nothing if a client can't reconnect: on other transports, and in revisions
-/// other than 2025-11-25.
-///
-/// responder: the responder.
-/// retry_ms: the delay after which the client should reconnect, in milliseconds.
-/// Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
-/// the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
-/// client. Threads: any. Blocks: only while a client does not read. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_send_away(
-    responder: *mut mcplink_responder_t,
-    retry_ms: u32,
-) -> mcplink_status_t {
-    told("mcplink_responder_send_away", || {
-        // SAFETY: the header requires a responder of this library.
-        let responder = unsafe { need(responder, "responder")? };
+actions! {
+    /// responder: the responder.
+    needing(responder: mcplink_responder_t);
+
+    /// Closes the SSE stream on which the call is answered, and makes the client reconnect for the
+    /// answer. So a long call needs no open connection. Messages that are sent before the client
+    /// reconnects are stored, up to the limits of mcplink_http_options_set_kept_events.
+    ///
+    /// The function does nothing if a client can't reconnect: on other transports, and in revisions
+    /// other than 2025-11-25.
+    ///
+    /// retry_ms: the delay after which the client should reconnect, in milliseconds.
+    /// Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits
+    /// for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
+    /// and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+    #[must_use]
+    fn mcplink_responder_send_away(retry_ms: u32) {
         let sent =
             responder.look(|call| Some(close_stream_and_retry(call.context()?, retry_ms)))?;
         sent.ok_or_else(unsupported)??;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 fn close_stream_and_retry(context: &crate::server::Context, retry_ms: u32) -> crate::Result<()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::text::{Text, mcplink_str_t};
 use super::user::{Hook, UserData, call_back};
+use crate::cffi::user::Callback;
 use crate::error::Result;
 use crate::transport::Threads;
 
@@ -17,7 +18,7 @@ use crate::transport::Threads;
 pub type mcplink_thread_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t)>;
 
-type ThreadFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t);
+type ThreadFn = Callback<mcplink_thread_fn>;
 
 /// The hooks that run at the start and at the end of each thread.
 struct Ends {

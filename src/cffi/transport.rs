@@ -9,12 +9,14 @@ use std::ffi::{c_char, c_void};
 use std::io;
 use std::sync::Arc;
 
-use super::entry::{Outcome, ffi, told, value};
+use super::entry::{Outcome, ffi, value};
 use super::error::{Failure, mcplink_error_t};
-use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
+use super::handle::{Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, missing, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::actions::actions;
+use crate::cffi::handle::entering;
 use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::{Stream, Transport, memory};
@@ -402,115 +404,67 @@ fn end_of_pair(end: memory::Memory) -> *mut mcplink_transport_t {
     into_raw(mcplink_transport_t { gate, pipe })
 }
 
-/// Sets the function that sends bytes to the peer.
-///
-/// transport: the transport.
-/// callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
-/// reached any more.
-/// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_transport_set_send(
-    transport: *mut mcplink_transport_t,
-    callback: mcplink_send_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a transport of this library.
-    unsafe {
-        changing("mcplink_transport_set_send", transport, |state| {
-            state.send = callback
-        })
+actions! {
+    /// transport: the transport.
+    /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+    entering(transport: mcplink_transport_t);
+
+    /// Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection
+    /// reads them.
+    ///
+    /// bytes, len: the bytes, which are copied.
+    /// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
+    /// exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
+    /// see mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
+    /// the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads:
+    /// any, before and after the connection is made; the caller must feed the bytes in order.
+    /// Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_transport_feed(bytes: *const c_char, len: usize) {
+        transport.pipe.feed(fed(bytes, len)?)?;
     }
-}
 
-/// Sets a function that is called when the library has ended the connection: nothing more is sent
-/// or read. The connection ends when the client or session that uses it is closed, after
-/// mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
-///
-/// transport: the transport.
-/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free. If
-/// mcplink_send_fn still runs on another thread, that function should return soon. The callback may
-/// free the session or client, the server and the transport. Release the shared user data in
-/// destroy, not in the callback. NULL for no callback.
-/// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_transport_set_close(
-    transport: *mut mcplink_transport_t,
-    callback: mcplink_transport_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a transport of this library.
-    unsafe {
-        changing("mcplink_transport_set_close", transport, |state| {
-            state.close = callback
-        })
-    }
-}
-
-/// Sets a function that is called when the transport accepts bytes again, after
-/// mcplink_transport_feed returned MCPLINK_E_LIMIT.
-///
-/// transport: the transport.
-/// callback: called once after one or more refusals, when at most 8 MiB are still queued. The
-/// callback runs on the reader thread, and may feed bytes. NULL for no callback.
-/// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_transport_set_room(
-    transport: *mut mcplink_transport_t,
-    callback: mcplink_transport_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a transport of this library.
-    unsafe {
-        changing("mcplink_transport_set_room", transport, |state| {
-            state.room = callback
-        })
-    }
-}
-
-/// Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
-/// them.
-///
-/// transport: the transport.
-/// bytes, len: the bytes, which are copied.
-/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would exceed 16
-/// MiB: then none of these bytes was accepted, so feed the same bytes again later, see
-/// mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the
-/// connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any,
-/// before and after the connection is made; the caller must feed the bytes in order. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_transport_feed(
-    transport: *mut mcplink_transport_t,
-    bytes: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    told("mcplink_transport_feed", || {
-        // SAFETY: the header requires a transport of this library, and bytes with their length.
-        let (transport, bytes) = unsafe { (enter(transport, "transport")?, fed(bytes, len)?) };
-        transport.pipe.feed(bytes)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
-
-/// Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
-/// When all bytes have been read, a client fails its pending calls, and a session ends.
-///
-/// transport: the transport.
-/// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed the
-/// connection normally.
-/// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any.
-/// Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_transport_feed_end(
-    transport: *mut mcplink_transport_t,
-    reason: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_transport_feed_end", || {
-        // SAFETY: the header requires a transport of this library, and text that ends in NUL.
-        let (transport, reason) =
-            unsafe { (enter(transport, "transport")?, optional(reason, "reason")?) };
+    /// Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
+    /// When all bytes have been read, a client fails its pending calls, and a session ends.
+    ///
+    /// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed
+    /// the connection normally.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any.
+    /// Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_transport_feed_end(reason: *const c_char) {
+        let reason = optional(reason, "reason")?;
         transport.pipe.end(reason.map(str::to_owned))?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
+
+    /// Sets the function that sends bytes to the peer.
+    ///
+    /// callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
+    /// reached any more.
+    fn mcplink_transport_set_send(callback: mcplink_send_fn) {
+        transport.change(|state| state.send = callback)?;
+    }
+
+    /// Sets a function that is called when the library has ended the connection: nothing more is
+    /// sent or read. The connection ends when the client or session that uses it is closed, after
+    /// mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
+    ///
+    /// callback: called once, by the thread that ends the connection, or by mcplink_transport_free.
+    /// If mcplink_send_fn still runs on another thread, that function should return soon. The
+    /// callback may free the session or client, the server and the transport. Release the shared
+    /// user data in destroy, not in the callback. NULL for no callback.
+    fn mcplink_transport_set_close(callback: mcplink_transport_fn) {
+        transport.change(|state| state.close = callback)?;
+    }
+
+    /// Sets a function that is called when the transport accepts bytes again, after
+    /// mcplink_transport_feed returned MCPLINK_E_LIMIT.
+    ///
+    /// callback: called once after one or more refusals, when at most 8 MiB are still queued. The
+    /// callback runs on the reader thread, and may feed bytes. NULL for no callback.
+    fn mcplink_transport_set_room(callback: mcplink_transport_fn) {
+        transport.change(|state| state.room = callback)?;
+    }
 }
 
 /// Frees a transport and ends its connection. No function of the transport runs afterwards. If the
@@ -525,30 +479,20 @@ pub unsafe extern "C" fn mcplink_transport_free(transport: *mut mcplink_transpor
     unsafe { free_handle(transport) }
 }
 
-/// Changes the state of a transport that has no connection yet.
-///
-/// # Safety
-///
-/// `transport` is NULL or a live transport.
-unsafe fn changing(
-    function: &str,
-    transport: *mut mcplink_transport_t,
-    change: impl FnOnce(&mut State),
-) -> mcplink_status_t {
-    told(function, || {
-        // SAFETY: the safety contract of this function.
-        let transport = unsafe { enter(transport, "transport") }?;
-        let mut state = transport.pipe.state.lock();
+impl mcplink_transport_t {
+    /// Changes the functions of the transport. Fails if the transport needs none, or is used.
+    fn change(&self, change: impl FnOnce(&mut State)) -> Outcome<()> {
+        let mut state = self.pipe.state.lock();
         let fault = if state.is_pair {
             "the transport is an end of mcplink_transport_pair, which needs no functions"
         } else if state.is_used {
             "the transport serves a connection already: set its functions before"
         } else {
             change(&mut state);
-            return Ok(mcplink_status::MCPLINK_OK);
+            return Ok(());
         };
         Err(Failure::new(mcplink_status::MCPLINK_E_STATE, fault))
-    })
+    }
 }
 
 /// Reads the bytes that the host feeds.

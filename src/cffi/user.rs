@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// can't be registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
+/// The function of a callback type of C, which is an `Option`.
+pub(super) type Callback<T> = <T as IntoIterator>::Item;
+
 /// The `user` pointer of a callback, with its destructor. Every function that registers a callback
 /// first makes this object, so that `destroy` also runs if the registration fails.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use super::handle::{Kind as ObjectKind, Object};
 use super::json::json_payload;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, mcplink_str_t, missing, name, payload};
+use crate::cffi::actions::actions;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON writer: builds one JSON value step by step.
@@ -157,10 +158,12 @@ fn wrong(what: &str) -> Error {
 /// `writer` is NULL or a live writer that nothing else uses.
 unsafe fn write(
     writer: *mut mcplink_writer_t,
+    what: &str,
+    _function: &str,
     step: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
-    plain(|| unsafe { need_mut(writer, "writer") }?.step(step))
+    plain(|| unsafe { need_mut(writer, what) }?.step(step))
 }
 
 /// Makes a writer.
@@ -199,185 +202,94 @@ pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> 
     })
 }
 
-/// Begins an object. Write each member with mcplink_writer_key and a value, then call
-/// mcplink_writer_end.
-///
-/// writer: the writer.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_begin_object(
-    writer: *mut mcplink_writer_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, |writer| writer.begin(true)) }
-}
+actions! {
+    /// writer: the writer.
+    /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+    write(writer: mcplink_writer_t);
 
-/// Begins an array. Write the items of the array, then call mcplink_writer_end.
-///
-/// writer: the writer.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_begin_array(
-    writer: *mut mcplink_writer_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, |writer| writer.begin(false)) }
-}
-
-/// Ends the innermost open object or array.
-///
-/// writer: the writer.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_end(writer: *mut mcplink_writer_t) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, Writer::end) }
-}
-
-/// Writes the key of a member. The value of the member must come next.
-///
-/// writer: the writer, inside an object.
-/// key: the key.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_key(
-    writer: *mut mcplink_writer_t,
-    key: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library and text that ends in NUL.
-    unsafe { write(writer, |writer| writer.key(name(key, "key")?)) }
-}
-
-/// Writes a string.
-///
-/// writer: the writer.
-/// text, len: UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_str(
-    writer: *mut mcplink_writer_t,
-    text: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library and text of its length.
-    unsafe { write(writer, |writer| writer.write(payload(text, len, "text")?)) }
-}
-
-/// Writes an integer.
-///
-/// writer: the writer.
-/// number: the integer.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_i64(
-    writer: *mut mcplink_writer_t,
-    number: i64,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, |writer| writer.write(&number)) }
-}
-
-/// Writes an unsigned integer.
-///
-/// writer: the writer.
-/// number: the integer.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_u64(
-    writer: *mut mcplink_writer_t,
-    number: u64,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, |writer| writer.write(&number)) }
-}
-
-/// Writes a double with enough digits that reading the text gives the identical double. The decimal
-/// separator is always a point, regardless of the locale.
-///
-/// writer: the writer.
-/// number: the number; NaN and infinities are errors, because JSON can't represent them.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_f64(
-    writer: *mut mcplink_writer_t,
-    number: f64,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe {
-        write(writer, |writer| {
-            if !number.is_finite() {
-                return Err(wrong("JSON has no NaN and no infinities"));
-            }
-            writer.write(&number)
-        })
+    /// Begins an object. Write each member with mcplink_writer_key and a value, then call
+    /// mcplink_writer_end.
+    fn mcplink_writer_begin_object() {
+        writer.begin(true)?;
     }
-}
 
-/// Writes true or false.
-///
-/// writer: the writer.
-/// boolean: the value.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_boolean(
-    writer: *mut mcplink_writer_t,
-    boolean: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, |writer| writer.write(&boolean)) }
-}
+    /// Begins an array. Write the items of the array, then call mcplink_writer_end.
+    fn mcplink_writer_begin_array() {
+        writer.begin(false)?;
+    }
 
-/// Writes null.
-///
-/// writer: the writer.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library.
-    unsafe { write(writer, |writer| writer.write(&())) }
-}
+    /// Ends the innermost open object or array.
+    fn mcplink_writer_end() {
+        writer.end()?;
+    }
 
-/// Writes a value that is already JSON text.
-///
-/// writer: the writer.
-/// json, len: one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
-/// error.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_raw(
-    writer: *mut mcplink_writer_t,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header requires a writer of this library and text of its length.
-        let (writer, json) = unsafe {
-            (
-                need_mut(writer, "writer")?,
-                json_payload(json, len, "json").map_err(|failure| failure.into_error()),
-            )
-        };
-        writer.step(|writer| writer.write(json?))
-    })
-}
+    /// Writes the key of a member. The value of the member must come next.
+    ///
+    /// writer: the writer, inside an object.
+    /// key: the key.
+    fn mcplink_writer_key(key: *const c_char) {
+        writer.key(name(key, "key")?)?;
+    }
 
-/// Writes bytes as a string in base64 (RFC 4648, section 4).
-///
-/// writer: the writer.
-/// data, len: the bytes.
-/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_writer_bytes(
-    writer: *mut mcplink_writer_t,
-    data: *const u8,
-    len: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a writer of this library and bytes of their length.
-    unsafe {
-        write(writer, |writer| {
-            let data = bytes(data.cast(), len, "data")?;
-            writer.write(&STANDARD.encode(data))
-        })
+    /// Writes a string.
+    ///
+    /// text, len: UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
+    fn mcplink_writer_str(text: *const c_char, len: usize) {
+        writer.write(payload(text, len, "text")?)?;
+    }
+
+    /// Writes an integer.
+    ///
+    /// number: the integer.
+    fn mcplink_writer_i64(number: i64) {
+        writer.write(&number)?;
+    }
+
+    /// Writes an unsigned integer.
+    ///
+    /// number: the integer.
+    fn mcplink_writer_u64(number: u64) {
+        writer.write(&number)?;
+    }
+
+    /// Writes a double with enough digits that reading the text gives the identical double. The
+    /// decimal separator is always a point, regardless of the locale.
+    ///
+    /// number: the number; NaN and infinities are errors, because JSON can't represent them.
+    fn mcplink_writer_f64(number: f64) {
+        if !number.is_finite() {
+            return Err(wrong("JSON has no NaN and no infinities"));
+        }
+        writer.write(&number)?;
+    }
+
+    /// Writes true or false.
+    ///
+    /// boolean: the value.
+    fn mcplink_writer_boolean(boolean: bool) {
+        writer.write(&boolean)?;
+    }
+
+    /// Writes null.
+    fn mcplink_writer_null() {
+        writer.write(&())?;
+    }
+
+    /// Writes bytes as a string in base64 (RFC 4648, section 4).
+    ///
+    /// data, len: the bytes.
+    fn mcplink_writer_bytes(data: *const u8, len: usize) {
+        let data = bytes(data.cast(), len, "data")?;
+        writer.write(&STANDARD.encode(data))?;
+    }
+
+    /// Writes a value that is already JSON text.
+    ///
+    /// json, len: one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is
+    /// an error.
+    fn mcplink_writer_raw(json: *const c_char, len: usize) {
+        let json = json_payload(json, len, "json").map_err(|failure| failure.into_error())?;
+        writer.write(json)?;
     }
 }
 

@@ -6,11 +6,10 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::json::{Extra, Number};
+use super::json::Number;
 use super::misfit;
 use super::object::Form;
 use super::tree::Tree;
-use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The role of the sender of a message, or of the audience of content.
@@ -26,38 +25,22 @@ pub enum Role {
 
 required!(Role);
 
-/// Hints about content for clients that display or use it.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Annotations {
-    /// The roles for which the content is meant. Unknown roles are dropped when the annotations are
-    /// read.
-    pub audience: Option<Vec<Role>>,
-    /// The importance of the content, from 0 to 1.
-    pub priority: Option<f64>,
-    /// The time of the content's last change, in ISO 8601. Since 2025-06-18.
-    pub last_modified: Option<String>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// Hints about content for clients that display or use it.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Annotations: FitTo {
+        /// The roles for which the content is meant. Unknown roles are dropped when the annotations
+        /// are read.
+        pub audience?: Vec<Role> as KnownRoles,
+        /// The importance of the content, from 0 to 1.
+        pub priority?: f64 as Number,
+        /// The time of the content's last change, in ISO 8601.
+        pub last_modified?: String = "lastModified" [since V2025_06_18],
+        ..extra
+    }
 }
 
-members!(Annotations {
-    audience as KnownRoles,
-    priority as Number,
-    last_modified = "lastModified",
-    ..extra
-});
-
 impl Annotations {
-    setters! {
-        /// Sets the roles for which the content is meant.
-        audience: Vec<Role>,
-        /// Sets the importance of the content, from 0 to 1.
-        priority: f64,
-        /// Sets the time of the content's last change, in ISO 8601. Since 2025-06-18.
-        last_modified: String,
-    }
-
     /// Checks that the specification allows the values. A server checks the annotations that it
     /// registers. Annotations from a peer are not checked.
     ///
@@ -109,16 +92,6 @@ impl Form<Option<Vec<Role>>> for KnownRoles {
         }
         let known = |Tree(role): &Tree| Role::deserialize(role).ok();
         Ok(roles.map(|roles| roles.iter().filter_map(known).collect()))
-    }
-}
-
-impl FitTo for Annotations {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(
-            &mut self.last_modified,
-            ProtocolVersion::V2025_06_18,
-            revision,
-        );
     }
 }
 

@@ -9,41 +9,31 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonObject};
+use super::json::JsonObject;
 use super::misfit;
 use super::object::{Form, Member};
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 
-/// The capabilities of a client.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ClientCapabilities {
-    /// Present if the client has roots.
-    pub roots: Option<RootsCapability>,
-    /// Present if the client lets servers use its model (`sampling/createMessage`).
-    pub sampling: Option<SamplingCapability>,
-    /// Present if the client can ask the user for input. Since 2025-06-18.
-    pub elicitation: Option<ElicitationCapability>,
-    /// Present if the client supports requests that are executed as tasks. 2025-11-25 only.
-    pub tasks: Option<TasksCapability>,
-    /// The extensions that the client supports, by id, with their settings. Since 2026-07-28; also
-    /// exchanged with older peers.
-    pub extensions: Option<JsonObject>,
-    /// The features outside the specification that the client supports, by name.
-    pub experimental: Option<JsonObject>,
-    /// Capabilities that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The capabilities of a client.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ClientCapabilities {
+        /// Present if the client has roots.
+        pub roots?: RootsCapability,
+        /// Present if the client lets servers use its model (`sampling/createMessage`).
+        pub sampling?: SamplingCapability,
+        /// Present if the client can ask the user for input.
+        pub elicitation?: ElicitationCapability [since V2025_06_18],
+        /// Present if the client supports requests that are executed as tasks.
+        pub tasks: Option<TasksCapability> [only V2025_11_25],
+        /// The extensions that the client supports, by id, with their settings. Since 2026-07-28;
+        /// also exchanged with older peers.
+        pub extensions?: JsonObject,
+        /// The features outside the specification that the client supports, by name.
+        pub experimental: Option<JsonObject>,
+        ..extra
+    }
 }
-
-members!(ClientCapabilities {
-    roots,
-    sampling,
-    elicitation,
-    tasks,
-    extensions,
-    experimental,
-    ..extra
-});
 
 /// The mode of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,17 +46,6 @@ pub enum ElicitationMode {
 }
 
 impl ClientCapabilities {
-    setters! {
-        /// Declares that the client has roots.
-        roots: RootsCapability,
-        /// Declares that the client lets servers use its model.
-        sampling: SamplingCapability,
-        /// Declares that the client can ask the user for input. Since 2025-06-18.
-        elicitation: ElicitationCapability,
-        /// Declares the extensions that the client supports, with their settings.
-        extensions: JsonObject,
-    }
-
     /// Whether the client supports elicitations of this mode. If the capability names no mode, the
     /// client supports form mode.
     pub fn supports_elicitation(&self, mode: ElicitationMode) -> bool {
@@ -92,71 +71,48 @@ impl ClientCapabilities {
 
 impl FitTo for ClientCapabilities {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::{V2025_06_18, V2025_11_25};
-        keep_since(&mut self.elicitation, V2025_06_18, revision);
-        if let Some(elicitation) = &mut self.elicitation
-            && revision < V2025_11_25
-        {
-            if elicitation.form.is_none() && elicitation.url.is_some() {
+        self.fit_fields(revision);
+        if let Some(elicitation) = &mut self.elicitation {
+            let is_url_only = elicitation.form.is_none() && elicitation.url.is_some();
+            elicitation.fit_fields(revision);
+            if is_url_only && elicitation.url.is_none() {
                 // The revision knows only form mode, which this client does not support.
                 self.elicitation = None;
-            } else {
-                elicitation.form = None;
-                elicitation.url = None;
             }
         }
         if let Some(sampling) = &mut self.sampling {
-            keep_since(&mut sampling.context, V2025_11_25, revision);
-            keep_since(&mut sampling.tools, V2025_11_25, revision);
+            sampling.fit_fields(revision);
         }
         if let Some(roots) = &mut self.roots
             && revision.is_modern()
         {
             roots.list_changed = None;
         }
-        if !revision.has_core_tasks() {
-            self.tasks = None;
-        }
     }
 }
 
-/// The capability `roots` of a client.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RootsCapability {
-    /// Whether the client sends a notification when its roots change. Up to 2025-11-25.
-    pub list_changed: Option<bool>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(RootsCapability { list_changed = "listChanged", ..extra });
-
-impl RootsCapability {
-    setters! {
-        /// Sets whether the client sends a notification when its roots change. Up to 2025-11-25.
-        list_changed: bool,
+object! {
+    /// The capability `roots` of a client.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RootsCapability {
+        /// Whether the client sends a notification when its roots change. Up to 2025-11-25.
+        pub list_changed?: bool = "listChanged",
+        ..extra
     }
 }
 
-/// The capability `sampling` of a client.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct SamplingCapability {
-    /// Present if the client honors `includeContext`. Since 2025-11-25; older clients are assumed
-    /// to honor `includeContext`.
-    pub context: Option<JsonObject>,
-    /// Present if the client allows the model to call tools. Since 2025-11-25.
-    pub tools: Option<JsonObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The capability `sampling` of a client.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SamplingCapability {
+        /// Present if the client honors `includeContext`. Clients with an older revision are
+        /// assumed to honor it.
+        pub context: Option<JsonObject> [since V2025_11_25],
+        /// Present if the client allows the model to call tools.
+        pub tools: Option<JsonObject> [since V2025_11_25],
+        ..extra
+    }
 }
-
-members!(SamplingCapability {
-    context,
-    tools,
-    ..extra
-});
 
 impl SamplingCapability {
     /// Declares that the client allows the model to call tools. Since 2025-11-25.
@@ -172,20 +128,18 @@ impl SamplingCapability {
     }
 }
 
-/// The capability `elicitation` of a client. A client that names no mode supports form mode. Since
-/// 2025-06-18.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ElicitationCapability {
-    /// Present if the client shows forms (form mode). Since 2025-11-25.
-    pub form: Option<JsonObject>,
-    /// Present if the client opens web pages (URL mode). Since 2025-11-25.
-    pub url: Option<JsonObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The capability `elicitation` of a client. A client that names no mode supports form mode.
+    /// Since 2025-06-18.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ElicitationCapability {
+        /// Present if the client shows forms (form mode).
+        pub form: Option<JsonObject> [since V2025_11_25],
+        /// Present if the client opens web pages (URL mode).
+        pub url: Option<JsonObject> [since V2025_11_25],
+        ..extra
+    }
 }
-
-members!(ElicitationCapability { form, url, ..extra });
 
 impl ElicitationCapability {
     /// Declares that the client supports a mode of elicitation.
@@ -198,42 +152,30 @@ impl ElicitationCapability {
     }
 }
 
-/// The capabilities of a server.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ServerCapabilities {
-    /// Present if the server sends log messages.
-    pub logging: Option<JsonObject>,
-    /// Present if the server completes arguments. Since 2025-03-26.
-    pub completions: Option<JsonObject>,
-    /// Present if the server has prompts.
-    pub prompts: Option<PromptsCapability>,
-    /// Present if the server has resources.
-    pub resources: Option<ResourcesCapability>,
-    /// Present if the server has tools.
-    pub tools: Option<ToolsCapability>,
-    /// Present if the server supports requests that are executed as tasks. 2025-11-25 only.
-    pub tasks: Option<TasksCapability>,
-    /// The extensions that the server supports, by id, with their settings. Since 2026-07-28; also
-    /// exchanged with older peers.
-    pub extensions: Option<JsonObject>,
-    /// The features outside the specification that the server supports, by name.
-    pub experimental: Option<JsonObject>,
-    /// Capabilities that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The capabilities of a server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ServerCapabilities: FitTo {
+        /// Present if the server sends log messages.
+        pub logging?: JsonObject as Declared,
+        /// Present if the server completes arguments.
+        pub completions?: JsonObject as Declared [since V2025_03_26],
+        /// Present if the server has prompts.
+        pub prompts?: PromptsCapability as Declared,
+        /// Present if the server has resources.
+        pub resources?: ResourcesCapability as Declared,
+        /// Present if the server has tools.
+        pub tools?: ToolsCapability as Declared,
+        /// Present if the server supports requests that are executed as tasks.
+        pub tasks: Option<TasksCapability> as Declared [only V2025_11_25],
+        /// The extensions that the server supports, by id, with their settings. Since 2026-07-28;
+        /// also exchanged with older peers.
+        pub extensions?: JsonObject,
+        /// The features outside the specification that the server supports, by name.
+        pub experimental: Option<JsonObject>,
+        ..extra
+    }
 }
-
-members!(ServerCapabilities {
-    logging as Declared,
-    completions as Declared,
-    prompts as Declared,
-    resources as Declared,
-    tools as Declared,
-    tasks as Declared,
-    extensions,
-    experimental,
-    ..extra
-});
 
 /// The serialization of a capability whose presence means support. Some servers send `true` instead
 /// of an object, which lenient reading accepts.
@@ -257,121 +199,57 @@ impl<T: Member + Default> Form<Option<T>> for Declared {
 }
 
 impl ServerCapabilities {
-    setters! {
-        /// Declares that the server sends log messages.
-        logging: JsonObject,
-        /// Declares that the server completes arguments. Since 2025-03-26.
-        completions: JsonObject,
-        /// Declares that the server has prompts.
-        prompts: PromptsCapability,
-        /// Declares that the server has resources.
-        resources: ResourcesCapability,
-        /// Declares that the server has tools.
-        tools: ToolsCapability,
-        /// Declares the extensions that the server supports, with their settings.
-        extensions: JsonObject,
-    }
-
     /// Returns the settings of an extension, if the server declared this extension.
     pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
         self.extensions.as_ref()?.get(id)
     }
 }
 
-impl FitTo for ServerCapabilities {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(
-            &mut self.completions,
-            ProtocolVersion::V2025_03_26,
-            revision,
-        );
-        if !revision.has_core_tasks() {
-            self.tasks = None;
-        }
+object! {
+    /// The capability `prompts` of a server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct PromptsCapability {
+        /// Whether the server sends a notification when its list of prompts changes.
+        pub list_changed?: bool = "listChanged",
+        ..extra
     }
 }
 
-/// The capability `prompts` of a server.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct PromptsCapability {
-    /// Whether the server sends a notification when its list of prompts changes.
-    pub list_changed: Option<bool>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(PromptsCapability { list_changed = "listChanged", ..extra });
-
-impl PromptsCapability {
-    setters! {
-        /// Sets whether the server sends a notification when its list of prompts changes.
-        list_changed: bool,
+object! {
+    /// The capability `resources` of a server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ResourcesCapability {
+        /// Whether clients can subscribe to changes of a resource.
+        pub subscribe?: bool,
+        /// Whether the server sends a notification when its list of resources changes.
+        pub list_changed?: bool = "listChanged",
+        ..extra
     }
 }
 
-/// The capability `resources` of a server.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ResourcesCapability {
-    /// Whether clients can subscribe to changes of a resource.
-    pub subscribe: Option<bool>,
-    /// Whether the server sends a notification when its list of resources changes.
-    pub list_changed: Option<bool>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ResourcesCapability { subscribe, list_changed = "listChanged", ..extra });
-
-impl ResourcesCapability {
-    setters! {
-        /// Sets whether clients can subscribe to changes of a resource.
-        subscribe: bool,
-        /// Sets whether the server sends a notification when its list of resources changes.
-        list_changed: bool,
+object! {
+    /// The capability `tools` of a server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ToolsCapability {
+        /// Whether the server sends a notification when its list of tools changes.
+        pub list_changed?: bool = "listChanged",
+        ..extra
     }
 }
 
-/// The capability `tools` of a server.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ToolsCapability {
-    /// Whether the server sends a notification when its list of tools changes.
-    pub list_changed: Option<bool>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ToolsCapability { list_changed = "listChanged", ..extra });
-
-impl ToolsCapability {
-    setters! {
-        /// Sets whether the server sends a notification when its list of tools changes.
-        list_changed: bool,
+object! {
+    /// The capability `tasks` of a peer. 2025-11-25 only.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TasksCapability {
+        /// Present if the peer answers `tasks/list`.
+        pub list: Option<JsonObject>,
+        /// Present if the peer answers `tasks/cancel`.
+        pub cancel: Option<JsonObject>,
+        /// The requests that can become tasks, as a tree of method parts: `{"tools":{"call":{}}}`.
+        pub requests: Option<JsonObject>,
+        ..extra
     }
 }
-
-/// The capability `tasks` of a peer. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct TasksCapability {
-    /// Present if the peer answers `tasks/list`.
-    pub list: Option<JsonObject>,
-    /// Present if the peer answers `tasks/cancel`.
-    pub cancel: Option<JsonObject>,
-    /// The requests that can become tasks, as a tree of method parts: `{"tools":{"call":{}}}`.
-    pub requests: Option<JsonObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(TasksCapability {
-    list,
-    cancel,
-    requests,
-    ..extra
-});
 
 impl TasksCapability {
     /// Declares that requests of the method `method` can become tasks.

@@ -8,38 +8,39 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::json::{Count, Extra};
 use super::meta::{RequestMetaObject, ResultMetaObject};
-use super::misfit::Misfits;
 use super::object::{OrDefault, OrNull};
-use super::result::{ResultType, fit_result_type};
+use super::result::ResultType;
 use super::tagged::{self, Tagged};
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 
 literal!(PromptReferenceType = "ref/prompt");
 literal!(ResourceReferenceType = "ref/resource");
 
-/// A reference to a prompt whose argument is completed.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct PromptReference {
-    kind: PromptReferenceType,
-    /// The name of the prompt.
-    pub name: String,
-    /// The display name of the prompt. Since 2025-06-18.
-    pub title: Option<String>,
+object! {
+    /// A reference to a prompt whose argument is completed.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PromptReference {
+        kind: PromptReferenceType = "type" as OrDefault,
+        /// The name of the prompt.
+        pub name: String,
+        /// The display name of the prompt.
+        pub title: Option<String> [since V2025_06_18],
+    }
+
+    fn new(name: impl Into<String>);
 }
 
-members!(PromptReference { kind = "type" as OrDefault, name, title });
+object! {
+    /// A reference to a resource template whose argument is completed.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ResourceTemplateReference {
+        kind: ResourceReferenceType = "type" as OrDefault,
+        /// The URI template of the resource template, or the URI of a resource.
+        pub uri: String,
+    }
 
-/// A reference to a resource template whose argument is completed.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ResourceTemplateReference {
-    kind: ResourceReferenceType,
-    /// The URI template of the resource template, or the URI of a resource.
-    pub uri: String,
+    fn new(uri: impl Into<String>);
 }
-
-members!(ResourceTemplateReference { kind = "type" as OrDefault, uri });
 
 /// The name that revisions up to 2025-03-26 give to [`ResourceTemplateReference`].
 pub type ResourceReference = ResourceTemplateReference;
@@ -59,19 +60,12 @@ required!(CompletionReference);
 impl CompletionReference {
     /// Makes a reference to a prompt.
     pub fn prompt(name: impl Into<String>) -> Self {
-        Self::Prompt(PromptReference {
-            kind: PromptReferenceType,
-            name: name.into(),
-            title: None,
-        })
+        Self::Prompt(PromptReference::new(name))
     }
 
     /// Makes a reference to a resource template.
     pub fn resource(uri_template: impl Into<String>) -> Self {
-        Self::Resource(ResourceTemplateReference {
-            kind: ResourceReferenceType,
-            uri: uri_template.into(),
-        })
+        Self::Resource(ResourceTemplateReference::new(uri_template))
     }
 }
 
@@ -115,45 +109,45 @@ impl Tagged for CompletionReference {
     }
 }
 
-/// The argument to complete.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CompletionArgument {
-    /// The name of the argument.
-    pub name: String,
-    /// The text that the user has typed so far for this argument.
-    pub value: String,
+object! {
+    /// The argument to complete.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CompletionArgument {
+        /// The name of the argument.
+        pub name: String,
+        /// The text that the user has typed so far for this argument.
+        pub value: String,
+    }
+
+    fn new(name: impl Into<String>, value: impl Into<String>);
 }
 
-members!(CompletionArgument { name, value });
-
-/// The other arguments of the same prompt or template, whose values are already known. Since
-/// 2025-06-18.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct CompletionContext {
-    /// The known values, by the name of their argument.
-    pub arguments: Option<BTreeMap<String, String>>,
-}
-
-members!(CompletionContext { arguments });
-
-/// The params of `completion/complete`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CompleteRequestParams {
-    /// The prompt or resource template whose argument is completed.
-    pub reference: CompletionReference,
-    /// The argument to complete, with the text typed so far.
-    pub argument: CompletionArgument,
+object! {
     /// The other arguments of the same prompt or template, whose values are already known. Since
     /// 2025-06-18.
-    pub context: Option<CompletionContext>,
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct CompletionContext {
+        /// The known values, by the name of their argument.
+        pub arguments: Option<BTreeMap<String, String>>,
+    }
 }
 
-members!(CompleteRequestParams { reference = "ref", argument, context, meta = "_meta" });
+object! {
+    /// The params of `completion/complete`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CompleteRequestParams {
+        /// The prompt or resource template whose argument is completed.
+        pub reference: CompletionReference = "ref",
+        /// The argument to complete, with the text typed so far.
+        pub argument: CompletionArgument,
+        /// The other arguments of the same prompt or template, whose values are already known.
+        pub context: Option<CompletionContext> [since V2025_06_18],
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta?: RequestMetaObject = "_meta" [fit],
+    }
+
+    fn of_fields(reference: CompletionReference, argument: CompletionArgument);
+}
 
 impl CompleteRequestParams {
     /// Makes params to complete the argument `name`. `value` is the text typed so far.
@@ -162,15 +156,7 @@ impl CompleteRequestParams {
         name: impl Into<String>,
         value: impl Into<String>,
     ) -> Self {
-        Self {
-            reference,
-            argument: CompletionArgument {
-                name: name.into(),
-                value: value.into(),
-            },
-            context: None,
-            meta: None,
-        }
+        Self::of_fields(reference, CompletionArgument::new(name, value))
     }
 
     /// Adds the known value of another argument of the same prompt or template. Since 2025-06-18.
@@ -180,39 +166,30 @@ impl CompleteRequestParams {
         arguments.insert(name.into(), value.into());
         self
     }
-
-    setters! {
-        /// Sets the metadata of the request (`_meta`).
-        meta: RequestMetaObject,
-    }
 }
 
 impl FitTo for CompleteRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::V2025_06_18;
-        keep_since(&mut self.context, V2025_06_18, revision);
+        self.fit_fields(revision);
         if let CompletionReference::Prompt(reference) = &mut self.reference {
-            keep_since(&mut reference.title, V2025_06_18, revision);
+            reference.fit_fields(revision);
         }
-        self.meta.fit_to(revision);
     }
 }
 
-/// The completion of an argument: its possible values.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Completion {
-    /// The best values for the argument, at most 100.
-    pub values: Vec<String>,
-    /// The total number of possible values, if it is known.
-    pub total: Option<u64>,
-    /// Whether there are more values than those in `values`.
-    pub has_more: Option<bool>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The completion of an argument: its possible values.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Completion {
+        /// The best values for the argument, at most 100.
+        pub values: Vec<String> as OrNull,
+        /// The total number of possible values, if it is known.
+        pub total?: u64 as Count,
+        /// Whether there are more values than those in `values`.
+        pub has_more?: bool = "hasMore",
+        ..extra
+    }
 }
-
-members!(Completion { values as OrNull, total as Count, has_more = "hasMore", ..extra });
 
 impl Completion {
     /// The maximum number of values in a completion.
@@ -232,51 +209,24 @@ impl Completion {
             extra: Extra::new(),
         }
     }
+}
 
-    setters! {
-        /// Sets the total number of possible values.
-        total: u64,
-        /// Sets whether there are more values than those in `values`.
-        has_more: bool,
+object! {
+    /// The result of `completion/complete`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct CompleteResult: FitTo {
+        /// The kind of result.
+        pub result_type: Option<ResultType>
+            = "resultType" [since V2026_07_28 or ResultType::Complete],
+        /// The completion of the argument.
+        pub completion: Completion,
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta" [fit],
+        ..extra; misfits
     }
-}
 
-/// The result of `completion/complete`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct CompleteResult {
-    /// The kind of result. Since 2026-07-28.
-    pub result_type: Option<ResultType>,
-    /// The completion of the argument.
-    pub completion: Completion,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-    misfits: Misfits,
-}
-
-members!(CompleteResult { result_type = "resultType", completion, meta = "_meta", ..extra;
-    misfits
-});
-
-impl CompleteResult {
     /// Makes a result from a completion.
-    pub fn new(completion: Completion) -> Self {
-        Self {
-            completion,
-            ..Self::default()
-        }
-    }
-
-    misfits!();
-}
-
-impl FitTo for CompleteResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        fit_result_type(&mut self.result_type, revision);
-        self.meta.fit_to(revision);
-    }
+    pub fn new(completion: Completion);
 }
 
 #[cfg(test)]

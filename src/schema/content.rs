@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 use super::annotations::Annotations;
 use super::base64::{self, Base64};
 use super::icon::Icon;
-use super::json::{Count, Extra};
+use super::json::Count;
 use super::meta::MetaObject;
 use super::misfit;
 use super::object::{Form, OrDefault, OrNothing};
 use super::resource::{Resource, ResourceContents};
 use super::tagged::{self, Tagged, Unknown};
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Result, without_position};
 use crate::jsonrpc::text::write_string;
 
@@ -283,41 +283,22 @@ literal!(AudioType = "audio");
 literal!(ResourceLinkType = "resource_link");
 literal!(ResourceType = "resource");
 
-/// A text block.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TextContent {
-    kind: TextType,
-    /// The text.
-    pub text: String,
-    /// Hints about the audience, priority and last change of the text.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the text (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// A text block.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TextContent: FitTo {
+        kind: TextType = "type" as OrDefault,
+        /// The text.
+        pub text: String,
+        /// Hints about the audience, priority and last change of the text.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the text (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
+    }
 
-members!(TextContent { kind = "type" as OrDefault, text, annotations, meta = "_meta", ..extra });
-
-impl TextContent {
     /// Makes a text block.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            kind: TextType,
-            text: text.into(),
-            annotations: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the annotations of the text.
-        annotations: Annotations,
-        /// Sets the metadata of the text (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
-    }
+    pub fn new(text: impl Into<String>);
 }
 
 impl TextContent {
@@ -327,57 +308,29 @@ impl TextContent {
     }
 }
 
-impl FitTo for TextContent {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.annotations.fit_to(revision);
-        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+object! {
+    /// An image block.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ImageContent: FitTo {
+        kind: ImageType = "type" as OrDefault,
+        /// The bytes of the image, as base64.
+        pub data: String as Base64,
+        /// The MIME type of the image.
+        pub mime_type: String = "mimeType",
+        /// Hints about the audience, priority and last change of the image.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the image (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
     }
-}
 
-/// An image block.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ImageContent {
-    kind: ImageType,
-    /// The bytes of the image, as base64.
-    pub data: String,
-    /// The MIME type of the image.
-    pub mime_type: String,
-    /// Hints about the audience, priority and last change of the image.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the image (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+    fn of_base64(data: String, mime_type: impl Into<String>);
 }
-
-members!(ImageContent {
-    kind = "type" as OrDefault,
-    data as Base64,
-    mime_type = "mimeType",
-    annotations,
-    meta = "_meta",
-    ..extra
-});
 
 impl ImageContent {
     /// Makes an image block from the bytes of the image.
     pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
-        Self {
-            kind: ImageType,
-            data: base64::encode(bytes),
-            mime_type: mime_type.into(),
-            annotations: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the annotations of the image.
-        annotations: Annotations,
-        /// Sets the metadata of the image (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
+        Self::of_base64(base64::encode(bytes), mime_type)
     }
 
     /// Decodes the bytes of the image.
@@ -397,57 +350,29 @@ impl ImageContent {
     }
 }
 
-impl FitTo for ImageContent {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.annotations.fit_to(revision);
-        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+object! {
+    /// An audio block. Since 2025-03-26.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct AudioContent: FitTo {
+        kind: AudioType = "type" as OrDefault,
+        /// The bytes of the audio, as base64.
+        pub data: String as Base64,
+        /// The MIME type of the audio.
+        pub mime_type: String = "mimeType",
+        /// Hints about the audience, priority and last change of the audio.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the audio (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
     }
-}
 
-/// An audio block. Since 2025-03-26.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct AudioContent {
-    kind: AudioType,
-    /// The bytes of the audio, as base64.
-    pub data: String,
-    /// The MIME type of the audio.
-    pub mime_type: String,
-    /// Hints about the audience, priority and last change of the audio.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the audio (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+    fn of_base64(data: String, mime_type: impl Into<String>);
 }
-
-members!(AudioContent {
-    kind = "type" as OrDefault,
-    data as Base64,
-    mime_type = "mimeType",
-    annotations,
-    meta = "_meta",
-    ..extra
-});
 
 impl AudioContent {
     /// Makes an audio block from the bytes of the audio.
     pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
-        Self {
-            kind: AudioType,
-            data: base64::encode(bytes),
-            mime_type: mime_type.into(),
-            annotations: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the annotations of the audio.
-        annotations: Annotations,
-        /// Sets the metadata of the audio (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
+        Self::of_base64(base64::encode(bytes), mime_type)
     }
 
     /// Decodes the bytes of the audio.
@@ -469,78 +394,40 @@ impl AudioContent {
     }
 }
 
-impl FitTo for AudioContent {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.annotations.fit_to(revision);
-        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+object! {
+    /// A link to a resource that can be read. Since 2025-06-18.
+    ///
+    /// The link has the members of a [`Resource`]. The resource may be missing from the list of
+    /// resources.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ResourceLink: FitTo {
+        kind: ResourceLinkType = "type" as OrDefault,
+        /// The URI of the linked resource.
+        pub uri: String,
+        /// The name of the linked resource, for programs.
+        pub name: String,
+        /// The display name of the linked resource.
+        pub title?: String,
+        /// The description of the linked resource, for models.
+        pub description?: String,
+        /// The MIME type of the linked resource.
+        pub mime_type?: String = "mimeType",
+        /// The size of the linked resource in bytes.
+        pub size?: u64 as Count,
+        /// Icons to show for the linked resource.
+        pub icons?: Vec<Icon> [since V2025_11_25],
+        /// Hints about the audience, priority and last change of the linked resource.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the linked resource (`_meta`).
+        pub meta?: MetaObject = "_meta",
+        ..extra
     }
 }
-
-/// A link to a resource that can be read. Since 2025-06-18.
-///
-/// The link has the members of a [`Resource`]. The resource may be missing from the list of
-/// resources.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ResourceLink {
-    kind: ResourceLinkType,
-    /// The URI of the linked resource.
-    pub uri: String,
-    /// The name of the linked resource, for programs.
-    pub name: String,
-    /// The display name of the linked resource.
-    pub title: Option<String>,
-    /// The description of the linked resource, for models.
-    pub description: Option<String>,
-    /// The MIME type of the linked resource.
-    pub mime_type: Option<String>,
-    /// The size of the linked resource in bytes.
-    pub size: Option<u64>,
-    /// Icons to show for the linked resource. Since 2025-11-25.
-    pub icons: Option<Vec<Icon>>,
-    /// Hints about the audience, priority and last change of the linked resource.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the linked resource (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ResourceLink {
-    kind = "type" as OrDefault,
-    uri,
-    name,
-    title,
-    description,
-    mime_type = "mimeType",
-    size as Count,
-    icons,
-    annotations,
-    meta = "_meta",
-    ..extra
-});
 
 impl ResourceLink {
     /// Makes a link to a resource.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Resource::new(uri, name).into()
-    }
-
-    setters! {
-        /// Sets the display name of the linked resource.
-        title: String,
-        /// Sets the description of the linked resource.
-        description: String,
-        /// Sets the MIME type of the linked resource.
-        mime_type: String,
-        /// Sets the size of the linked resource in bytes.
-        size: u64,
-        /// Sets icons to show for the linked resource. Since 2025-11-25.
-        icons: Vec<Icon>,
-        /// Sets the annotations of the linked resource.
-        annotations: Annotations,
-        /// Sets the metadata of the linked resource (`_meta`).
-        meta: MetaObject,
     }
 
     /// Returns the text block that replaces the link for peers that do not support resource links.
@@ -588,56 +475,22 @@ impl From<Resource> for ResourceLink {
     }
 }
 
-impl FitTo for ResourceLink {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(&mut self.icons, ProtocolVersion::V2025_11_25, revision);
-        self.annotations.fit_to(revision);
+object! {
+    /// A resource together with its contents.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EmbeddedResource: FitTo {
+        kind: ResourceType = "type" as OrDefault,
+        /// The contents of the resource.
+        pub resource: ResourceContents [fit],
+        /// Hints about the audience, priority and last change of the block.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the block (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
     }
-}
 
-/// A resource together with its contents.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct EmbeddedResource {
-    kind: ResourceType,
-    /// The contents of the resource.
-    pub resource: ResourceContents,
-    /// Hints about the audience, priority and last change of the block.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the block (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(EmbeddedResource { kind = "type" as OrDefault, resource, annotations, meta = "_meta", ..extra });
-
-impl EmbeddedResource {
     /// Makes a block that embeds a resource.
-    pub fn new(contents: impl Into<ResourceContents>) -> Self {
-        Self {
-            kind: ResourceType,
-            resource: contents.into(),
-            annotations: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the annotations of the block.
-        annotations: Annotations,
-        /// Sets the metadata of the block (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
-    }
-}
-
-impl FitTo for EmbeddedResource {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.resource.fit_to(revision);
-        self.annotations.fit_to(revision);
-        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
-    }
+    pub fn new(resource: impl Into<ResourceContents>);
 }
 
 #[cfg(test)]

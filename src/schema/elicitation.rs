@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonSchema, RawObjectForm, raw, read_raw};
+use super::json::{JsonSchema, RawObjectForm, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
 use super::tree::{self, Tree};
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 literal!(FormMode = "form");
@@ -36,13 +36,10 @@ impl ElicitRequestParams {
     /// Makes params with a form (form mode). [`ElicitSchema`](super::ElicitSchema) helps to write
     /// the schema of the form.
     pub fn form(message: impl Into<String>, requested_schema: JsonSchema) -> Self {
-        Self::Form(ElicitRequestFormParams {
-            mode: None,
-            message: message.into(),
+        Self::Form(ElicitRequestFormParams::of_fields(
+            message,
             requested_schema,
-            task: None,
-            meta: None,
-        })
+        ))
     }
 
     /// Makes params with the URL of a web page (URL mode). Since 2025-11-25.
@@ -59,75 +56,45 @@ impl ElicitRequestParams {
     }
 }
 
-/// The params of an elicitation with a form (form mode).
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ElicitRequestFormParams {
-    mode: Option<FormMode>,
-    /// The message that is shown to the user.
-    pub message: String,
-    /// The schema of the form, verbatim: an object whose properties are the fields.
-    /// [`ElicitSchema`](super::ElicitSchema) parses this schema.
-    pub requested_schema: JsonSchema,
-    /// Present if the server requests to execute the elicitation as a task. 2025-11-25 only.
-    pub task: Option<TaskMetadata>,
-    /// Metadata of the message (`_meta`).
-    pub meta: Option<RequestMetaObject>,
+object! {
+    /// The params of an elicitation with a form (form mode).
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ElicitRequestFormParams {
+        mode: Option<FormMode> [since V2025_11_25],
+        /// The message that is shown to the user.
+        pub message: String,
+        /// The schema of the form, verbatim: an object whose properties are the fields.
+        /// [`ElicitSchema`](super::ElicitSchema) parses this schema.
+        pub requested_schema: JsonSchema = "requestedSchema",
+        /// Present if the server requests to execute the elicitation as a task.
+        pub task: Option<TaskMetadata> [only V2025_11_25],
+        /// Metadata of the message (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta" [fit],
+    }
+
+    fn of_fields(message: impl Into<String>, requested_schema: JsonSchema);
 }
 
-members!(ElicitRequestFormParams {
-    mode,
-    message,
-    requested_schema = "requestedSchema",
-    task,
-    meta = "_meta",
-});
+object! {
+    /// The params of an elicitation with a web page (URL mode). Since 2025-11-25.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ElicitRequestURLParams {
+        mode: UrlMode,
+        /// The message that is shown to the user.
+        pub message: String,
+        /// The URL of the web page.
+        pub url: String,
+        /// The id by which `notifications/elicitation/complete` refers to this elicitation. Exists
+        /// only in 2025-11-25, where it is required. If no id is set, a server generates one.
+        pub elicitation_id?: String = "elicitationId",
+        /// Present if the server requests to execute the elicitation as a task.
+        pub task: Option<TaskMetadata> [only V2025_11_25],
+        /// Metadata of the message (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta" [fit],
+    }
 
-/// The params of an elicitation with a web page (URL mode). Since 2025-11-25.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ElicitRequestURLParams {
-    mode: UrlMode,
-    /// The message that is shown to the user.
-    pub message: String,
-    /// The URL of the web page.
-    pub url: String,
-    /// The id by which `notifications/elicitation/complete` refers to this elicitation. Exists only
-    /// in 2025-11-25, where it is required.
-    pub elicitation_id: Option<String>,
-    /// Present if the server requests to execute the elicitation as a task. 2025-11-25 only.
-    pub task: Option<TaskMetadata>,
-    /// Metadata of the message (`_meta`).
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(ElicitRequestURLParams {
-    mode,
-    message,
-    url,
-    elicitation_id = "elicitationId",
-    task,
-    meta = "_meta",
-});
-
-impl ElicitRequestURLParams {
     /// Makes params with the URL of a web page (URL mode).
-    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self {
-            mode: UrlMode,
-            message: message.into(),
-            url: url.into(),
-            elicitation_id: None,
-            task: None,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the id by which `notifications/elicitation/complete` refers to this elicitation.
-        /// 2025-11-25 only. If no id is set, a server generates one.
-        elicitation_id: String,
-    }
+    pub fn new(message: impl Into<String>, url: impl Into<String>);
 }
 
 impl From<ElicitRequestFormParams> for ElicitRequestParams {
@@ -206,25 +173,20 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
 /// with [`ElicitSchema::check`].
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        let (task, meta) = match self {
+        match self {
             Self::Form(params) => {
-                keep_since(&mut params.mode, ProtocolVersion::V2025_11_25, revision);
+                params.fit_fields(revision);
                 if let Some(fitted) = ElicitSchema::fitted(&params.requested_schema, revision) {
                     params.requested_schema = fitted;
                 }
-                (&mut params.task, &mut params.meta)
             }
             Self::Url(params) => {
+                params.fit_fields(revision);
                 if revision.is_modern() {
                     params.elicitation_id = None;
                 }
-                (&mut params.task, &mut params.meta)
             }
-        };
-        if !revision.has_core_tasks() {
-            *task = None;
         }
-        meta.fit_to(revision);
     }
 }
 
@@ -243,34 +205,25 @@ pub enum ElicitAction {
 
 required!(ElicitAction);
 
-/// The user's answer: the result of `elicitation/create`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ElicitResult {
-    /// The action of the user.
-    pub action: ElicitAction,
-    /// The values that the user entered, as raw JSON: an object of texts, numbers, booleans and
-    /// lists of texts. Absent unless the user accepted a form.
-    pub content: Option<Box<RawValue>>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ElicitResult { action, content as RawObjectForm, meta = "_meta", ..extra });
-
-impl ElicitResult {
-    /// Makes a result without content: for an accepted URL, a refusal or a cancellation.
-    pub fn new(action: ElicitAction) -> Self {
-        Self {
-            action,
-            content: None,
-            meta: None,
-            extra: Extra::new(),
-        }
+object! {
+    /// The user's answer: the result of `elicitation/create`.
+    #[derive(Clone, Debug)]
+    pub struct ElicitResult {
+        /// The action of the user.
+        pub action: ElicitAction,
+        /// The values that the user entered, as raw JSON: an object of texts, numbers, booleans and
+        /// lists of texts. Absent unless the user accepted a form.
+        pub content: Option<Box<RawValue>> as RawObjectForm,
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<MetaObject> = "_meta",
+        ..extra
     }
 
+    /// Makes a result without content: for an accepted URL, a refusal or a cancellation.
+    pub fn new(action: ElicitAction);
+}
+
+impl ElicitResult {
     /// Makes the result for an accepted form, from the values that the user entered.
     ///
     /// # Errors
@@ -344,23 +297,16 @@ impl FitTo for ElicitResult {
     fn fit_to(&mut self, _: ProtocolVersion) {}
 }
 
-/// The params of `notifications/elicitation/complete`. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ElicitationCompleteNotificationParams {
-    /// The id of the elicitation that has been completed.
-    pub elicitation_id: String,
-}
-
-members!(ElicitationCompleteNotificationParams { elicitation_id = "elicitationId" });
-
-impl ElicitationCompleteNotificationParams {
-    /// Makes params for the elicitation that has been completed.
-    pub fn new(elicitation_id: impl Into<String>) -> Self {
-        Self {
-            elicitation_id: elicitation_id.into(),
-        }
+object! {
+    /// The params of `notifications/elicitation/complete`. 2025-11-25 only.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ElicitationCompleteNotificationParams {
+        /// The id of the elicitation that has been completed.
+        pub elicitation_id: String = "elicitationId",
     }
+
+    /// Makes params for the elicitation that has been completed.
+    pub fn new(elicitation_id: impl Into<String>);
 }
 
 #[cfg(test)]

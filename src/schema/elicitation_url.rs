@@ -77,21 +77,20 @@ impl ElicitRequestURLParams {
     }
 }
 
-/// The error (-32042) with which a server refuses a request until URL mode elicitations are
-/// completed. 2025-11-25 only.
-///
-/// A server does not need this error if it can wait for the user. Then it sends an elicitation that
-/// [`ElicitRequestParams::url`](super::ElicitRequestParams::url) makes, in any revision that has
-/// URL mode.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct URLElicitationRequiredError {
-    /// The required URL mode elicitations. Each has an `elicitation_id`, by which
-    /// `notifications/elicitation/complete` refers to the elicitation.
-    pub elicitations: Vec<ElicitRequestURLParams>,
+object! {
+    /// The error (-32042) with which a server refuses a request until URL mode elicitations are
+    /// completed. 2025-11-25 only.
+    ///
+    /// A server does not need this error if it can wait for the user. Then it sends an elicitation
+    /// that [`ElicitRequestParams::url`](super::ElicitRequestParams::url) makes, in any revision
+    /// that has URL mode.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct URLElicitationRequiredError {
+        /// The required URL mode elicitations. Each has an `elicitation_id`, by which
+        /// `notifications/elicitation/complete` refers to the elicitation.
+        pub elicitations: Vec<ElicitRequestURLParams>,
+    }
 }
-
-members!(URLElicitationRequiredError { elicitations });
 
 impl URLElicitationRequiredError {
     /// Makes an error that requires these URL mode elicitations.

@@ -2,30 +2,29 @@
 //!
 //! Spec: Base Protocol, "Icons" (since 2025-11-25).
 
-use super::json::Extra;
+object! {
+    /// An icon to show beside a name. Since 2025-11-25.
+    ///
+    /// The URI and the image come from the peer and are not trusted. This library does not fetch
+    /// icons. The methods of this type check whether the host may fetch a URI, and whether it may
+    /// show an image.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Icon {
+        /// The URI of the icon's image: `https:` or `data:`.
+        pub src: String,
+        /// The MIME type of the icon's image. Needed if the web server sends no suitable MIME type.
+        pub mime_type?: String = "mimeType",
+        /// The sizes for which the icon is suitable, for example `48x48` or `any`.
+        pub sizes?: Vec<String>,
+        /// The theme (light or dark background) for which the icon is made. If absent, the icon
+        /// fits any theme.
+        pub theme?: IconTheme,
+        ..extra
+    }
 
-/// An icon to show beside a name. Since 2025-11-25.
-///
-/// The URI and the image come from the peer and are not trusted. This library does not fetch icons.
-/// The methods of this type check whether the host may fetch a URI, and whether it may show an
-/// image.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Icon {
-    /// The URI of the icon's image: `https:` or `data:`.
-    pub src: String,
-    /// The MIME type of the icon's image. Needed if the web server sends no suitable MIME type.
-    pub mime_type: Option<String>,
-    /// The sizes for which the icon is suitable, for example `48x48` or `any`.
-    pub sizes: Option<Vec<String>>,
-    /// The theme (light or dark background) for which the icon is made. If absent, the icon fits
-    /// any theme.
-    pub theme: Option<IconTheme>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+    /// Makes an icon from its URI.
+    pub fn new(src: impl Into<String>);
 }
-
-members!(Icon { src, mime_type = "mimeType", sizes, theme, ..extra });
 
 open_enum! {
     /// The theme for which an icon is made.
@@ -38,26 +37,6 @@ open_enum! {
 }
 
 impl Icon {
-    /// Makes an icon from its URI.
-    pub fn new(src: impl Into<String>) -> Self {
-        Self {
-            src: src.into(),
-            mime_type: None,
-            sizes: None,
-            theme: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the MIME type of the icon's image.
-        mime_type: String,
-        /// Sets the sizes for which the icon is suitable.
-        sizes: Vec<String>,
-        /// Sets the theme (light or dark background) for which the icon is made.
-        theme: IconTheme,
-    }
-
     /// Whether the scheme of [`src`](Self::src) is allowed: `https:` or `data:`.
     pub fn has_allowed_scheme(&self) -> bool {
         let scheme = self.src.split_once(':').map(|(scheme, _)| scheme);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
 use super::elicitation::{ElicitRequestParams, ElicitResult};
-use super::json::{Extra, raw, read_raw};
+use super::json::{raw, read_raw};
 use super::meta::ResultMetaObject;
 use super::method;
 use super::result::ResultType;
@@ -77,74 +77,52 @@ literal!(ElicitMethod = "elicitation/create");
 literal!(CreateMessageMethod = "sampling/createMessage");
 literal!(ListRootsMethod = "roots/list");
 
-/// An input request for input from the user.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ElicitRequest {
-    method: ElicitMethod,
-    /// The params of the request.
-    pub params: ElicitRequestParams,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// An input request for input from the user.
+    #[derive(Clone, Debug)]
+    pub struct ElicitRequest {
+        method: ElicitMethod,
+        /// The params of the request.
+        pub params: ElicitRequestParams,
+        ..extra
+    }
+
+    fn new(params: ElicitRequestParams);
 }
 
-members!(ElicitRequest {
-    method,
-    params,
-    ..extra
-});
+object! {
+    /// An input request for an answer from the client's model.
+    #[derive(Clone, Debug)]
+    pub struct CreateMessageRequest {
+        method: CreateMessageMethod,
+        /// The params of the request.
+        pub params: CreateMessageRequestParams,
+        ..extra
+    }
 
-/// An input request for an answer from the client's model.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CreateMessageRequest {
-    method: CreateMessageMethod,
-    /// The params of the request.
-    pub params: CreateMessageRequestParams,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+    fn new(params: CreateMessageRequestParams);
 }
 
-members!(CreateMessageRequest {
-    method,
-    params,
-    ..extra
-});
-
-/// An input request for the client's roots.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ListRootsRequest {
-    method: ListRootsMethod,
-    /// The params of the request: only metadata (`_meta`).
-    pub params: Option<ListRootsRequestParams>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// An input request for the client's roots.
+    #[derive(Clone, Debug, Default)]
+    pub struct ListRootsRequest {
+        method: ListRootsMethod,
+        /// The params of the request: only metadata (`_meta`).
+        pub params: Option<ListRootsRequestParams>,
+        ..extra
+    }
 }
-
-members!(ListRootsRequest {
-    method,
-    params,
-    ..extra
-});
 
 impl From<ElicitRequestParams> for InputRequest {
     fn from(params: ElicitRequestParams) -> Self {
-        Self::Elicit(Box::new(ElicitRequest {
-            method: ElicitMethod,
-            params,
-            extra: Extra::new(),
-        }))
+        Self::Elicit(Box::new(ElicitRequest::new(params)))
     }
 }
 
 impl From<CreateMessageRequestParams> for InputRequest {
     fn from(params: CreateMessageRequestParams) -> Self {
-        Self::CreateMessage(Box::new(CreateMessageRequest {
-            method: CreateMessageMethod,
-            params,
-            extra: Extra::new(),
-        }))
+        Self::CreateMessage(Box::new(CreateMessageRequest::new(params)))
     }
 }
 
@@ -239,43 +217,31 @@ impl InputResponse {
     }
 }
 
-/// The result of a server that requests input before it can answer. Since 2026-07-28.
-///
-/// Only `resultType` distinguishes this result from other results ([`ResultType::of`]).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct InputRequiredResult {
-    /// The kind of result.
-    pub result_type: ResultType,
-    /// The input requests, by key.
-    pub input_requests: Option<InputRequests>,
-    /// The server's state, which is opaque to the client. The client sends the state back
-    /// unchanged, together with the answers.
-    pub request_state: Option<String>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// The result of a server that requests input before it can answer. Since 2026-07-28.
+    ///
+    /// Only `resultType` distinguishes this result from other results ([`ResultType::of`]).
+    #[derive(Clone, Debug)]
+    pub struct InputRequiredResult {
+        /// The kind of result.
+        pub result_type: ResultType = "resultType",
+        /// The input requests, by key.
+        pub input_requests?: InputRequests = "inputRequests",
+        /// The server's state, which is opaque to the client. The client sends the state back
+        /// unchanged, together with the answers.
+        pub request_state?: String = "requestState",
+        /// Metadata of the result (`_meta`).
+        pub meta?: ResultMetaObject = "_meta",
+        ..extra
+    }
 
-members!(InputRequiredResult {
-    result_type = "resultType",
-    input_requests = "inputRequests",
-    request_state = "requestState",
-    meta = "_meta",
-    ..extra
-});
+    fn of_type(result_type: ResultType);
+}
 
 impl InputRequiredResult {
     /// Makes a result without input requests.
     pub fn new() -> Self {
-        Self {
-            result_type: ResultType::InputRequired,
-            input_requests: None,
-            request_state: None,
-            meta: None,
-            extra: Extra::new(),
-        }
+        Self::of_type(ResultType::InputRequired)
     }
 
     /// Adds an input request.
@@ -283,16 +249,6 @@ impl InputRequiredResult {
         let requests = self.input_requests.get_or_insert_default();
         requests.insert(key.into(), request.into());
         self
-    }
-
-    setters! {
-        /// Sets the input requests.
-        input_requests: InputRequests,
-        /// Sets the server's state. The client sends the state back unchanged, together with the
-        /// answers.
-        request_state: String,
-        /// Sets the metadata of the result (`_meta`).
-        meta: ResultMetaObject,
     }
 
     /// Whether the result is valid: it has input requests or a request state.

@@ -5,107 +5,66 @@
 
 use super::capabilities::{ClientCapabilities, ServerCapabilities};
 use super::icon::Icon;
-use super::json::{Count, Extra};
+use super::json::Count;
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
-use super::misfit::{self, Misfits};
+use super::misfit;
 use super::object::{Form, OrUnsaid};
-use super::result::{CacheScope, ResultType, fit_result_type};
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::result::{CacheScope, ResultType};
+use super::version::ProtocolVersion;
 use crate::jsonrpc::RequestId;
 
-/// The name and version of a client or server. The peer chooses them freely: use them for display
-/// and logs, not for decisions.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Implementation {
-    /// The name of the client or server, for programs.
-    pub name: String,
-    /// The display name of the client or server. Since 2025-06-18.
-    pub title: Option<String>,
-    /// The version of the client or server.
-    pub version: String,
-    /// The description of the client or server. Since 2025-11-25.
-    pub description: Option<String>,
-    /// Icons to show for the client or server. Since 2025-11-25.
-    pub icons: Option<Vec<Icon>>,
-    /// The URL of the home page of the client or server. Since 2025-11-25.
-    pub website_url: Option<String>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The name and version of a client or server. The peer chooses them freely: use them for
+    /// display and logs, not for decisions.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Implementation: FitTo {
+        /// The name of the client or server, for programs.
+        pub name: String as OrUnsaid,
+        /// The display name of the client or server.
+        pub title?: String [since V2025_06_18],
+        /// The version of the client or server.
+        pub version: String as OrUnsaid,
+        /// The description of the client or server.
+        pub description?: String [since V2025_11_25],
+        /// Icons to show for the client or server.
+        pub icons?: Vec<Icon> [since V2025_11_25],
+        /// The URL of the home page of the client or server.
+        pub website_url?: String = "websiteUrl" [since V2025_11_25],
+        ..extra
+    }
+
+    /// Makes the name and version of a client or server.
+    pub fn new(name: impl Into<String>, version: impl Into<String>);
 }
 
-members!(Implementation {
-    name as OrUnsaid,
-    title,
-    version as OrUnsaid,
-    description,
-    icons,
-    website_url = "websiteUrl",
-    ..extra
-});
-
 impl Implementation {
-    /// Makes the name and version of a client or server.
-    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            title: None,
-            version: version.into(),
-            description: None,
-            icons: None,
-            website_url: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the display name of the client or server. Since 2025-06-18.
-        title: String,
-        /// Sets the description of the client or server. Since 2025-11-25.
-        description: String,
-        /// Sets icons to show for the client or server. Since 2025-11-25.
-        icons: Vec<Icon>,
-        /// Sets the URL of the home page of the client or server. Since 2025-11-25.
-        website_url: String,
-    }
-
     /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 }
 
-impl FitTo for Implementation {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::{V2025_06_18, V2025_11_25};
-        keep_since(&mut self.title, V2025_06_18, revision);
-        keep_since(&mut self.description, V2025_11_25, revision);
-        keep_since(&mut self.icons, V2025_11_25, revision);
-        keep_since(&mut self.website_url, V2025_11_25, revision);
+object! {
+    /// The params of `initialize`. Up to 2025-11-25.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct InitializeRequestParams: FitTo {
+        /// The newest revision that the client supports. The field is text, because this library
+        /// may not know the revision.
+        pub protocol_version: String = "protocolVersion",
+        /// The capabilities of the client.
+        pub capabilities: ClientCapabilities [fit],
+        /// The name and version of the client.
+        pub client_info: Implementation = "clientInfo" [fit],
+        /// Metadata of the request (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta" [fit],
     }
-}
 
-/// The params of `initialize`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct InitializeRequestParams {
-    /// The newest revision that the client supports. The field is text, because this library may
-    /// not know the revision.
-    pub protocol_version: String,
-    /// The capabilities of the client.
-    pub capabilities: ClientCapabilities,
-    /// The name and version of the client.
-    pub client_info: Implementation,
-    /// Metadata of the request (`_meta`).
-    pub meta: Option<RequestMetaObject>,
+    fn of_fields(
+        protocol_version: String,
+        capabilities: ClientCapabilities,
+        client_info: Implementation,
+    );
 }
-
-members!(InitializeRequestParams {
-    protocol_version = "protocolVersion",
-    capabilities,
-    client_info = "clientInfo",
-    meta = "_meta",
-});
 
 impl InitializeRequestParams {
     /// Makes params in which the client offers a revision.
@@ -114,52 +73,34 @@ impl InitializeRequestParams {
         capabilities: ClientCapabilities,
         client_info: Implementation,
     ) -> Self {
-        Self {
-            protocol_version: protocol_version.to_string(),
-            capabilities,
-            client_info,
-            meta: None,
-        }
+        Self::of_fields(protocol_version.to_string(), capabilities, client_info)
     }
 }
 
-impl FitTo for InitializeRequestParams {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.capabilities.fit_to(revision);
-        self.client_info.fit_to(revision);
-        self.meta.fit_to(revision);
+object! {
+    /// The result of `initialize`. Up to 2025-11-25.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct InitializeResult: FitTo {
+        /// The revision that the connection will use. The field is text, because this library may
+        /// not know the revision.
+        pub protocol_version: String = "protocolVersion",
+        /// The capabilities of the server.
+        pub capabilities: ServerCapabilities as OrUnsaid [fit],
+        /// The name and version of the server.
+        pub server_info: Implementation = "serverInfo" as OrNobody [fit],
+        /// Instructions for models on how to use the server.
+        pub instructions?: String,
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta" [fit],
+        ..extra; misfits
     }
-}
 
-/// The result of `initialize`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct InitializeResult {
-    /// The revision that the connection will use. The field is text, because this library may not
-    /// know the revision.
-    pub protocol_version: String,
-    /// The capabilities of the server.
-    pub capabilities: ServerCapabilities,
-    /// The name and version of the server.
-    pub server_info: Implementation,
-    /// Instructions for models on how to use the server.
-    pub instructions: Option<String>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-    misfits: Misfits,
+    fn of_fields(
+        protocol_version: String,
+        capabilities: ServerCapabilities,
+        server_info: Implementation,
+    );
 }
-
-members!(InitializeResult {
-    protocol_version = "protocolVersion",
-    capabilities as OrUnsaid,
-    server_info = "serverInfo" as OrNobody,
-    instructions,
-    meta = "_meta",
-    ..extra;
-    misfits
-});
 
 /// The serialization of a server's name and version that may be absent. If absent, the member is
 /// read as an empty name and version.
@@ -178,138 +119,72 @@ impl InitializeResult {
         capabilities: ServerCapabilities,
         server_info: Implementation,
     ) -> Self {
-        Self {
-            protocol_version: protocol_version.to_string(),
-            capabilities,
-            server_info,
-            instructions: None,
-            meta: None,
-            extra: Extra::new(),
-            misfits: Misfits::default(),
-        }
-    }
-
-    setters! {
-        /// Sets instructions for models on how to use the server.
-        instructions: String,
-    }
-
-    misfits!();
-}
-
-impl FitTo for InitializeResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.capabilities.fit_to(revision);
-        self.server_info.fit_to(revision);
-        self.meta.fit_to(revision);
+        Self::of_fields(protocol_version.to_string(), capabilities, server_info)
     }
 }
 
-/// The result of `server/discover`. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct DiscoverResult {
-    /// The kind of result.
-    pub result_type: Option<ResultType>,
-    /// The revisions that the server supports. The field is text, because this library may not know
-    /// some of the revisions.
-    pub supported_versions: Vec<String>,
-    /// The capabilities of the server.
-    pub capabilities: ServerCapabilities,
-    /// Instructions for models on how to use the server.
-    pub instructions: Option<String>,
-    /// The time for which the result stays fresh, in milliseconds.
-    pub ttl_ms: Option<u64>,
-    /// Whether users may share the cached result.
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-    misfits: Misfits,
-}
+object! {
+    /// The result of `server/discover`. Since 2026-07-28.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DiscoverResult: FitTo {
+        /// The kind of result.
+        pub result_type: Option<ResultType>
+            = "resultType" [since V2026_07_28 or ResultType::Complete],
+        /// The revisions that the server supports. The field is text, because this library may not
+        /// know some of the revisions.
+        pub supported_versions: Vec<String> = "supportedVersions",
+        /// The capabilities of the server.
+        pub capabilities: ServerCapabilities as OrUnsaid [fit],
+        /// Instructions for models on how to use the server.
+        pub instructions?: String,
+        /// The time for which the result stays fresh, in milliseconds.
+        pub ttl_ms: Option<u64> = "ttlMs" as Count [since V2026_07_28 or 0],
+        /// Whether users may share the cached result.
+        pub cache_scope: Option<CacheScope>
+            = "cacheScope" [since V2026_07_28 or CacheScope::Private],
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta" [fit],
+        ..extra; misfits
+    }
 
-members!(DiscoverResult {
-    result_type = "resultType",
-    supported_versions = "supportedVersions",
-    capabilities as OrUnsaid,
-    instructions,
-    ttl_ms = "ttlMs" as Count,
-    cache_scope = "cacheScope",
-    meta = "_meta",
-    ..extra;
-    misfits
-});
+    fn of_fields(
+        result_type: ResultType,
+        supported_versions: Vec<String>,
+        capabilities: ServerCapabilities,
+    );
+}
 
 impl DiscoverResult {
     /// Makes a result from the revisions and capabilities of a server.
     pub fn new(versions: &[ProtocolVersion], capabilities: ServerCapabilities) -> Self {
-        Self {
-            result_type: Some(ResultType::Complete),
-            supported_versions: versions.iter().map(ToString::to_string).collect(),
-            capabilities,
-            instructions: None,
-            ttl_ms: None,
-            cache_scope: None,
-            meta: None,
-            extra: Extra::new(),
-            misfits: Misfits::default(),
-        }
-    }
-
-    setters! {
-        /// Sets instructions for models on how to use the server.
-        instructions: String,
+        let versions: Vec<_> = versions.iter().map(ToString::to_string).collect();
+        Self::of_fields(ResultType::Complete, versions, capabilities)
     }
 
     cache_hint!();
-
-    misfits!();
 }
 
-impl FitTo for DiscoverResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        fit_result_type(&mut self.result_type, revision);
-        self.fit_cache_hint(revision);
-        self.capabilities.fit_to(revision);
-        self.meta.fit_to(revision);
+object! {
+    /// The params of `notifications/cancelled`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CancelledNotificationParams {
+        /// The id of the cancelled request. Only 2025-11-25 allows the id to be absent. A
+        /// notification without the id has no effect.
+        pub request_id: Option<RequestId> = "requestId",
+        /// The reason for the cancellation, for a log.
+        pub reason?: String,
+        /// Metadata of the notification (`_meta`).
+        pub meta: Option<NotificationMetaObject> = "_meta",
     }
-}
 
-/// The params of `notifications/cancelled`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CancelledNotificationParams {
-    /// The id of the cancelled request. Only 2025-11-25 allows the id to be absent. A notification
-    /// without the id has no effect.
-    pub request_id: Option<RequestId>,
-    /// The reason for the cancellation, for a log.
-    pub reason: Option<String>,
-    /// Metadata of the notification (`_meta`).
-    pub meta: Option<NotificationMetaObject>,
-}
-
-members!(CancelledNotificationParams { request_id = "requestId", reason, meta = "_meta" });
-
-impl CancelledNotificationParams {
     /// Makes params that cancel the request with this id.
-    pub fn new(request_id: RequestId) -> Self {
-        Self {
-            request_id: Some(request_id),
-            reason: None,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the reason for the cancellation.
-        reason: String,
-    }
+    pub fn new(request_id: RequestId);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::FitTo;
 
     // L-INIT-B-23
     #[test]

@@ -88,40 +88,36 @@ impl Form<LoggingLevel> for KnownLevel {
     }
 }
 
-/// The params of `logging/setLevel`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SetLevelRequestParams {
-    /// The minimum severity of the log messages that are sent.
-    pub level: LoggingLevel,
-    /// Metadata of the request (`_meta`).
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(SetLevelRequestParams { level as KnownLevel, meta = "_meta" });
-
-impl SetLevelRequestParams {
-    /// Makes params that request log messages of `level` and of more severe levels.
-    pub fn new(level: LoggingLevel) -> Self {
-        Self { level, meta: None }
+object! {
+    /// The params of `logging/setLevel`. Up to 2025-11-25.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SetLevelRequestParams {
+        /// The minimum severity of the log messages that are sent.
+        pub level: LoggingLevel as KnownLevel,
+        /// Metadata of the request (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta",
     }
+
+    /// Makes params that request log messages of `level` and of more severe levels.
+    pub fn new(level: LoggingLevel);
 }
 
-/// The params of `notifications/message`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LoggingMessageNotificationParams {
-    /// The severity of the log message.
-    pub level: LoggingLevel,
-    /// The name of the logger, which is the part of the server that logs.
-    pub logger: Option<String>,
-    /// The content of the log message: any JSON, often a string.
-    pub data: Box<RawValue>,
-    /// Metadata of the notification (`_meta`).
-    pub meta: Option<NotificationMetaObject>,
-}
+object! {
+    /// The params of `notifications/message`.
+    #[derive(Clone, Debug)]
+    pub struct LoggingMessageNotificationParams {
+        /// The severity of the log message.
+        pub level: LoggingLevel,
+        /// The name of the logger, which is the part of the server that logs.
+        pub logger?: String,
+        /// The content of the log message: any JSON, often a string.
+        pub data: Box<RawValue>,
+        /// Metadata of the notification (`_meta`).
+        pub meta?: NotificationMetaObject = "_meta",
+    }
 
-members!(LoggingMessageNotificationParams { level, logger, data, meta = "_meta" });
+    fn of_fields(level: LoggingLevel, data: Box<RawValue>);
+}
 
 impl LoggingMessageNotificationParams {
     /// Makes a log message.
@@ -130,19 +126,7 @@ impl LoggingMessageNotificationParams {
     ///
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when `data` can't be written as JSON.
     pub fn new(level: LoggingLevel, data: &(impl Serialize + ?Sized)) -> Result<Self> {
-        Ok(Self {
-            level,
-            logger: None,
-            data: raw("log data", data)?,
-            meta: None,
-        })
-    }
-
-    setters! {
-        /// Sets the name of the logger.
-        logger: String,
-        /// Sets the metadata of the notification (`_meta`).
-        meta: NotificationMetaObject,
+        raw("log data", data).map(|data| Self::of_fields(level, data))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Macros for patterns that many schema types share: open enums, fixed texts, setters, cache hints,
-//! list results.
+//! Macros for patterns that many schema types share: open enums, fixed texts, cache hints, list
+//! results.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -82,19 +82,6 @@ macro_rules! literal {
     };
 }
 
-/// Defines chained setters of optional fields, each named after its field.
-macro_rules! setters {
-    ($($(#[$meta:meta])* $field:ident: $type:ty,)+) => {
-        $(
-            $(#[$meta])*
-            pub fn $field(mut self, $field: impl Into<$type>) -> Self {
-                self.$field = Some($field.into());
-                self
-            }
-        )+
-    };
-}
-
 /// Defines the methods for the cache hint of a result. The struct of the result has the fields
 /// `ttl_ms` and `cache_scope`.
 ///
@@ -114,86 +101,45 @@ macro_rules! cache_hint {
         pub fn cache_hint(&self) -> $crate::schema::CacheHint {
             $crate::schema::CacheHint::of(self.ttl_ms, self.cache_scope.clone())
         }
-
-        fn fit_cache_hint(&mut self, revision: $crate::schema::ProtocolVersion) {
-            if revision.is_modern() {
-                self.ttl_ms.get_or_insert(0);
-                self.cache_scope
-                    .get_or_insert($crate::schema::CacheScope::Private);
-            } else {
-                self.ttl_ms = None;
-                self.cache_scope = None;
-            }
-        }
     };
 }
 
 /// Defines the result of a list method: one page of the list.
 macro_rules! list_result {
     ($(#[$meta:meta])* $name:ident { $field:ident $(= $wire:literal)?: Vec<$item:ty> }) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq)]
-        #[non_exhaustive]
-        pub struct $name {
-            /// The kind of result. Since 2026-07-28.
-            pub result_type: Option<$crate::schema::ResultType>,
-            /// The entries of this page.
-            pub $field: Vec<$item>,
-            /// The cursor of the next page; absent on the last page. An empty text is a valid
-            /// cursor.
-            pub next_cursor: Option<String>,
-            /// The time for which the page stays fresh, in milliseconds. Since 2026-07-28.
-            pub ttl_ms: Option<u64>,
-            /// Whether users may share the cached page. All pages of a list have the same value.
-            /// Since 2026-07-28.
-            pub cache_scope: Option<$crate::schema::CacheScope>,
-            /// Metadata of the result (`_meta`).
-            pub meta: Option<$crate::schema::ResultMetaObject>,
-            /// Members that this library doesn't know.
-            pub extra: $crate::schema::Extra,
-            misfits: $crate::schema::misfit::Misfits,
+        object! {
+            $(#[$meta])*
+            #[derive(Clone, Debug, Default, PartialEq)]
+            pub struct $name: FitTo {
+                /// The kind of result.
+                pub result_type: Option<$crate::schema::ResultType>
+                    = "resultType" [since V2026_07_28 or $crate::schema::ResultType::Complete],
+                /// The entries of this page.
+                pub $field: Vec<$item> $(= $wire)? as $crate::schema::object::OrNull [fit],
+                /// The cursor of the next page; absent on the last page. An empty text is a valid
+                /// cursor.
+                pub next_cursor?: String = "nextCursor",
+                /// The time for which the page stays fresh, in milliseconds.
+                pub ttl_ms: Option<u64>
+                    = "ttlMs" as $crate::schema::json::Count [since V2026_07_28 or 0],
+                /// Whether users may share the cached page. All pages of a list have the same
+                /// value.
+                pub cache_scope: Option<$crate::schema::CacheScope>
+                    = "cacheScope" [since V2026_07_28 or $crate::schema::CacheScope::Private],
+                /// Metadata of the result (`_meta`).
+                pub meta: Option<$crate::schema::ResultMetaObject> = "_meta" [fit],
+                ..extra; misfits
+            }
+
+            /// Makes a page of a list. The page is the last page, unless `next_cursor` is set.
+            pub fn new($field: impl Into<Vec<$item>>);
         }
 
-        members!($name {
-            result_type = "resultType",
-            $field $(= $wire)? as $crate::schema::object::OrNull,
-            next_cursor = "nextCursor",
-            ttl_ms = "ttlMs" as $crate::schema::json::Count,
-            cache_scope = "cacheScope",
-            meta = "_meta",
-            ..extra;
-            misfits
-        });
-
         impl $name {
-            /// Makes a page of a list. The page is the last page, unless `next_cursor` is set.
-            pub fn new($field: impl Into<Vec<$item>>) -> Self {
-                Self {
-                    $field: $field.into(),
-                    ..Self::default()
-                }
-            }
-
-            setters! {
-                /// Sets the cursor of the next page.
-                next_cursor: String,
-            }
-
             cache_hint!();
-
-            misfits!();
 
             pub(crate) fn add_misfit(&mut self, misfit: $crate::schema::Misfit) {
                 self.misfits.add(misfit);
-            }
-        }
-
-        impl $crate::schema::FitTo for $name {
-            fn fit_to(&mut self, revision: $crate::schema::ProtocolVersion) {
-                $crate::schema::result::fit_result_type(&mut self.result_type, revision);
-                self.fit_cache_hint(revision);
-                self.$field.fit_to(revision);
-                self.meta.fit_to(revision);
             }
         }
     };

@@ -6,12 +6,12 @@
 use serde::Deserialize;
 
 use super::capabilities::ClientCapabilities;
-use super::json::{Extra, JsonObject};
+use super::json::JsonObject;
 use super::lifecycle::Implementation;
 use super::logging::{KnownLevel, LoggingLevel};
 use super::progress::ProgressToken;
 use super::task::RelatedTaskMetadata;
-use super::version::{FitTo, ProtocolVersion};
+use super::version::ProtocolVersion;
 use crate::jsonrpc::RequestId;
 
 /// The `_meta` of content, tools, resources and other objects: an open object.
@@ -46,36 +46,30 @@ pub mod meta_key {
     pub const BAGGAGE: &str = "baggage";
 }
 
-/// The `_meta` of a request.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RequestMetaObject {
-    /// The token by which progress notifications refer to the request. If the token is present, the
-    /// request asks for progress notifications.
-    pub progress_token: Option<ProgressToken>,
-    /// The revision in which the request is made. The field is text, because this library may not
-    /// know the revision. Required since 2026-07-28, absent in older revisions.
-    pub protocol_version: Option<String>,
-    /// The capabilities of the client during this request. Required since 2026-07-28, absent in
-    /// older revisions.
-    pub client_capabilities: Option<ClientCapabilities>,
-    /// The name and version of the client, which must not be trusted. Since 2026-07-28.
-    pub client_info: Option<Implementation>,
-    /// The minimum severity of the log messages that are sent during this request. If absent, no
-    /// log messages are sent. Since 2026-07-28.
-    pub log_level: Option<LoggingLevel>,
-    /// The other members of the request's `_meta`.
-    pub extra: Extra,
+object! {
+    /// The `_meta` of a request. A legacy peer gets the client's revision, capabilities, name and
+    /// version in `initialize`, and the log level in `logging/setLevel`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RequestMetaObject: FitTo {
+        /// The token by which progress notifications refer to the request. If the token is present,
+        /// the request asks for progress notifications.
+        pub progress_token?: ProgressToken = "progressToken",
+        /// The revision in which the request is made. The field is text, because this library may
+        /// not know the revision. Every request has it.
+        pub protocol_version: Option<String>
+            = "io.modelcontextprotocol/protocolVersion" [since V2026_07_28],
+        /// The capabilities of the client during this request. Every request has them.
+        pub client_capabilities: Option<ClientCapabilities>
+            = "io.modelcontextprotocol/clientCapabilities" [since V2026_07_28, fit],
+        /// The name and version of the client, which must not be trusted.
+        pub client_info?: Implementation = "io.modelcontextprotocol/clientInfo" [since V2026_07_28],
+        /// The minimum severity of the log messages that are sent during this request. If absent,
+        /// no log messages are sent.
+        pub log_level?: LoggingLevel
+            = "io.modelcontextprotocol/logLevel" as KnownLevel [since V2026_07_28],
+        ..extra
+    }
 }
-
-members!(RequestMetaObject {
-    progress_token = "progressToken",
-    protocol_version = "io.modelcontextprotocol/protocolVersion",
-    client_capabilities = "io.modelcontextprotocol/clientCapabilities",
-    client_info = "io.modelcontextprotocol/clientInfo",
-    log_level = "io.modelcontextprotocol/logLevel" as KnownLevel,
-    ..extra
-});
 
 impl RequestMetaObject {
     /// Makes the `_meta` of a request with the members that are required since 2026-07-28.
@@ -85,15 +79,6 @@ impl RequestMetaObject {
             client_capabilities: Some(capabilities),
             ..Self::default()
         }
-    }
-
-    setters! {
-        /// Sets the progress token, which requests progress notifications.
-        progress_token: ProgressToken,
-        /// Sets the name and version of the client.
-        client_info: Implementation,
-        /// Sets the minimum severity of the log messages that the request asks for.
-        log_level: LoggingLevel,
     }
 
     /// Returns the task that the request belongs to. 2025-11-25 only.
@@ -121,162 +106,77 @@ impl RequestMetaObject {
     }
 }
 
-/// Adapts the `_meta` to a revision. For legacy peers, removes the revision, the log level, and the
-/// client's capabilities, name and version. A legacy peer receives them in `initialize` and
-/// `logging/setLevel`.
-impl FitTo for RequestMetaObject {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        if revision.is_legacy() {
-            self.protocol_version = None;
-            self.client_capabilities = None;
-            self.client_info = None;
-            self.log_level = None;
-        } else {
-            self.client_capabilities.fit_to(revision);
-        }
+object! {
+    /// The `_meta` of a notification.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct NotificationMetaObject {
+        /// The id of the `subscriptions/listen` request on whose stream the notification is sent.
+        /// Since 2026-07-28.
+        pub subscription_id: Option<RequestId> = "io.modelcontextprotocol/subscriptionId",
+        ..extra
     }
-}
 
-/// The `_meta` of a notification.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct NotificationMetaObject {
-    /// The id of the `subscriptions/listen` request on whose stream the notification is sent. Since
-    /// 2026-07-28.
-    pub subscription_id: Option<RequestId>,
-    /// The other members of the notification's `_meta`.
-    pub extra: Extra,
-}
-
-members!(NotificationMetaObject { subscription_id = "io.modelcontextprotocol/subscriptionId", ..extra });
-
-impl NotificationMetaObject {
     /// Makes the `_meta` of a notification that is sent on the stream of this
     /// `subscriptions/listen` request.
-    pub fn of_subscription(id: RequestId) -> Self {
-        Self {
-            subscription_id: Some(id),
-            extra: Extra::new(),
-        }
+    pub fn of_subscription(subscription_id: RequestId);
+}
+
+object! {
+    /// The `_meta` of a result. It is also the specification's
+    /// `SubscriptionsListenResultMetaObject`. A legacy peer gets the server's name and version in
+    /// the result of `initialize`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ResultMetaObject: FitTo {
+        /// The name and version of the server, which must not be trusted.
+        pub server_info?: Implementation = "io.modelcontextprotocol/serverInfo" [since V2026_07_28],
+        /// Present only in the result that ends a subscription: the id of the
+        /// `subscriptions/listen` request that opened the subscription.
+        pub subscription_id?: RequestId
+            = "io.modelcontextprotocol/subscriptionId" [since V2026_07_28],
+        ..extra
     }
 }
-
-/// The `_meta` of a result. It is also the specification's `SubscriptionsListenResultMetaObject`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ResultMetaObject {
-    /// The name and version of the server, which must not be trusted. Since 2026-07-28.
-    pub server_info: Option<Implementation>,
-    /// Present only in the result that ends a subscription: the id of the `subscriptions/listen`
-    /// request that opened the subscription. Since 2026-07-28.
-    pub subscription_id: Option<RequestId>,
-    /// The other members of the result's `_meta`.
-    pub extra: Extra,
-}
-
-members!(ResultMetaObject {
-    server_info = "io.modelcontextprotocol/serverInfo",
-    subscription_id = "io.modelcontextprotocol/subscriptionId",
-    ..extra
-});
 
 /// The `_meta` of the result that ends a subscription.
 pub type SubscriptionsListenResultMetaObject = ResultMetaObject;
 
-impl ResultMetaObject {
-    setters! {
-        /// Sets the name and version of the server.
-        server_info: Implementation,
-        /// Sets the id of the `subscriptions/listen` request that opened the ended subscription.
-        subscription_id: RequestId,
+object! {
+    /// The params of a request that defines no other params than `_meta`: `ping`,
+    /// `server/discover`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RequestParams: FitTo {
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta?: RequestMetaObject = "_meta" [fit],
     }
 }
 
-/// Adapts the `_meta` to a revision. For legacy peers, removes the subscription id, and the
-/// server's name and version. A legacy peer receives the name and version in the result of
-/// `initialize`.
-impl FitTo for ResultMetaObject {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        if revision.is_legacy() {
-            self.server_info = None;
-            self.subscription_id = None;
-        }
+object! {
+    /// The params of a request for a page of a list.
+    ///
+    /// Spec: Server Features, Utilities, "Pagination" (every revision).
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct PaginatedRequestParams: FitTo {
+        /// The cursor of the page, as returned with the previous page. Absent for the first page.
+        pub cursor?: String,
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta?: RequestMetaObject = "_meta" [fit],
     }
 }
 
-/// The params of a request that defines no other params than `_meta`: `ping`, `server/discover`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RequestParams {
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(RequestParams { meta = "_meta" });
-
-impl RequestParams {
-    setters! {
-        /// Sets the metadata of the request (`_meta`).
-        meta: RequestMetaObject,
-    }
-}
-
-impl FitTo for RequestParams {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.meta.fit_to(revision);
-    }
-}
-
-/// The params of a request for a page of a list.
-///
-/// Spec: Server Features, Utilities, "Pagination" (every revision).
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct PaginatedRequestParams {
-    /// The cursor of the page, as returned with the previous page. Absent for the first page.
-    pub cursor: Option<String>,
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(PaginatedRequestParams { cursor, meta = "_meta" });
-
-impl PaginatedRequestParams {
-    setters! {
-        /// Sets the cursor of the requested page.
-        cursor: String,
-        /// Sets the metadata of the request (`_meta`).
-        meta: RequestMetaObject,
-    }
-}
-
-impl FitTo for PaginatedRequestParams {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.meta.fit_to(revision);
-    }
-}
-
-/// The params of a notification that defines no other params than `_meta`:
-/// `notifications/initialized` and `…/list_changed`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct NotificationParams {
-    /// Metadata of the notification (`_meta`).
-    pub meta: Option<NotificationMetaObject>,
-}
-
-members!(NotificationParams { meta = "_meta" });
-
-impl NotificationParams {
-    setters! {
-        /// Sets the metadata of the notification (`_meta`).
-        meta: NotificationMetaObject,
+object! {
+    /// The params of a notification that defines no other params than `_meta`:
+    /// `notifications/initialized` and `…/list_changed`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct NotificationParams {
+        /// Metadata of the notification (`_meta`).
+        pub meta?: NotificationMetaObject = "_meta",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::FitTo;
 
     // M-META-B-01, L-META-B-01
     #[test]

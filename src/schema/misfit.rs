@@ -439,14 +439,14 @@ fn name_of(entry: &str) -> Option<String> {
 
 /// Defines the method `misfits` of a result whose struct has a field for the misfits.
 macro_rules! misfits {
-    () => {
+    ($misfits:ident) => {
         /// Returns the parts of the result that were dropped because they do not fit the
         /// specification. The rest of the result is valid. At most 1000 dropped parts are listed.
         ///
         /// The list is empty with [`ClientBuilder::strict`](crate::client::ClientBuilder::strict),
         /// which refuses a result that has an invalid part.
         pub fn misfits(&self) -> &[$crate::schema::Misfit] {
-            self.misfits.as_slice()
+            self.$misfits.as_slice()
         }
     };
 }

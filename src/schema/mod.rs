@@ -20,6 +20,8 @@
 #[macro_use]
 mod object;
 #[macro_use]
+mod object_macro;
+#[macro_use]
 mod macros;
 #[macro_use]
 mod misfit;

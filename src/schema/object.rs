@@ -1,5 +1,5 @@
-//! Serialization of schema objects: the macro `members!` names their members, and generic
-//! functions here read and write them.
+//! Serialization of schema objects. The macro `members!` implements it for a struct, as a part of
+//! the macro `object!`. Generic functions here read and write the members.
 //!
 //! A type only names its members. Each function here reads or writes one member, and is shared by
 //! all types with members of the same kind. Therefore a hundred types need little code. A member
@@ -84,7 +84,7 @@ macro_rules! readable {
                     }
                 }
 
-                object!(deserializer, $name [$(wire!($field $($wire)?)),*] $($extra)?)
+                deserialize_members!(deserializer, $name [$(wire!($field $($wire)?)),*] $($extra)?)
             }
         }
     };
@@ -94,7 +94,7 @@ macro_rules! readable {
 /// the struct has a field for unknown members, otherwise `deserialize_struct`. With
 /// `deserialize_struct`, a struct that is flattened into another struct gets only its known members
 /// from serde.
-macro_rules! object {
+macro_rules! deserialize_members {
     ($deserializer:ident, $name:ident [$($wire:expr),*]) => {
         $deserializer.deserialize_struct(stringify!($name), &[$($wire),*], Members)
     };

@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonSchema, Number, Whole};
+use super::json::{JsonSchema, Number, Whole};
 use crate::error::{Excerpt, Result};
 
 /// The schema of a form: the form's fields, in display order. [`of`](Self::of) makes this type from
@@ -233,56 +233,24 @@ macro_rules! field_schema {
         required { $($(#[$required_meta:meta])* $required:ident $(= $required_wire:literal)?: $required_type:ty,)* }
         optional { $($(#[$optional_meta:meta])* $optional:ident $(= $wire:literal)?: $optional_type:ty $(, as $form:ty)?;)* }
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq)]
-        #[non_exhaustive]
-        pub struct $name {
-            $kind: $kind_type,
-            /// The display name of the field.
-            pub title: Option<String>,
-            /// The description of the field.
-            pub description: Option<String>,
-            $($(#[$required_meta])* pub $required: $required_type,)*
-            $($(#[$optional_meta])* pub $optional: Option<$optional_type>,)*
-            /// The default value of the field. Since 2025-11-25; for boolean fields since
-            /// 2025-06-18.
-            pub default: Option<$default>,
-            /// Members that this library doesn't know.
-            pub extra: Extra,
-        }
-
-        members!($name {
-            $kind = "type",
-            title,
-            description,
-            $($required $(= $required_wire)?,)*
-            $($optional $(= $wire)? $(as $form)?,)*
-            default $(as $default_form)?,
-            ..extra
-        });
-
-        impl $name {
-            fn make($kind: $kind_type $(, $required: $required_type)*) -> Self {
-                Self {
-                    $kind,
-                    title: None,
-                    description: None,
-                    $($required,)*
-                    $($optional: None,)*
-                    default: None,
-                    extra: Extra::new(),
-                }
+        object! {
+            $(#[$meta])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $name {
+                $kind: $kind_type = "type",
+                /// The display name of the field.
+                pub title?: String,
+                /// The description of the field.
+                pub description?: String,
+                $($(#[$required_meta])* pub $required: $required_type $(= $required_wire)?,)*
+                $($(#[$optional_meta])* pub $optional?: $optional_type $(= $wire)? $(as $form)?,)*
+                /// The default value of the field. Since 2025-11-25; for boolean fields since
+                /// 2025-06-18.
+                pub default?: $default $(as $default_form)?,
+                ..extra
             }
 
-            setters! {
-                /// Sets the display name of the field.
-                title: String,
-                /// Sets the description of the field.
-                description: String,
-                $($(#[$optional_meta])* $optional: $optional_type,)*
-                /// Sets the default value of the field.
-                default: $default,
-            }
+            fn make($kind: $kind_type $(, $required: $required_type)*);
         }
 
         impl From<$name> for PrimitiveSchemaDefinition {
@@ -504,48 +472,38 @@ impl LegacyTitledEnumSchema {
     }
 }
 
-/// An allowed value of a choice, with its title.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct EnumOption {
-    /// The text that the answer contains if the user chooses this option.
-    pub value: String,
-    /// The title of the option, which is shown to the user.
-    pub title: String,
+object! {
+    /// An allowed value of a choice, with its title.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EnumOption {
+        /// The text that the answer contains if the user chooses this option.
+        pub value: String = "const",
+        /// The title of the option, which is shown to the user.
+        pub title: String,
+    }
+
+    /// Makes an option from a value and its title.
+    pub fn new(value: impl Into<String>, title: impl Into<String>);
 }
 
-members!(EnumOption { value = "const", title });
-
-impl EnumOption {
-    /// Makes an option from a value and its title.
-    pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
-        Self {
-            value: value.into(),
-            title: title.into(),
-        }
+object! {
+    /// The allowed values of a multiple choice.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct UntitledItems {
+        kind: StringType = "type",
+        /// The allowed values.
+        pub values: Vec<String> = "enum",
     }
 }
 
-/// The allowed values of a multiple choice.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct UntitledItems {
-    kind: StringType,
-    /// The allowed values.
-    pub values: Vec<String>,
+object! {
+    /// The allowed values of a multiple choice, with their titles.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TitledItems {
+        /// The allowed values, with their titles.
+        pub any_of: Vec<EnumOption> = "anyOf",
+    }
 }
-
-members!(UntitledItems { kind = "type", values = "enum" });
-
-/// The allowed values of a multiple choice, with their titles.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TitledItems {
-    /// The allowed values, with their titles.
-    pub any_of: Vec<EnumOption>,
-}
-
-members!(TitledItems { any_of = "anyOf" });
 
 open_enum! {
     /// The format of the text in a text field.

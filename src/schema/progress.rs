@@ -4,62 +4,31 @@
 
 use super::json::Number;
 use super::meta::NotificationMetaObject;
-use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
 
 /// The token by which progress notifications refer to their request. It is a string or an integer,
 /// and is echoed exactly.
 pub type ProgressToken = RequestId;
 
-/// The params of `notifications/progress`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ProgressNotificationParams {
-    /// The progress token of the request.
-    pub progress_token: ProgressToken,
-    /// The amount of work done so far. It grows with each notification.
-    pub progress: f64,
-    /// The total amount of work, if the total is known.
-    pub total: Option<f64>,
-    /// A message about the current step, for users. Since 2025-03-26.
-    pub message: Option<String>,
-    /// Metadata of the notification (`_meta`).
-    pub meta: Option<NotificationMetaObject>,
-}
+object! {
+    /// The params of `notifications/progress`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ProgressNotificationParams: FitTo {
+        /// The progress token of the request.
+        pub progress_token: ProgressToken = "progressToken",
+        /// The amount of work done so far. It grows with each notification.
+        pub progress: f64 as Number,
+        /// The total amount of work, if the total is known.
+        pub total?: f64 as Number,
+        /// A message about the current step, for users.
+        pub message?: String [since V2025_03_26],
+        /// Metadata of the notification (`_meta`).
+        pub meta: Option<NotificationMetaObject> = "_meta",
+    }
 
-members!(ProgressNotificationParams {
-    progress_token = "progressToken",
-    progress as Number,
-    total as Number,
-    message,
-    meta = "_meta",
-});
-
-impl ProgressNotificationParams {
     /// Makes params for the request with this progress token. `progress` is the amount of work done
     /// so far.
-    pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
-        Self {
-            progress_token: progress_token.into(),
-            progress,
-            total: None,
-            message: None,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the total amount of work.
-        total: f64,
-        /// Sets a message about the current step, for users. Since 2025-03-26.
-        message: String,
-    }
-}
-
-impl FitTo for ProgressNotificationParams {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(&mut self.message, ProtocolVersion::V2025_03_26, revision);
-    }
+    pub fn new(progress_token: impl Into<ProgressToken>, progress: f64);
 }
 
 #[cfg(test)]

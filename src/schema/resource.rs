@@ -13,169 +13,77 @@ use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::{Count, Extra};
 use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultMetaObject};
-use super::misfit::Misfits;
 use super::object::OrNull;
-use super::result::{CacheScope, ResultType, fit_result_type};
+use super::result::{CacheScope, ResultType};
 use super::uri_template;
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A resource of a server.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Resource {
-    /// The URI of the resource.
-    pub uri: String,
-    /// The name of the resource, for programs.
-    pub name: String,
-    /// The display name of the resource. Since 2025-06-18.
-    pub title: Option<String>,
-    /// The description of the resource, for models.
-    pub description: Option<String>,
-    /// The MIME type of the resource.
-    pub mime_type: Option<String>,
-    /// The size of the resource in bytes.
-    pub size: Option<u64>,
-    /// Icons to show for the resource. Since 2025-11-25.
-    pub icons: Option<Vec<Icon>>,
-    /// Hints about the audience, priority and last change of the resource.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the resource (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// A resource of a server.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Resource: FitTo {
+        /// The URI of the resource.
+        pub uri: String,
+        /// The name of the resource, for programs.
+        pub name: String,
+        /// The display name of the resource.
+        pub title?: String [since V2025_06_18],
+        /// The description of the resource, for models.
+        pub description?: String,
+        /// The MIME type of the resource.
+        pub mime_type?: String = "mimeType",
+        /// The size of the resource in bytes.
+        pub size?: u64 as Count,
+        /// Icons to show for the resource.
+        pub icons?: Vec<Icon> [since V2025_11_25],
+        /// Hints about the audience, priority and last change of the resource.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the resource (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
+    }
+
+    /// Makes a resource with this URI and name.
+    pub fn new(uri: impl Into<String>, name: impl Into<String>);
 }
 
-members!(Resource {
-    uri,
-    name,
-    title,
-    description,
-    mime_type = "mimeType",
-    size as Count,
-    icons,
-    annotations,
-    meta = "_meta",
-    ..extra
-});
-
 impl Resource {
-    /// Makes a resource with this URI and name.
-    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            name: name.into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            icons: None,
-            annotations: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the display name of the resource. Since 2025-06-18.
-        title: String,
-        /// Sets the description of the resource.
-        description: String,
-        /// Sets the MIME type of the resource.
-        mime_type: String,
-        /// Sets the size of the resource in bytes.
-        size: u64,
-        /// Sets icons to show for the resource. Since 2025-11-25.
-        icons: Vec<Icon>,
-        /// Sets the annotations of the resource.
-        annotations: Annotations,
-        /// Sets the metadata of the resource (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
-    }
-
     /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 }
 
-impl FitTo for Resource {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::{V2025_06_18, V2025_11_25};
-        keep_since(&mut self.title, V2025_06_18, revision);
-        keep_since(&mut self.icons, V2025_11_25, revision);
-        keep_since(&mut self.meta, V2025_06_18, revision);
-        self.annotations.fit_to(revision);
+object! {
+    /// A template for resources whose URIs follow a pattern.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ResourceTemplate: FitTo {
+        /// The URI template (RFC 6570).
+        pub uri_template: String = "uriTemplate",
+        /// The name of the resource template, for programs.
+        pub name: String,
+        /// The display name of the resource template.
+        pub title?: String [since V2025_06_18],
+        /// The description of the resource template, for models.
+        pub description?: String,
+        /// The MIME type of the resources, if all resources of the template have the same MIME
+        /// type.
+        pub mime_type?: String = "mimeType",
+        /// Icons to show for the resource template.
+        pub icons?: Vec<Icon> [since V2025_11_25],
+        /// Hints about the audience, priority and last change of the resource template.
+        pub annotations?: Annotations [fit],
+        /// Metadata of the resource template (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
     }
-}
 
-/// A template for resources whose URIs follow a pattern.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ResourceTemplate {
-    /// The URI template (RFC 6570).
-    pub uri_template: String,
-    /// The name of the resource template, for programs.
-    pub name: String,
-    /// The display name of the resource template. Since 2025-06-18.
-    pub title: Option<String>,
-    /// The description of the resource template, for models.
-    pub description: Option<String>,
-    /// The MIME type of the resources, if all resources of the template have the same MIME type.
-    pub mime_type: Option<String>,
-    /// Icons to show for the resource template. Since 2025-11-25.
-    pub icons: Option<Vec<Icon>>,
-    /// Hints about the audience, priority and last change of the resource template.
-    pub annotations: Option<Annotations>,
-    /// Metadata of the resource template (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+    /// Makes a resource template from a URI template (RFC 6570).
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>);
 }
-
-members!(ResourceTemplate {
-    uri_template = "uriTemplate",
-    name,
-    title,
-    description,
-    mime_type = "mimeType",
-    icons,
-    annotations,
-    meta = "_meta",
-    ..extra
-});
 
 impl ResourceTemplate {
-    /// Makes a resource template from a URI template (RFC 6570).
-    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            uri_template: uri_template.into(),
-            name: name.into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            icons: None,
-            annotations: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the display name of the resource template. Since 2025-06-18.
-        title: String,
-        /// Sets the description of the resource template.
-        description: String,
-        /// Sets the MIME type of the resource template.
-        mime_type: String,
-        /// Sets icons to show for the resource template. Since 2025-11-25.
-        icons: Vec<Icon>,
-        /// Sets the annotations of the resource template.
-        annotations: Annotations,
-        /// Sets the metadata of the resource template (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
-    }
-
     /// Expands the URI template with values of its variables, and returns the URI of a resource.
     ///
     /// The values are plain text: this function percent-encodes them as RFC 6570 requires. A
@@ -218,16 +126,6 @@ impl ResourceTemplate {
     /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
-    }
-}
-
-impl FitTo for ResourceTemplate {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::{V2025_06_18, V2025_11_25};
-        keep_since(&mut self.title, V2025_06_18, revision);
-        keep_since(&mut self.icons, V2025_11_25, revision);
-        keep_since(&mut self.meta, V2025_06_18, revision);
-        self.annotations.fit_to(revision);
     }
 }
 
@@ -358,87 +256,54 @@ impl<'de> Deserialize<'de> for ResourceContents {
 
 impl FitTo for ResourceContents {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        let meta = match self {
-            Self::Text(contents) => &mut contents.meta,
-            Self::Blob(contents) => &mut contents.meta,
-        };
-        keep_since(meta, ProtocolVersion::V2025_06_18, revision);
-    }
-}
-
-/// The contents of a text resource.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TextResourceContents {
-    /// The URI of the resource.
-    pub uri: String,
-    /// The MIME type of the resource.
-    pub mime_type: Option<String>,
-    /// The text.
-    pub text: String,
-    /// Metadata of the contents (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(TextResourceContents { uri, mime_type = "mimeType", text, meta = "_meta", ..extra });
-
-impl TextResourceContents {
-    /// Makes the contents of a text resource.
-    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            mime_type: None,
-            text: text.into(),
-            meta: None,
-            extra: Extra::new(),
+        match self {
+            Self::Text(contents) => contents.fit_fields(revision),
+            Self::Blob(contents) => contents.fit_fields(revision),
         }
     }
+}
 
-    setters! {
-        /// Sets the MIME type of the resource.
-        mime_type: String,
-        /// Sets the metadata of the contents (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
+object! {
+    /// The contents of a text resource.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TextResourceContents {
+        /// The URI of the resource.
+        pub uri: String,
+        /// The MIME type of the resource.
+        pub mime_type?: String = "mimeType",
+        /// The text.
+        pub text: String,
+        /// Metadata of the contents (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
     }
+
+    /// Makes the contents of a text resource.
+    pub fn new(uri: impl Into<String>, text: impl Into<String>);
 }
 
-/// The contents of a binary resource.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct BlobResourceContents {
-    /// The URI of the resource.
-    pub uri: String,
-    /// The MIME type of the resource.
-    pub mime_type: Option<String>,
-    /// The bytes of the resource, as base64.
-    pub blob: String,
-    /// Metadata of the contents (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// The contents of a binary resource.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct BlobResourceContents {
+        /// The URI of the resource.
+        pub uri: String,
+        /// The MIME type of the resource.
+        pub mime_type?: String = "mimeType",
+        /// The bytes of the resource, as base64.
+        pub blob: String as Base64,
+        /// Metadata of the contents (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
+    }
 
-members!(BlobResourceContents { uri, mime_type = "mimeType", blob as Base64, meta = "_meta", ..extra });
+    fn of_base64(uri: impl Into<String>, blob: String);
+}
 
 impl BlobResourceContents {
     /// Makes the contents of a resource from its bytes.
     pub fn new(uri: impl Into<String>, bytes: &[u8]) -> Self {
-        Self {
-            uri: uri.into(),
-            mime_type: None,
-            blob: base64::encode(bytes),
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the MIME type of the resource.
-        mime_type: String,
-        /// Sets the metadata of the contents (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
+        Self::of_base64(uri, base64::encode(bytes))
     }
 
     /// Decodes the bytes of the resource.
@@ -461,170 +326,82 @@ list_result! {
     ListResourceTemplatesResult { resource_templates = "resourceTemplates": Vec<ResourceTemplate> }
 }
 
-/// The params of `resources/read`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ReadResourceRequestParams {
-    /// The URI of the resource.
-    pub uri: String,
-    /// The client's answers to the input requests in the server's previous result. Since
-    /// 2026-07-28.
-    pub input_responses: Option<InputResponses>,
-    /// The `requestState` of the server's previous result, unchanged. Since 2026-07-28.
-    pub request_state: Option<String>,
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
-}
+object! {
+    /// The params of `resources/read`.
+    #[derive(Clone, Debug)]
+    pub struct ReadResourceRequestParams: FitTo {
+        /// The URI of the resource.
+        pub uri: String,
+        /// The client's answers to the input requests in the server's previous result.
+        pub input_responses?: InputResponses = "inputResponses" [since V2026_07_28],
+        /// The `requestState` of the server's previous result, unchanged.
+        pub request_state?: String = "requestState" [since V2026_07_28],
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta?: RequestMetaObject = "_meta" [fit],
+    }
 
-members!(ReadResourceRequestParams {
-    uri,
-    input_responses = "inputResponses",
-    request_state = "requestState",
-    meta = "_meta",
-});
-
-impl ReadResourceRequestParams {
     /// Makes params that read the resource with this URI.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            input_responses: None,
-            request_state: None,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the answers to the server's input requests. Since 2026-07-28.
-        input_responses: InputResponses,
-        /// Sets the `requestState`, copied unchanged from the server's previous result. Since
-        /// 2026-07-28.
-        request_state: String,
-        /// Sets the metadata of the request (`_meta`).
-        meta: RequestMetaObject,
-    }
+    pub fn new(uri: impl Into<String>);
 }
 
-impl FitTo for ReadResourceRequestParams {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(
-            &mut self.input_responses,
-            ProtocolVersion::V2026_07_28,
-            revision,
-        );
-        keep_since(
-            &mut self.request_state,
-            ProtocolVersion::V2026_07_28,
-            revision,
-        );
-        self.meta.fit_to(revision);
+object! {
+    /// The contents of a resource: the result of `resources/read`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ReadResourceResult: FitTo {
+        /// The kind of result.
+        pub result_type: Option<ResultType>
+            = "resultType" [since V2026_07_28 or ResultType::Complete],
+        /// The contents of the resource. If the resource is a collection, for example a directory,
+        /// there are several entries.
+        pub contents: Vec<ResourceContents> as OrNull [fit],
+        /// The time for which the result stays fresh, in milliseconds.
+        pub ttl_ms: Option<u64> = "ttlMs" as Count [since V2026_07_28 or 0],
+        /// Whether users may share the cached result.
+        pub cache_scope: Option<CacheScope>
+            = "cacheScope" [since V2026_07_28 or CacheScope::Private],
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta" [fit],
+        ..extra; misfits
     }
-}
 
-/// The contents of a resource: the result of `resources/read`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ReadResourceResult {
-    /// The kind of result. Since 2026-07-28.
-    pub result_type: Option<ResultType>,
-    /// The contents of the resource. If the resource is a collection, for example a directory,
-    /// there are several entries.
-    pub contents: Vec<ResourceContents>,
-    /// The time for which the result stays fresh, in milliseconds. Since 2026-07-28.
-    pub ttl_ms: Option<u64>,
-    /// Whether users may share the cached result. Since 2026-07-28.
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-    misfits: Misfits,
+    /// Makes a result from the contents of a resource.
+    pub fn new(contents: impl Into<Vec<ResourceContents>>);
 }
-
-members!(ReadResourceResult {
-    result_type = "resultType",
-    contents as OrNull,
-    ttl_ms = "ttlMs" as Count,
-    cache_scope = "cacheScope",
-    meta = "_meta",
-    ..extra;
-    misfits
-});
 
 impl ReadResourceResult {
-    /// Makes a result from the contents of a resource.
-    pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
-        Self {
-            contents: contents.into(),
-            ..Self::default()
-        }
-    }
-
     cache_hint!();
-
-    misfits!();
 }
 
-impl FitTo for ReadResourceResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        fit_result_type(&mut self.result_type, revision);
-        self.fit_cache_hint(revision);
-        self.contents.fit_to(revision);
-        self.meta.fit_to(revision);
+object! {
+    /// The params of `resources/subscribe` and `resources/unsubscribe`. Up to 2025-11-25.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SubscribeRequestParams {
+        /// The URI of the resource.
+        pub uri: String,
+        /// Metadata of the request (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta",
     }
-}
 
-/// The params of `resources/subscribe` and `resources/unsubscribe`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SubscribeRequestParams {
-    /// The URI of the resource.
-    pub uri: String,
-    /// Metadata of the request (`_meta`).
-    pub meta: Option<RequestMetaObject>,
+    /// Makes params for the resource with this URI.
+    pub fn new(uri: impl Into<String>);
 }
-
-members!(SubscribeRequestParams { uri, meta = "_meta" });
 
 /// The params of `resources/unsubscribe`. Up to 2025-11-25.
 pub type UnsubscribeRequestParams = SubscribeRequestParams;
 
-impl SubscribeRequestParams {
-    /// Makes params for the resource with this URI.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            meta: None,
-        }
+object! {
+    /// The params of `notifications/resources/updated`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ResourceUpdatedNotificationParams {
+        /// The URI of the changed resource: the subscribed resource, or a resource inside the
+        /// subscribed resource.
+        pub uri: String,
+        /// Metadata of the notification (`_meta`).
+        pub meta?: NotificationMetaObject = "_meta",
     }
-}
 
-/// The params of `notifications/resources/updated`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ResourceUpdatedNotificationParams {
-    /// The URI of the changed resource: the subscribed resource, or a resource inside the
-    /// subscribed resource.
-    pub uri: String,
-    /// Metadata of the notification (`_meta`).
-    pub meta: Option<NotificationMetaObject>,
-}
-
-members!(ResourceUpdatedNotificationParams { uri, meta = "_meta" });
-
-impl ResourceUpdatedNotificationParams {
     /// Makes params for the resource that changed.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the metadata of the notification (`_meta`).
-        meta: NotificationMetaObject,
-    }
+    pub fn new(uri: impl Into<String>);
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::json::{Count, Extra, millis};
+use super::json::{Count, millis};
 use super::meta::ResultMetaObject;
-use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::raw_object::RawObject;
 
@@ -49,15 +48,6 @@ impl ResultType {
     }
 }
 
-/// Sets the result type to *complete* for modern revisions, and removes it for legacy revisions.
-pub(super) fn fit_result_type(result_type: &mut Option<ResultType>, revision: ProtocolVersion) {
-    if revision.is_modern() {
-        result_type.get_or_insert(ResultType::Complete);
-    } else {
-        *result_type = None;
-    }
-}
-
 open_enum! {
     /// Whether users may share a cached result. Since 2026-07-28.
     pub enum CacheScope {
@@ -68,21 +58,22 @@ open_enum! {
     }
 }
 
-/// A cache hint: the time for which a result may be cached, and whether users may share it. Since
-/// 2026-07-28.
-///
-/// Spec: Server Features, Utilities, "Caching" (2026-07-28).
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct CacheHint {
-    /// The time for which the result stays fresh, in milliseconds. 0 means that the result is never
-    /// fresh.
-    pub ttl_ms: Option<u64>,
-    /// Whether users may share the cached result.
-    pub cache_scope: Option<CacheScope>,
-}
+object! {
+    /// A cache hint: the time for which a result may be cached, and whether users may share it.
+    /// Since 2026-07-28.
+    ///
+    /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct CacheHint {
+        /// The time for which the result stays fresh, in milliseconds. 0 means that the result is
+        /// never fresh.
+        pub ttl_ms: Option<u64> = "ttlMs" as Count,
+        /// Whether users may share the cached result.
+        pub cache_scope: Option<CacheScope> = "cacheScope",
+    }
 
-members!(CacheHint { ttl_ms = "ttlMs" as Count, cache_scope = "cacheScope" });
+    pub(super) fn of(ttl_ms: Option<u64>, cache_scope: Option<CacheScope>);
+}
 
 impl CacheHint {
     /// Makes a hint that allows caching for a time. Users may share the result only if `scope` is
@@ -91,13 +82,6 @@ impl CacheHint {
         Self {
             ttl_ms: Some(millis(ttl)),
             cache_scope: Some(scope),
-        }
-    }
-
-    pub(super) fn of(ttl_ms: Option<u64>, cache_scope: Option<CacheScope>) -> Self {
-        Self {
-            ttl_ms,
-            cache_scope,
         }
     }
 
@@ -120,24 +104,16 @@ impl CacheHint {
     }
 }
 
-/// A result without members of its own. The specification calls it `Result`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct EmptyResult {
-    /// The kind of result. Since 2026-07-28.
-    pub result_type: Option<ResultType>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(EmptyResult { result_type = "resultType", meta = "_meta", ..extra });
-
-impl FitTo for EmptyResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        fit_result_type(&mut self.result_type, revision);
-        self.meta.fit_to(revision);
+object! {
+    /// A result without members of its own. The specification calls it `Result`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct EmptyResult: FitTo {
+        /// The kind of result.
+        pub result_type: Option<ResultType>
+            = "resultType" [since V2026_07_28 or ResultType::Complete],
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta" [fit],
+        ..extra
     }
 }
 

@@ -9,39 +9,28 @@
 use std::path::Path;
 
 use super::file_uri::{PathKind, steps, uri_of};
-use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject};
 use super::object::OrNull;
-use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A directory or file that a server may access.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Root {
-    /// The `file://` URI of the directory or file.
-    pub uri: String,
-    /// The display name of the root.
-    pub name: Option<String>,
-    /// Metadata of the root (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(Root { uri, name, meta = "_meta", ..extra });
-
-impl Root {
-    /// Makes a root from its `file://` URI.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            name: None,
-            meta: None,
-            extra: Extra::new(),
-        }
+object! {
+    /// A directory or file that a server may access.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Root: FitTo {
+        /// The `file://` URI of the directory or file.
+        pub uri: String,
+        /// The display name of the root.
+        pub name?: String,
+        /// Metadata of the root (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
     }
 
+    /// Makes a root from its `file://` URI.
+    pub fn new(uri: impl Into<String>);
+}
+
+impl Root {
     /// Makes a root from a path. Does not access the file system. If the server has to see the
     /// targets of symbolic links, resolve the links first.
     ///
@@ -63,13 +52,6 @@ impl Root {
                 Err(Error::new(ErrorKind::Invalid, text))
             }
         }
-    }
-
-    setters! {
-        /// Sets the display name of the root.
-        name: String,
-        /// Sets the metadata of the root (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
     }
 
     /// Checks that the URI names a directory or file by an absolute path without `..`.
@@ -110,54 +92,34 @@ impl Root {
     }
 }
 
-impl FitTo for Root {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+object! {
+    /// The params of `roots/list`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ListRootsRequestParams {
+        /// Metadata of the request (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta",
     }
 }
 
-/// The params of `roots/list`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ListRootsRequestParams {
-    /// Metadata of the request (`_meta`).
-    pub meta: Option<RequestMetaObject>,
+object! {
+    /// The result of `roots/list`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ListRootsResult: FitTo {
+        /// The client's roots.
+        pub roots: Vec<Root> as OrNull [fit],
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<MetaObject> = "_meta",
+        ..extra
+    }
+
+    /// Makes a result from the client's roots.
+    pub fn new(roots: impl Into<Vec<Root>>);
 }
-
-members!(ListRootsRequestParams { meta = "_meta" });
-
-/// The result of `roots/list`.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ListRootsResult {
-    /// The client's roots.
-    pub roots: Vec<Root>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ListRootsResult { roots as OrNull, meta = "_meta", ..extra });
 
 impl ListRootsResult {
-    /// Makes a result from the client's roots.
-    pub fn new(roots: impl Into<Vec<Root>>) -> Self {
-        Self {
-            roots: roots.into(),
-            ..Self::default()
-        }
-    }
-
     /// Whether a `file://` URI is in one of the roots. See [`Root::contains`].
     pub fn contains(&self, uri: &str) -> bool {
         self.roots.iter().any(|root| root.contains(uri))
-    }
-}
-
-impl FitTo for ListRootsResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        self.roots.fit_to(revision);
     }
 }
 

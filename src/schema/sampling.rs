@@ -10,40 +10,31 @@
 use serde_json::value::RawValue;
 
 use super::annotations::Role;
-use super::json::{Extra, Number, RawObjectForm, Whole};
+use super::json::{Number, RawObjectForm, Whole};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::sampling_content::{SamplingContent, SamplingMessageContentBlock};
 use super::task::TaskMetadata;
 use super::tool::Tool;
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 
-/// A message to or from a model.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SamplingMessage {
-    /// The role of the message's sender.
-    pub role: Role,
-    /// The content of the message.
-    pub content: SamplingContent,
-    /// Metadata of the message (`_meta`). Since 2025-11-25.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(SamplingMessage { role, content, meta = "_meta", ..extra });
-
-impl SamplingMessage {
-    /// Makes a message from the role of its sender and its content.
-    pub fn new(role: Role, content: impl Into<SamplingContent>) -> Self {
-        Self {
-            role,
-            content: content.into(),
-            meta: None,
-            extra: Extra::new(),
-        }
+object! {
+    /// A message to or from a model.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SamplingMessage {
+        /// The role of the message's sender.
+        pub role: Role,
+        /// The content of the message.
+        pub content: SamplingContent,
+        /// Metadata of the message (`_meta`). Since 2025-11-25.
+        pub meta: Option<MetaObject> = "_meta",
+        ..extra
     }
 
+    /// Makes a message from the role of its sender and its content.
+    pub fn new(role: Role, content: impl Into<SamplingContent>);
+}
+
+impl SamplingMessage {
     /// Makes a text message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, SamplingMessageContentBlock::text(text))
@@ -55,61 +46,38 @@ impl SamplingMessage {
     }
 }
 
-/// The server's preferences for the choice of a model. The client may ignore them.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ModelPreferences {
-    /// Hints at the names of models. The server prefers the first hint.
-    pub hints: Option<Vec<ModelHint>>,
-    /// The importance of a low price, from 0 to 1.
-    pub cost_priority: Option<f64>,
-    /// The importance of speed, from 0 to 1.
-    pub speed_priority: Option<f64>,
-    /// The importance of the model's intelligence, from 0 to 1.
-    pub intelligence_priority: Option<f64>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ModelPreferences {
-    hints,
-    cost_priority = "costPriority" as Number,
-    speed_priority = "speedPriority" as Number,
-    intelligence_priority = "intelligencePriority" as Number,
-    ..extra
-});
-
-impl ModelPreferences {
-    setters! {
-        /// Sets hints at the names of models. The server prefers the first hint.
-        hints: Vec<ModelHint>,
-        /// Sets the importance of a low price, from 0 to 1.
-        cost_priority: f64,
-        /// Sets the importance of speed, from 0 to 1.
-        speed_priority: f64,
-        /// Sets the importance of the model's intelligence, from 0 to 1.
-        intelligence_priority: f64,
+object! {
+    /// The server's preferences for the choice of a model. The client may ignore them.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ModelPreferences {
+        /// Hints at the names of models. The server prefers the first hint.
+        pub hints?: Vec<ModelHint>,
+        /// The importance of a low price, from 0 to 1.
+        pub cost_priority?: f64 = "costPriority" as Number,
+        /// The importance of speed, from 0 to 1.
+        pub speed_priority?: f64 = "speedPriority" as Number,
+        /// The importance of the model's intelligence, from 0 to 1.
+        pub intelligence_priority?: f64 = "intelligencePriority" as Number,
+        ..extra
     }
 }
 
-/// A hint at a model by its name.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ModelHint {
-    /// The hint: a part of the model's name.
-    pub name: Option<String>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// A hint at a model by its name.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ModelHint {
+        /// The hint: a part of the model's name.
+        pub name: Option<String>,
+        ..extra
+    }
 }
-
-members!(ModelHint { name, ..extra });
 
 impl ModelHint {
     /// Makes a hint at all models whose names contain this text.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: Some(name.into()),
-            extra: Extra::new(),
+            ..Self::default()
         }
     }
 }
@@ -127,22 +95,13 @@ open_enum! {
     }
 }
 
-/// The rule for tool calls by the model. Since 2025-11-25.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ToolChoice {
-    /// Whether the model may, has to, or must not call tools. If absent, the model decides.
-    pub mode: Option<ToolChoiceMode>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ToolChoice { mode, ..extra });
-
-impl ToolChoice {
-    setters! {
-        /// Sets whether the model may, has to, or must not call tools.
-        mode: ToolChoiceMode,
+object! {
+    /// The rule for tool calls by the model. Since 2025-11-25.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ToolChoice {
+        /// Whether the model may, has to, or must not call tools. If absent, the model decides.
+        pub mode?: ToolChoiceMode,
+        ..extra
     }
 }
 
@@ -158,101 +117,46 @@ open_enum! {
     }
 }
 
-/// The params of `sampling/createMessage`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CreateMessageRequestParams {
-    /// The conversation so far.
-    pub messages: Vec<SamplingMessage>,
-    /// The server's preferences for the choice of a model.
-    pub model_preferences: Option<ModelPreferences>,
-    /// The system prompt. The client may change it.
-    pub system_prompt: Option<String>,
-    /// The context that the client adds to the conversation.
-    pub include_context: Option<IncludeContext>,
-    /// The sampling temperature of the model.
-    pub temperature: Option<f64>,
-    /// The maximum number of tokens in the answer.
-    pub max_tokens: u64,
-    /// The texts at which the model stops generating.
-    pub stop_sequences: Option<Vec<String>>,
-    /// Settings for the provider of the model: an object, as raw JSON.
-    pub metadata: Option<Box<RawValue>>,
-    /// The tools that the model may use. Since 2025-11-25.
-    pub tools: Option<Vec<Tool>>,
-    /// The rule for tool calls by the model. Since 2025-11-25.
-    pub tool_choice: Option<ToolChoice>,
-    /// Present if the server requests to execute the sampling as a task. 2025-11-25 only.
-    pub task: Option<TaskMetadata>,
-    /// Metadata of the request (`_meta`).
-    pub meta: Option<RequestMetaObject>,
-}
+object! {
+    /// The params of `sampling/createMessage`.
+    #[derive(Clone, Debug)]
+    pub struct CreateMessageRequestParams {
+        /// The conversation so far.
+        pub messages: Vec<SamplingMessage>,
+        /// The server's preferences for the choice of a model.
+        pub model_preferences?: ModelPreferences = "modelPreferences",
+        /// The system prompt. The client may change it.
+        pub system_prompt?: String = "systemPrompt",
+        /// The context that the client adds to the conversation.
+        pub include_context?: IncludeContext = "includeContext",
+        /// The sampling temperature of the model.
+        pub temperature?: f64 as Number,
+        /// The maximum number of tokens in the answer.
+        pub max_tokens: u64 = "maxTokens" as Whole,
+        /// The texts at which the model stops generating.
+        pub stop_sequences?: Vec<String> = "stopSequences",
+        /// Settings for the provider of the model: an object, as raw JSON.
+        pub metadata: Option<Box<RawValue>> as RawObjectForm,
+        /// The tools that the model may use.
+        pub tools?: Vec<Tool> [since V2025_11_25, fit],
+        /// The rule for tool calls by the model.
+        pub tool_choice?: ToolChoice = "toolChoice" [since V2025_11_25],
+        /// Present if the server requests to execute the sampling as a task.
+        pub task: Option<TaskMetadata> [only V2025_11_25],
+        /// Metadata of the request (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta" [fit],
+    }
 
-members!(CreateMessageRequestParams {
-    messages,
-    model_preferences = "modelPreferences",
-    system_prompt = "systemPrompt",
-    include_context = "includeContext",
-    temperature as Number,
-    max_tokens = "maxTokens" as Whole,
-    stop_sequences = "stopSequences",
-    metadata as RawObjectForm,
-    tools,
-    tool_choice = "toolChoice",
-    task,
-    meta = "_meta",
-});
-
-impl CreateMessageRequestParams {
     /// Makes params that continue a conversation.
-    pub fn new(messages: impl Into<Vec<SamplingMessage>>, max_tokens: u64) -> Self {
-        Self {
-            messages: messages.into(),
-            model_preferences: None,
-            system_prompt: None,
-            include_context: None,
-            temperature: None,
-            max_tokens,
-            stop_sequences: None,
-            metadata: None,
-            tools: None,
-            tool_choice: None,
-            task: None,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the server's preferences for the choice of a model.
-        model_preferences: ModelPreferences,
-        /// Sets the system prompt.
-        system_prompt: String,
-        /// Sets the context that the client adds to the conversation.
-        include_context: IncludeContext,
-        /// Sets the sampling temperature of the model.
-        temperature: f64,
-        /// Sets the texts at which the model stops generating.
-        stop_sequences: Vec<String>,
-        /// Sets the tools that the model may call. Since 2025-11-25.
-        tools: Vec<Tool>,
-        /// Sets the rule for tool calls by the model. Since 2025-11-25.
-        tool_choice: ToolChoice,
-    }
+    pub fn new(messages: impl Into<Vec<SamplingMessage>>, max_tokens: u64);
 }
 
 /// Adapts the params to a revision. For older peers, a message with several blocks becomes several
 /// messages with one block each.
 impl FitTo for CreateMessageRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::V2025_11_25;
-        keep_since(&mut self.tools, V2025_11_25, revision);
-        keep_since(&mut self.tool_choice, V2025_11_25, revision);
-        self.tools.fit_to(revision);
-        if !revision.has_core_tasks() {
-            self.task = None;
-        }
-        self.meta.fit_to(revision);
-        if revision < V2025_11_25 {
+        self.fit_fields(revision);
+        if revision < ProtocolVersion::V2025_11_25 {
             let messages = std::mem::take(&mut self.messages);
             self.messages = messages.into_iter().flat_map(one_block_each).collect();
         }
@@ -294,42 +198,30 @@ open_enum! {
     }
 }
 
-/// The answer of a model: the result of `sampling/createMessage`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CreateMessageResult {
-    /// The role of the answer's sender.
-    pub role: Role,
-    /// The content of the answer.
-    pub content: SamplingContent,
-    /// The name of the model that answered.
-    pub model: String,
-    /// The reason why the model stopped, if it is known.
-    pub stop_reason: Option<StopReason>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// The answer of a model: the result of `sampling/createMessage`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CreateMessageResult {
+        /// The role of the answer's sender.
+        pub role: Role,
+        /// The content of the answer.
+        pub content: SamplingContent,
+        /// The name of the model that answered.
+        pub model: String,
+        /// The reason why the model stopped, if it is known.
+        pub stop_reason?: StopReason = "stopReason",
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<MetaObject> = "_meta",
+        ..extra
+    }
 
-members!(CreateMessageResult { role, content, model, stop_reason = "stopReason", meta = "_meta", ..extra });
+    fn of_fields(role: Role, content: impl Into<SamplingContent>, model: impl Into<String>);
+}
 
 impl CreateMessageResult {
     /// Makes a result from the model's answer.
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
-        Self {
-            role: Role::Assistant,
-            content: content.into(),
-            model: model.into(),
-            stop_reason: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets the reason why the model stopped.
-        stop_reason: StopReason,
+        Self::of_fields(Role::Assistant, content, model)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::content::{AudioContent, ContentBlock, ContentType, ImageContent, TextContent};
-use super::json::{Extra, Present, RawObjectForm, is_object, raw};
+use super::json::{Present, RawObjectForm, is_object, raw};
 use super::meta::MetaObject;
 use super::object::OrDefault;
 use super::tagged::{self, Tagged, Unknown};
@@ -142,24 +142,24 @@ impl FitTo for SamplingMessageContentBlock {
 literal!(ToolUseType = "tool_use");
 literal!(ToolResultType = "tool_result");
 
-/// A tool call by the model. Since 2025-11-25.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ToolUseContent {
-    kind: ToolUseType,
-    /// The id of the tool call, to which the tool result refers.
-    pub id: String,
-    /// The name of the tool.
-    pub name: String,
-    /// The arguments of the tool call: an object, as raw JSON.
-    pub input: Box<RawValue>,
-    /// Metadata of the tool call (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// A tool call by the model. Since 2025-11-25.
+    #[derive(Clone, Debug)]
+    pub struct ToolUseContent {
+        kind: ToolUseType = "type" as OrDefault,
+        /// The id of the tool call, to which the tool result refers.
+        pub id: String,
+        /// The name of the tool.
+        pub name: String,
+        /// The arguments of the tool call: an object, as raw JSON.
+        pub input: Box<RawValue> as RawObjectForm,
+        /// Metadata of the tool call (`_meta`).
+        pub meta: Option<MetaObject> = "_meta",
+        ..extra
+    }
 
-members!(ToolUseContent { kind = "type" as OrDefault, id, name, input as RawObjectForm, meta = "_meta", ..extra });
+    fn of_fields(id: impl Into<String>, name: impl Into<String>, input: Box<RawValue>);
+}
 
 impl ToolUseContent {
     /// Makes a block with which the model calls a tool.
@@ -173,14 +173,7 @@ impl ToolUseContent {
         name: impl Into<String>,
         input: &(impl Serialize + ?Sized),
     ) -> Result<Self> {
-        Ok(Self {
-            kind: ToolUseType,
-            id: id.into(),
-            name: name.into(),
-            input: raw("arguments", input)?,
-            meta: None,
-            extra: Extra::new(),
-        })
+        raw("arguments", input).map(|input| Self::of_fields(id, name, input))
     }
 
     /// Returns the text that replaces this block for peers without support for tools in sampling.
@@ -208,54 +201,29 @@ impl PartialEq for ToolUseContent {
     }
 }
 
-/// The result of a tool call, which is sent to a model. Since 2025-11-25.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ToolResultContent {
-    kind: ToolResultType,
-    /// The id of the tool call to which this result belongs.
-    pub tool_use_id: String,
-    /// The content of the tool result.
-    pub content: Vec<ContentBlock>,
-    /// The structured result of the tool, for programs, as raw JSON.
-    pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed. Absent means that it did not fail.
-    pub is_error: Option<bool>,
-    /// Metadata of the tool result (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The result of a tool call, which is sent to a model. Since 2025-11-25.
+    #[derive(Clone, Debug)]
+    pub struct ToolResultContent {
+        kind: ToolResultType = "type" as OrDefault,
+        /// The id of the tool call to which this result belongs.
+        pub tool_use_id: String = "toolUseId",
+        /// The content of the tool result.
+        pub content: Vec<ContentBlock>,
+        /// The structured result of the tool, for programs, as raw JSON.
+        pub structured_content: Option<Box<RawValue>> = "structuredContent" as Present,
+        /// Whether the tool failed. Absent means that it did not fail.
+        pub is_error?: bool = "isError",
+        /// Metadata of the tool result (`_meta`).
+        pub meta: Option<MetaObject> = "_meta",
+        ..extra
+    }
+
+    /// Makes a block from the result of a tool call.
+    pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>);
 }
 
-members!(ToolResultContent {
-    kind = "type" as OrDefault,
-    tool_use_id = "toolUseId",
-    content,
-    structured_content = "structuredContent" as Present,
-    is_error = "isError",
-    meta = "_meta",
-    ..extra
-});
-
 impl ToolResultContent {
-    /// Makes a block from the result of a tool call.
-    pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
-        Self {
-            kind: ToolResultType,
-            tool_use_id: tool_use_id.into(),
-            content: content.into(),
-            structured_content: None,
-            is_error: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets whether the tool failed.
-        is_error: bool,
-    }
-
     /// Returns the text that replaces this block for peers without support for tools in sampling.
     fn summary(&self) -> String {
         let texts: Vec<&str> = self

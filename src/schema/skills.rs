@@ -15,8 +15,7 @@ use super::capabilities::ServerCapabilities;
 use super::json::{Extra, JsonObject, Whole};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
 use super::resource::Resource;
-use super::result::{CacheScope, ResultType, fit_result_type};
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::result::{CacheScope, ResultType};
 
 /// The id of the skills extension. A server declares it with the settings of
 /// [`SkillsCapability`].
@@ -64,56 +63,35 @@ impl ServerCapabilities {
     }
 }
 
-/// The entry of a skill: its front matter and the list of its files.
-///
-/// The entry contains the data as the server sent it, which may violate the rules of the extension.
-/// [`SkillEntry`](crate::skills::SkillEntry) is a checked entry.
-///
-/// Spec: Extensions, Skills, "Skill Entries".
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Skill {
-    /// The URI of the skill's `SKILL.md`. It identifies the skill within its server.
-    pub uri: String,
-    /// The YAML front matter of `SKILL.md` as JSON, with all its members.
-    pub frontmatter: JsonObject,
-    /// The files of the skill.
-    pub resources: SkillResources,
-    /// Metadata of the entry (`_meta`).
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// The entry of a skill: its front matter and the list of its files.
+    ///
+    /// The entry contains the data as the server sent it, which may violate the rules of the
+    /// extension. [`SkillEntry`](crate::skills::SkillEntry) is a checked entry.
+    ///
+    /// Spec: Extensions, Skills, "Skill Entries".
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Skill: FitTo {
+        /// The URI of the skill's `SKILL.md`. It identifies the skill within its server.
+        pub uri: String,
+        /// The YAML front matter of `SKILL.md` as JSON, with all its members.
+        pub frontmatter: JsonObject,
+        /// The files of the skill.
+        pub resources: SkillResources,
+        /// Metadata of the entry (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
+    }
 
-members!(Skill {
-    uri,
-    frontmatter,
-    resources,
-    meta = "_meta",
-    ..extra
-});
-
-impl Skill {
     /// Makes the entry of a skill from the URI of its `SKILL.md`, its front matter and its files.
     pub fn new(
         uri: impl Into<String>,
         frontmatter: JsonObject,
         resources: impl Into<SkillResources>,
-    ) -> Self {
-        Self {
-            uri: uri.into(),
-            frontmatter,
-            resources: resources.into(),
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
+    );
+}
 
-    setters! {
-        /// Sets the metadata of the entry (`_meta`).
-        meta: MetaObject,
-    }
-
+impl Skill {
     /// Returns the name in the front matter, if it is a string.
     pub fn name(&self) -> Option<&str> {
         self.frontmatter.get("name")?.as_str()
@@ -122,12 +100,6 @@ impl Skill {
     /// Returns the description in the front matter, if it is a string.
     pub fn description(&self) -> Option<&str> {
         self.frontmatter.get("description")?.as_str()
-    }
-}
-
-impl FitTo for Skill {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
     }
 }
 
@@ -197,34 +169,23 @@ impl<'de> Deserialize<'de> for SkillResources {
     }
 }
 
-/// A file in the manifest of a skill.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SkillResource {
-    /// The URI of the file, for `resources/read`.
-    pub uri: String,
-    /// The digest of the raw bytes of the file: `sha256:` and 64 lower-case hexadecimal digits. See
-    /// [`Digest`](crate::skills::Digest).
-    pub digest: String,
-    /// The size of the file in bytes.
-    pub size: u64,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// A file in the manifest of a skill.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SkillResource {
+        /// The URI of the file, for `resources/read`.
+        pub uri: String,
+        /// The digest of the raw bytes of the file: `sha256:` and 64 lower-case hexadecimal digits.
+        /// See [`Digest`](crate::skills::Digest).
+        pub digest: String,
+        /// The size of the file in bytes.
+        pub size: u64 as Whole,
+        ..extra
+    }
 
-members!(SkillResource { uri, digest, size as Whole, ..extra });
-
-impl SkillResource {
     /// Makes a file of a manifest. `digest` is the text of a [`Digest`](crate::skills::Digest), and
     /// `size` the number of bytes.
-    pub fn new(uri: impl Into<String>, digest: impl Into<String>, size: u64) -> Self {
-        Self {
-            uri: uri.into(),
-            digest: digest.into(),
-            size,
-            extra: Extra::new(),
-        }
-    }
+    pub fn new(uri: impl Into<String>, digest: impl Into<String>, size: u64);
 }
 
 list_result! {
@@ -238,112 +199,61 @@ list_result! {
     ReadResourceDirectoryResult { resources: Vec<Resource> }
 }
 
-/// The result of `skills/get`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct GetSkillResult {
-    /// The kind of result. Since 2026-07-28.
-    pub result_type: Option<ResultType>,
-    /// The entry of the skill.
-    pub skill: Skill,
-    /// The time for which the result stays fresh, in milliseconds. Since 2026-07-28.
-    pub ttl_ms: Option<u64>,
-    /// Whether users may share the cached result. Since 2026-07-28.
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(GetSkillResult {
-    result_type = "resultType",
-    skill,
-    ttl_ms = "ttlMs" as super::json::Count,
-    cache_scope = "cacheScope",
-    meta = "_meta",
-    ..extra
-});
-
-impl GetSkillResult {
-    /// Makes the result from the entry of a skill.
-    pub fn new(skill: Skill) -> Self {
-        Self {
-            result_type: None,
-            skill,
-            ttl_ms: None,
-            cache_scope: None,
-            meta: None,
-            extra: Extra::new(),
-        }
+object! {
+    /// The result of `skills/get`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GetSkillResult: FitTo {
+        /// The kind of result.
+        pub result_type: Option<ResultType>
+            = "resultType" [since V2026_07_28 or ResultType::Complete],
+        /// The entry of the skill.
+        pub skill: Skill [fit],
+        /// The time for which the result stays fresh, in milliseconds.
+        pub ttl_ms: Option<u64> = "ttlMs" as super::json::Count [since V2026_07_28 or 0],
+        /// Whether users may share the cached result.
+        pub cache_scope: Option<CacheScope>
+            = "cacheScope" [since V2026_07_28 or CacheScope::Private],
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta" [fit],
+        ..extra
     }
 
+    /// Makes the result from the entry of a skill.
+    pub fn new(skill: Skill);
+}
+
+impl GetSkillResult {
     cache_hint!();
 }
 
-impl FitTo for GetSkillResult {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        fit_result_type(&mut self.result_type, revision);
-        self.fit_cache_hint(revision);
-        self.skill.fit_to(revision);
-        self.meta.fit_to(revision);
+object! {
+    /// The params of `skills/get`.
+    #[derive(Clone, Debug)]
+    pub struct GetSkillRequestParams {
+        /// The URI of the skill's `SKILL.md`.
+        pub uri: String,
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta: Option<RequestMetaObject> = "_meta",
     }
-}
 
-/// The params of `skills/get`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct GetSkillRequestParams {
-    /// The URI of the skill's `SKILL.md`.
-    pub uri: String,
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(GetSkillRequestParams { uri, meta = "_meta" });
-
-impl GetSkillRequestParams {
     /// Makes params that get the skill whose `SKILL.md` has this URI.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            meta: None,
-        }
+    pub fn new(uri: impl Into<String>);
+}
+
+object! {
+    /// The params of `resources/directory/read`.
+    #[derive(Clone, Debug)]
+    pub struct ReadResourceDirectoryRequestParams {
+        /// The URI of the directory, without a slash at its end.
+        pub uri: String,
+        /// The cursor of the page; absent for the first page.
+        pub cursor?: String,
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta: Option<RequestMetaObject> = "_meta",
     }
-}
 
-/// The params of `resources/directory/read`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ReadResourceDirectoryRequestParams {
-    /// The URI of the directory, without a slash at its end.
-    pub uri: String,
-    /// The cursor of the page; absent for the first page.
-    pub cursor: Option<String>,
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(ReadResourceDirectoryRequestParams {
-    uri,
-    cursor,
-    meta = "_meta",
-});
-
-impl ReadResourceDirectoryRequestParams {
     /// Makes params that read the first page of the directory with this URI.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            cursor: None,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the cursor of the page.
-        cursor: String,
-    }
+    pub fn new(uri: impl Into<String>);
 }
 
 #[cfg(test)]
@@ -352,6 +262,7 @@ mod tests {
 
     use super::*;
     use crate::schema::tree;
+    use crate::schema::{FitTo, ProtocolVersion};
 
     // E-SKILL-C-03
     #[test]

@@ -7,49 +7,27 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
 use crate::jsonrpc::RequestId;
 
-/// The filter of a subscription: the changes that the server reports to the client. Since
-/// 2026-07-28.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct SubscriptionFilter {
-    /// Whether changes of the list of tools are reported.
-    pub tools_list_changed: Option<bool>,
-    /// Whether changes of the list of prompts are reported.
-    pub prompts_list_changed: Option<bool>,
-    /// Whether changes of the list of resources are reported.
-    pub resources_list_changed: Option<bool>,
-    /// The URIs of the resources whose changes are reported.
-    pub resource_subscriptions: Option<Vec<String>>,
-    /// The ids of the tasks whose status is reported. Needs the extension
-    /// [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
-    pub task_ids: Option<Vec<String>>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The filter of a subscription: the changes that the server reports to the client. Since
+    /// 2026-07-28.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SubscriptionFilter {
+        /// Whether changes of the list of tools are reported.
+        pub tools_list_changed?: bool = "toolsListChanged",
+        /// Whether changes of the list of prompts are reported.
+        pub prompts_list_changed?: bool = "promptsListChanged",
+        /// Whether changes of the list of resources are reported.
+        pub resources_list_changed?: bool = "resourcesListChanged",
+        /// The URIs of the resources whose changes are reported.
+        pub resource_subscriptions?: Vec<String> = "resourceSubscriptions",
+        /// The ids of the tasks whose status is reported. Needs the extension
+        /// [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
+        pub task_ids?: Vec<String> = "taskIds",
+        ..extra
+    }
 }
 
-members!(SubscriptionFilter {
-    tools_list_changed = "toolsListChanged",
-    prompts_list_changed = "promptsListChanged",
-    resources_list_changed = "resourcesListChanged",
-    resource_subscriptions = "resourceSubscriptions",
-    task_ids = "taskIds",
-    ..extra
-});
-
 impl SubscriptionFilter {
-    setters! {
-        /// Sets whether changes of the list of tools are reported.
-        tools_list_changed: bool,
-        /// Sets whether changes of the list of prompts are reported.
-        prompts_list_changed: bool,
-        /// Sets whether changes of the list of resources are reported.
-        resources_list_changed: bool,
-        /// Sets the URIs of the resources whose changes are reported.
-        resource_subscriptions: Vec<String>,
-        /// Sets the ids of the tasks whose status is reported.
-        task_ids: Vec<String>,
-    }
-
     /// Whether the filter selects no changes.
     pub fn is_empty(&self) -> bool {
         let named = [&self.resource_subscriptions, &self.task_ids];
@@ -63,44 +41,30 @@ impl SubscriptionFilter {
     }
 }
 
-/// The params of `subscriptions/listen`. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SubscriptionsListenRequestParams {
-    /// The filter: the changes that the client subscribes to.
-    pub notifications: SubscriptionFilter,
-    /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
-    pub meta: Option<RequestMetaObject>,
-}
+object! {
+    /// The params of `subscriptions/listen`. Since 2026-07-28.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SubscriptionsListenRequestParams {
+        /// The filter: the changes that the client subscribes to.
+        pub notifications: SubscriptionFilter,
+        /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
+        pub meta?: RequestMetaObject = "_meta",
+    }
 
-members!(SubscriptionsListenRequestParams { notifications, meta = "_meta" });
-
-impl SubscriptionsListenRequestParams {
     /// Makes params that subscribe to these changes.
-    pub fn new(notifications: SubscriptionFilter) -> Self {
-        Self {
-            notifications,
-            meta: None,
-        }
-    }
-
-    setters! {
-        /// Sets the metadata of the request (`_meta`).
-        meta: RequestMetaObject,
-    }
+    pub fn new(notifications: SubscriptionFilter);
 }
 
-/// The params of `notifications/subscriptions/acknowledged`. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SubscriptionsAcknowledgedNotificationParams {
-    /// The filter that the server applies: the requested changes that the server supports.
-    pub notifications: SubscriptionFilter,
-    /// Metadata of the notification (`_meta`), which has the subscription's id.
-    pub meta: Option<NotificationMetaObject>,
+object! {
+    /// The params of `notifications/subscriptions/acknowledged`. Since 2026-07-28.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SubscriptionsAcknowledgedNotificationParams {
+        /// The filter that the server applies: the requested changes that the server supports.
+        pub notifications: SubscriptionFilter,
+        /// Metadata of the notification (`_meta`), which has the subscription's id.
+        pub meta: Option<NotificationMetaObject> = "_meta",
+    }
 }
-
-members!(SubscriptionsAcknowledgedNotificationParams { notifications, meta = "_meta" });
 
 impl SubscriptionsAcknowledgedNotificationParams {
     /// Makes params with the changes that are reported on the stream of the request `id`.
@@ -112,19 +76,17 @@ impl SubscriptionsAcknowledgedNotificationParams {
     }
 }
 
-/// The result that ends a subscription. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SubscriptionsListenResult {
-    /// The kind of result.
-    pub result_type: Option<ResultType>,
-    /// Metadata of the result (`_meta`), which has the subscription's id.
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// The result that ends a subscription. Since 2026-07-28.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SubscriptionsListenResult {
+        /// The kind of result.
+        pub result_type: Option<ResultType> = "resultType",
+        /// Metadata of the result (`_meta`), which has the subscription's id.
+        pub meta: Option<ResultMetaObject> = "_meta",
+        ..extra
+    }
 }
-
-members!(SubscriptionsListenResult { result_type = "resultType", meta = "_meta", ..extra });
 
 impl SubscriptionsListenResult {
     /// Makes the result that ends the subscription which the request `id` opened.

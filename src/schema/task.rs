@@ -5,7 +5,7 @@
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25 only).
 
-use super::json::{Count, CountOrNull, Extra, NotNegative};
+use super::json::{Count, CountOrNull, NotNegative};
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 
@@ -32,110 +32,71 @@ impl TaskStatus {
     }
 }
 
-/// The member `task` of a request's params. It asks the receiver to execute the request as a task.
-/// 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct TaskMetadata {
-    /// The time for which the task has to be kept after its creation, in milliseconds. A received
-    /// negative number is an error.
-    pub ttl: Option<u64>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(TaskMetadata { ttl as NotNegative, ..extra });
-
-impl TaskMetadata {
-    setters! {
-        /// Sets the time for which the task has to be kept, in milliseconds.
-        ttl: u64,
+object! {
+    /// The member `task` of a request's params. It asks the receiver to execute the request as a
+    /// task. 2025-11-25 only.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TaskMetadata {
+        /// The time for which the task has to be kept after its creation, in milliseconds. A
+        /// received negative number is an error.
+        pub ttl?: u64 as NotNegative,
+        ..extra
     }
 }
 
-/// A reference to the task that a message belongs to, in the message's `_meta`. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct RelatedTaskMetadata {
-    /// The id of the task.
-    pub task_id: String,
-}
+object! {
+    /// A reference to the task that a message belongs to, in the message's `_meta`. 2025-11-25
+    /// only.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RelatedTaskMetadata {
+        /// The id of the task.
+        pub task_id: String = "taskId",
+    }
 
-members!(RelatedTaskMetadata { task_id = "taskId" });
-
-impl RelatedTaskMetadata {
     /// Makes a reference to the task with this id.
-    pub fn new(task_id: impl Into<String>) -> Self {
-        Self {
-            task_id: task_id.into(),
-        }
+    pub fn new(task_id: impl Into<String>);
+}
+
+object! {
+    /// The state of a task. 2025-11-25 only.
+    ///
+    /// This type is also the result of `tasks/get` and `tasks/cancel`, and the params of
+    /// `notifications/tasks/status`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Task {
+        /// The id of the task.
+        pub task_id: String = "taskId",
+        /// The status of the task.
+        pub status: TaskStatus,
+        /// Details of the task's status, for users.
+        pub status_message?: String = "statusMessage",
+        /// The time at which the task was created, in ISO 8601.
+        pub created_at: String = "createdAt",
+        /// The time of the task's last change, in ISO 8601.
+        pub last_updated_at: String = "lastUpdatedAt",
+        /// The time for which the task is kept after its creation, in milliseconds. `None` means
+        /// that the task is kept without a time limit, and is written as `null`.
+        pub ttl?: u64 as CountOrNull,
+        /// The recommended interval between two polls of the task, in milliseconds.
+        pub poll_interval?: u64 = "pollInterval" as Count,
+        /// Metadata of the message (`_meta`), if the task is sent as a result or as params.
+        pub meta: Option<NotificationMetaObject> = "_meta",
+        ..extra
     }
-}
 
-/// The state of a task. 2025-11-25 only.
-///
-/// This type is also the result of `tasks/get` and `tasks/cancel`, and the params of
-/// `notifications/tasks/status`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Task {
-    /// The id of the task.
-    pub task_id: String,
-    /// The status of the task.
-    pub status: TaskStatus,
-    /// Details of the task's status, for users.
-    pub status_message: Option<String>,
-    /// The time at which the task was created, in ISO 8601.
-    pub created_at: String,
-    /// The time of the task's last change, in ISO 8601.
-    pub last_updated_at: String,
-    /// The time for which the task is kept after its creation, in milliseconds. `None` means that
-    /// the task is kept without a time limit, and is written as `null`.
-    pub ttl: Option<u64>,
-    /// The recommended interval between two polls of the task, in milliseconds.
-    pub poll_interval: Option<u64>,
-    /// Metadata of the message (`_meta`), if the task is sent as a result or as params.
-    pub meta: Option<NotificationMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+    fn of_fields(
+        task_id: impl Into<String>,
+        status: TaskStatus,
+        created_at: String,
+        last_updated_at: String,
+    );
 }
-
-members!(Task {
-    task_id = "taskId",
-    status,
-    status_message = "statusMessage",
-    created_at = "createdAt",
-    last_updated_at = "lastUpdatedAt",
-    ttl as CountOrNull,
-    poll_interval = "pollInterval" as Count,
-    meta = "_meta",
-    ..extra
-});
 
 impl Task {
     /// Makes a task with the status `working`. `created_at` is a time in ISO 8601.
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
-        Self {
-            task_id: task_id.into(),
-            status: TaskStatus::Working,
-            status_message: None,
-            last_updated_at: created_at.clone(),
-            created_at,
-            ttl: None,
-            poll_interval: None,
-            meta: None,
-            extra: Extra::new(),
-        }
-    }
-
-    setters! {
-        /// Sets details of the task's status, for users.
-        status_message: String,
-        /// Sets the time for which the task is kept after its creation, in milliseconds.
-        ttl: u64,
-        /// Sets the recommended interval between two polls of the task, in milliseconds.
-        poll_interval: u64,
+        Self::of_fields(task_id, TaskStatus::Working, created_at.clone(), created_at)
     }
 }
 
@@ -148,68 +109,48 @@ pub type CancelTaskResult = Task;
 /// The params of `notifications/tasks/status`. 2025-11-25 only.
 pub type TaskStatusNotificationParams = Task;
 
-/// The params of `tasks/get`, `tasks/result` and `tasks/cancel`. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TaskRequestParams {
-    /// The id of the task.
-    pub task_id: String,
-    /// Metadata of the request (`_meta`).
-    pub meta: Option<RequestMetaObject>,
-}
+object! {
+    /// The params of `tasks/get`, `tasks/result` and `tasks/cancel`. 2025-11-25 only.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TaskRequestParams {
+        /// The id of the task.
+        pub task_id: String = "taskId",
+        /// Metadata of the request (`_meta`).
+        pub meta: Option<RequestMetaObject> = "_meta",
+    }
 
-members!(TaskRequestParams { task_id = "taskId", meta = "_meta" });
-
-impl TaskRequestParams {
     /// Makes params for the task with this id.
-    pub fn new(task_id: impl Into<String>) -> Self {
-        Self {
-            task_id: task_id.into(),
-            meta: None,
-        }
+    pub fn new(task_id: impl Into<String>);
+}
+
+object! {
+    /// The result of a request that became a task. 2025-11-25 only.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CreateTaskResult {
+        /// The task that the request became.
+        pub task: Task,
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta",
+        ..extra
     }
-}
 
-/// The result of a request that became a task. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CreateTaskResult {
-    /// The task that the request became.
-    pub task: Task,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(CreateTaskResult { task, meta = "_meta", ..extra });
-
-impl CreateTaskResult {
     /// Makes a result from the task that the request became.
-    pub fn new(task: Task) -> Self {
-        Self {
-            task,
-            meta: None,
-            extra: Extra::new(),
-        }
+    pub fn new(task: Task);
+}
+
+object! {
+    /// A page of the list of tasks: the result of `tasks/list`. 2025-11-25 only.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ListTasksResult {
+        /// The entries of this page.
+        pub tasks: Vec<Task> as OrNull,
+        /// The cursor of the next page; absent on the last page.
+        pub next_cursor: Option<String> = "nextCursor",
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta",
+        ..extra
     }
 }
-
-/// A page of the list of tasks: the result of `tasks/list`. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ListTasksResult {
-    /// The entries of this page.
-    pub tasks: Vec<Task>,
-    /// The cursor of the next page; absent on the last page.
-    pub next_cursor: Option<String>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ListTasksResult { tasks as OrNull, next_cursor = "nextCursor", meta = "_meta", ..extra });
 
 #[cfg(test)]
 mod tests {

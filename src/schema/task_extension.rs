@@ -17,55 +17,48 @@ use crate::error::RpcError;
 /// The id of the tasks extension.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// The state of a task, with its result, error or input requests. This type is the result of
-/// `tasks/get`. With [`ResultType::Task`] it is also the result of a call that became a task. Since
-/// 2026-07-28.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct DetailedTask {
-    /// The kind of result.
-    pub result_type: Option<ResultType>,
-    /// The id of the task.
-    pub task_id: String,
-    /// The status of the task.
-    pub status: TaskStatus,
-    /// Details of the task's status, for users.
-    pub status_message: Option<String>,
-    /// The time at which the task was created, in ISO 8601.
-    pub created_at: String,
-    /// The time of the task's last change, in ISO 8601.
-    pub last_updated_at: String,
-    /// The time for which the task is kept after its creation, in milliseconds. `None` means that
-    /// the task is kept without a time limit, and is written as `null`.
-    pub ttl_ms: Option<u64>,
-    /// The recommended interval between two polls of the task, in milliseconds.
-    pub poll_interval_ms: Option<u64>,
-    /// The open input requests of the task, if the task waits for input.
-    pub input_requests: Option<InputRequests>,
-    /// The result of the call as raw JSON, if the task is completed.
-    pub result: Option<Box<RawValue>>,
-    /// The error of the call, if the task failed.
-    pub error: Option<RpcError>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
+object! {
+    /// The state of a task, with its result, error or input requests. This type is the result of
+    /// `tasks/get`. With [`ResultType::Task`] it is also the result of a call that became a task.
+    /// Since 2026-07-28.
+    #[derive(Clone, Debug)]
+    pub struct DetailedTask {
+        /// The kind of result.
+        pub result_type: Option<ResultType> = "resultType",
+        /// The id of the task.
+        pub task_id: String = "taskId",
+        /// The status of the task.
+        pub status: TaskStatus,
+        /// Details of the task's status, for users.
+        pub status_message: Option<String> = "statusMessage",
+        /// The time at which the task was created, in ISO 8601.
+        pub created_at: String = "createdAt",
+        /// The time of the task's last change, in ISO 8601.
+        pub last_updated_at: String = "lastUpdatedAt",
+        /// The time for which the task is kept after its creation, in milliseconds. `None` means
+        /// that the task is kept without a time limit, and is written as `null`.
+        pub ttl_ms: Option<u64> = "ttlMs" as CountOrNull,
+        /// The recommended interval between two polls of the task, in milliseconds.
+        pub poll_interval_ms: Option<u64> = "pollIntervalMs" as Count,
+        /// The open input requests of the task, if the task waits for input.
+        pub input_requests: Option<InputRequests> = "inputRequests",
+        /// The result of the call as raw JSON, if the task is completed.
+        pub result: Option<Box<RawValue>>,
+        /// The error of the call, if the task failed.
+        pub error: Option<RpcError>,
+        /// Metadata of the result (`_meta`).
+        pub meta: Option<ResultMetaObject> = "_meta",
+    }
+
+    fn of_fields(
+        task_id: impl Into<String>,
+        status: TaskStatus,
+        created_at: String,
+        last_updated_at: String,
+    );
 }
 
 required!(RpcError);
-
-members!(DetailedTask {
-    result_type = "resultType",
-    task_id = "taskId",
-    status,
-    status_message = "statusMessage",
-    created_at = "createdAt",
-    last_updated_at = "lastUpdatedAt",
-    ttl_ms = "ttlMs" as CountOrNull,
-    poll_interval_ms = "pollIntervalMs" as Count,
-    input_requests = "inputRequests",
-    result,
-    error,
-    meta = "_meta",
-});
 
 impl DetailedTask {
     /// Makes a task with the status `working`. `created_at` is a time in ISO 8601.
@@ -73,48 +66,25 @@ impl DetailedTask {
         let created_at = created_at.into();
         Self {
             result_type: Some(ResultType::Complete),
-            task_id: task_id.into(),
-            status: TaskStatus::Working,
-            status_message: None,
-            last_updated_at: created_at.clone(),
-            created_at,
-            ttl_ms: None,
-            poll_interval_ms: None,
-            input_requests: None,
-            result: None,
-            error: None,
-            meta: None,
+            ..Self::of_fields(task_id, TaskStatus::Working, created_at.clone(), created_at)
         }
     }
 }
 
-/// The params of `tasks/update`. Since 2026-07-28.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct UpdateTaskRequestParams {
-    /// The id of the task.
-    pub task_id: String,
-    /// The answers to the task's input requests, each under the key of its request.
-    pub input_responses: InputResponses,
-    /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
-    pub meta: Option<RequestMetaObject>,
-}
+object! {
+    /// The params of `tasks/update`. Since 2026-07-28.
+    #[derive(Clone, Debug)]
+    pub struct UpdateTaskRequestParams {
+        /// The id of the task.
+        pub task_id: String = "taskId",
+        /// The answers to the task's input requests, each under the key of its request.
+        pub input_responses: InputResponses = "inputResponses",
+        /// Metadata of the request (`_meta`). Required; a client of this library adds the metadata.
+        pub meta: Option<RequestMetaObject> = "_meta",
+    }
 
-members!(UpdateTaskRequestParams {
-    task_id = "taskId",
-    input_responses = "inputResponses",
-    meta = "_meta",
-});
-
-impl UpdateTaskRequestParams {
     /// Makes params that answer input requests of a task.
-    pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
-        Self {
-            task_id: task_id.into(),
-            input_responses,
-            meta: None,
-        }
-    }
+    pub fn new(task_id: impl Into<String>, input_responses: InputResponses);
 }
 
 #[cfg(test)]

@@ -10,70 +10,59 @@ use super::content::{Blocks, ContentBlock, TextContent};
 use super::finite;
 use super::icon::Icon;
 use super::input::InputResponses;
-use super::json::{Extra, Flag, JsonSchema, Present, RawObjectForm, is_object, raw, read_raw};
+use super::json::{Flag, JsonSchema, Present, RawObjectForm, is_object, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
-use super::misfit::Misfits;
-use super::result::{ResultType, fit_result_type};
+use super::result::ResultType;
 use super::task::TaskMetadata;
-use super::version::{FitTo, ProtocolVersion, keep_since};
+use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A tool of a server.
-///
-/// # Examples
-///
-/// ```
-/// use mcplink::schema::{JsonSchema, Tool, ToolAnnotations};
-///
-/// let tool = Tool::new("add")
-///     .title("Addition")
-///     .description("Adds two numbers.")
-///     .input_schema(JsonSchema::parse(
-///         r#"{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}}}"#,
-///     )?)
-///     .annotations(ToolAnnotations::default().read_only_hint(true));
-/// tool.input_schema.check_input()?;
-/// # Ok::<(), mcplink::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Tool {
-    /// The name of the tool.
-    pub name: String,
-    /// The display name of the tool. Since 2025-06-18.
-    pub title: Option<String>,
-    /// The description of the tool, for models.
-    pub description: Option<String>,
-    /// The schema of the tool's arguments, with `"type": "object"` at its root
-    /// ([`JsonSchema::check_input`]).
-    pub input_schema: JsonSchema,
-    /// The schema of the tool's structured result. Since 2025-06-18. Up to 2025-11-25 it has to be
-    /// the schema of an object; in later revisions any schema is allowed.
-    pub output_schema: Option<JsonSchema>,
-    /// Hints about the behavior of the tool. Since 2025-03-26.
-    pub annotations: Option<ToolAnnotations>,
-    /// The way in which calls of the tool are executed. 2025-11-25 only.
-    pub execution: Option<ToolExecution>,
-    /// Icons to show for the tool. Since 2025-11-25.
-    pub icons: Option<Vec<Icon>>,
-    /// Metadata of the tool (`_meta`). Since 2025-06-18.
-    pub meta: Option<MetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
+object! {
+    /// A tool of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{JsonSchema, Tool, ToolAnnotations};
+    ///
+    /// let tool = Tool::new("add")
+    ///     .title("Addition")
+    ///     .description("Adds two numbers.")
+    ///     .input_schema(JsonSchema::parse(
+    ///         r#"{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}}}"#,
+    ///     )?)
+    ///     .annotations(ToolAnnotations::default().read_only_hint(true));
+    /// tool.input_schema.check_input()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Tool {
+        /// The name of the tool.
+        pub name: String,
+        /// The display name of the tool.
+        pub title?: String [since V2025_06_18],
+        /// The description of the tool, for models.
+        pub description?: String,
+        /// The schema of the tool's arguments, with `"type": "object"` at its root
+        /// ([`JsonSchema::check_input`]).
+        pub input_schema: JsonSchema = "inputSchema",
+        /// The schema of the tool's structured result. Up to 2025-11-25 it has to be the schema of
+        /// an object; in later revisions any schema is allowed.
+        pub output_schema?: JsonSchema = "outputSchema" [since V2025_06_18],
+        /// Hints about the behavior of the tool. To set one hint, [`read_only`](Self::read_only)
+        /// and the like are shorter.
+        pub annotations?: ToolAnnotations [since V2025_03_26],
+        /// The way in which calls of the tool are executed.
+        pub execution?: ToolExecution [only V2025_11_25],
+        /// Icons to show for the tool.
+        pub icons?: Vec<Icon> [since V2025_11_25],
+        /// Metadata of the tool (`_meta`).
+        pub meta?: MetaObject = "_meta" [since V2025_06_18],
+        ..extra
+    }
 
-members!(Tool {
-    name,
-    title,
-    description,
-    input_schema = "inputSchema",
-    output_schema = "outputSchema",
-    annotations,
-    execution,
-    icons,
-    meta = "_meta",
-    ..extra
-});
+    fn of_fields(name: impl Into<String>, input_schema: JsonSchema);
+}
 
 impl Tool {
     /// Makes a tool with this name.
@@ -82,18 +71,7 @@ impl Tool {
     /// the schema of its arguments. The placeholder accepts any object. A server replaces it with
     /// the schema that it derives from the handler's types, or refuses the tool.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            title: None,
-            description: None,
-            input_schema: JsonSchema::placeholder(),
-            output_schema: None,
-            annotations: None,
-            execution: None,
-            icons: None,
-            meta: None,
-            extra: Extra::new(),
-        }
+        Self::of_fields(name, JsonSchema::placeholder())
     }
 
     /// Sets the schema of the tool's arguments. A server lists the schema as it was written. If the
@@ -102,24 +80,6 @@ impl Tool {
     pub fn input_schema(mut self, schema: JsonSchema) -> Self {
         self.input_schema = schema;
         self
-    }
-
-    setters! {
-        /// Sets the display name of the tool. Since 2025-06-18.
-        title: String,
-        /// Sets the description of the tool.
-        description: String,
-        /// Sets the schema of the tool's structured result. Since 2025-06-18.
-        output_schema: JsonSchema,
-        /// Sets hints about the behavior of the tool. Since 2025-03-26. For one hint,
-        /// [`read_only`](Self::read_only) and the like are shorter.
-        annotations: ToolAnnotations,
-        /// Sets the way in which calls of the tool are executed. 2025-11-25 only.
-        execution: ToolExecution,
-        /// Sets icons to show for the tool. Since 2025-11-25.
-        icons: Vec<Icon>,
-        /// Sets the metadata of the tool (`_meta`). Since 2025-06-18.
-        meta: MetaObject,
     }
 
     /// Declares that the tool does not modify its environment. Since 2025-03-26.
@@ -162,63 +122,33 @@ impl Tool {
 /// 2025-11-25 also removes an output schema that is not the schema of an object.
 impl FitTo for Tool {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::{V2025_03_26, V2025_06_18, V2025_11_25};
-        keep_since(&mut self.title, V2025_06_18, revision);
-        keep_since(&mut self.output_schema, V2025_06_18, revision);
-        keep_since(&mut self.annotations, V2025_03_26, revision);
-        keep_since(&mut self.icons, V2025_11_25, revision);
-        keep_since(&mut self.meta, V2025_06_18, revision);
+        self.fit_fields(revision);
         if revision.is_legacy() {
             self.output_schema
                 .take_if(|schema| !schema.is_object_root());
         }
-        if !revision.has_core_tasks() {
-            self.execution = None;
-        }
     }
 }
 
-/// Hints about the behavior of a tool. The hints come from the server and may be wrong.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ToolAnnotations {
-    /// The display name of the tool. [`Tool::title`] takes precedence.
-    pub title: Option<String>,
-    /// Whether the tool is read-only: it does not modify its environment.
-    pub read_only_hint: Option<bool>,
-    /// Whether the tool may make destructive changes.
-    pub destructive_hint: Option<bool>,
-    /// Whether the tool is idempotent: a repeated call has no further effect.
-    pub idempotent_hint: Option<bool>,
-    /// Whether the tool interacts with external entities, for example the web.
-    pub open_world_hint: Option<bool>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
+object! {
+    /// Hints about the behavior of a tool. The hints come from the server and may be wrong.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ToolAnnotations {
+        /// The display name of the tool. [`Tool::title`] takes precedence.
+        pub title?: String,
+        /// Whether the tool is read-only: it does not modify its environment.
+        pub read_only_hint?: bool = "readOnlyHint",
+        /// Whether the tool may make destructive changes.
+        pub destructive_hint?: bool = "destructiveHint",
+        /// Whether the tool is idempotent: a repeated call has no further effect.
+        pub idempotent_hint?: bool = "idempotentHint",
+        /// Whether the tool interacts with external entities, for example the web.
+        pub open_world_hint?: bool = "openWorldHint",
+        ..extra
+    }
 }
-
-members!(ToolAnnotations {
-    title,
-    read_only_hint = "readOnlyHint",
-    destructive_hint = "destructiveHint",
-    idempotent_hint = "idempotentHint",
-    open_world_hint = "openWorldHint",
-    ..extra
-});
 
 impl ToolAnnotations {
-    setters! {
-        /// Sets the display name of the tool.
-        title: String,
-        /// Sets whether the tool is read-only.
-        read_only_hint: bool,
-        /// Sets whether the tool may make destructive changes.
-        destructive_hint: bool,
-        /// Sets whether the tool is idempotent.
-        idempotent_hint: bool,
-        /// Sets whether the tool interacts with external entities, for example the web.
-        open_world_hint: bool,
-    }
-
     /// Whether the tool is read-only. Defaults to false.
     pub fn is_read_only(&self) -> bool {
         self.read_only_hint.unwrap_or(false)
@@ -241,23 +171,14 @@ impl ToolAnnotations {
     }
 }
 
-/// The way in which calls of a tool are executed. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ToolExecution {
-    /// Whether a call of the tool may become a task. Absent means that a call can't become
-    /// a task.
-    pub task_support: Option<TaskSupport>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-}
-
-members!(ToolExecution { task_support = "taskSupport", ..extra });
-
-impl ToolExecution {
-    setters! {
-        /// Sets whether a call of the tool may become a task.
-        task_support: TaskSupport,
+object! {
+    /// The way in which calls of a tool are executed. 2025-11-25 only.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ToolExecution {
+        /// Whether a call of the tool may become a task. Absent means that a call can't become a
+        /// task.
+        pub task_support?: TaskSupport = "taskSupport",
+        ..extra
     }
 }
 
@@ -278,47 +199,29 @@ list_result! {
     ListToolsResult { tools: Vec<Tool> }
 }
 
-/// The params of `tools/call`.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CallToolRequestParams {
-    /// The name of the tool.
-    pub name: String,
-    /// The arguments of the call: an object, as raw JSON.
-    pub arguments: Option<Box<RawValue>>,
-    /// The client's answers to the input requests in the server's previous result. Since
-    /// 2026-07-28.
-    pub input_responses: Option<InputResponses>,
-    /// The `requestState` of the server's previous result, unchanged. Since 2026-07-28.
-    pub request_state: Option<String>,
-    /// Present if the client requests to execute the call as a task. 2025-11-25 only.
-    pub task: Option<TaskMetadata>,
-    /// Metadata of the request (`_meta`). Required since 2026-07-28.
-    pub meta: Option<RequestMetaObject>,
-}
-
-members!(CallToolRequestParams {
-    name,
-    arguments as RawObjectForm,
-    input_responses = "inputResponses",
-    request_state = "requestState",
-    task,
-    meta = "_meta",
-});
-
-impl CallToolRequestParams {
-    /// Makes params that call the tool with this name, without arguments.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            arguments: None,
-            input_responses: None,
-            request_state: None,
-            task: None,
-            meta: None,
-        }
+object! {
+    /// The params of `tools/call`.
+    #[derive(Clone, Debug)]
+    pub struct CallToolRequestParams: FitTo {
+        /// The name of the tool.
+        pub name: String,
+        /// The arguments of the call: an object, as raw JSON.
+        pub arguments: Option<Box<RawValue>> as RawObjectForm,
+        /// The client's answers to the input requests in the server's previous result.
+        pub input_responses?: InputResponses = "inputResponses" [since V2026_07_28],
+        /// The `requestState` of the server's previous result, unchanged.
+        pub request_state?: String = "requestState" [since V2026_07_28],
+        /// Present if the client requests to execute the call as a task.
+        pub task?: TaskMetadata [only V2025_11_25],
+        /// Metadata of the request (`_meta`). Required since 2026-07-28.
+        pub meta?: RequestMetaObject = "_meta" [fit],
     }
 
+    /// Makes params that call the tool with this name, without arguments.
+    pub fn new(name: impl Into<String>);
+}
+
+impl CallToolRequestParams {
     /// Sets the arguments of the call.
     ///
     /// # Errors
@@ -329,88 +232,49 @@ impl CallToolRequestParams {
         self.arguments = Some(raw("arguments", arguments)?);
         Ok(self)
     }
+}
 
-    setters! {
-        /// Sets the answers to the server's input requests. Since 2026-07-28.
-        input_responses: InputResponses,
-        /// Sets the `requestState`, copied unchanged from the server's previous result. Since
-        /// 2026-07-28.
-        request_state: String,
-        /// Sets that the call is executed as a task, and the parameters of the task. 2025-11-25
-        /// only.
-        task: TaskMetadata,
-        /// Sets the metadata of the request (`_meta`).
-        meta: RequestMetaObject,
+object! {
+    /// The result of `tools/call`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::CallToolResult;
+    ///
+    /// let sum = CallToolResult::text("1 + 2 = 3");
+    /// let failed = CallToolResult::error("division by zero");
+    /// assert!(failed.is_error() && !sum.is_error());
+    ///
+    /// // For programs, with the same JSON as a text beside it:
+    /// let structured = CallToolResult::default().structured(&[("sum", 3)])?;
+    /// assert_eq!(structured.content[0].as_text(), Some(r#"[["sum",3]]"#));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    #[derive(Clone, Debug, Default)]
+    pub struct CallToolResult {
+        /// The kind of result.
+        pub result_type: Option<ResultType>
+            = "resultType" [since V2026_07_28 or ResultType::Complete],
+        /// The content of the result, for models. Some servers omit it, which is read as an empty
+        /// list.
+        pub content: Vec<ContentBlock> as Blocks [fit],
+        /// The structured result for programs, as raw JSON. Since 2025-06-18. Up to 2025-11-25 it
+        /// has to be an object. In later revisions any value is allowed, and `null` differs from an
+        /// absent value.
+        pub structured_content: Option<Box<RawValue>> = "structuredContent" as Present,
+        /// Whether the tool failed. Absent means that it did not fail.
+        pub is_error: Option<bool> = "isError" as Flag,
+        /// Metadata of the result (`_meta`).
+        pub meta?: ResultMetaObject = "_meta" [fit],
+        ..extra; misfits
     }
-}
 
-impl FitTo for CallToolRequestParams {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        use ProtocolVersion::V2026_07_28;
-        keep_since(&mut self.input_responses, V2026_07_28, revision);
-        keep_since(&mut self.request_state, V2026_07_28, revision);
-        if !revision.has_core_tasks() {
-            self.task = None;
-        }
-        self.meta.fit_to(revision);
-    }
+    /// Makes a result from content blocks.
+    pub fn new(content: impl Into<Vec<ContentBlock>>);
 }
-
-/// The result of `tools/call`.
-///
-/// # Examples
-///
-/// ```
-/// use mcplink::schema::CallToolResult;
-///
-/// let sum = CallToolResult::text("1 + 2 = 3");
-/// let failed = CallToolResult::error("division by zero");
-/// assert!(failed.is_error() && !sum.is_error());
-///
-/// // For programs, with the same JSON as a text beside it:
-/// let structured = CallToolResult::default().structured(&[("sum", 3)])?;
-/// assert_eq!(structured.content[0].as_text(), Some(r#"[["sum",3]]"#));
-/// # Ok::<(), mcplink::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CallToolResult {
-    /// The kind of result. Since 2026-07-28.
-    pub result_type: Option<ResultType>,
-    /// The content of the result, for models. Some servers omit it, which is read as an empty list.
-    pub content: Vec<ContentBlock>,
-    /// The structured result for programs, as raw JSON. Since 2025-06-18. Up to 2025-11-25 it has
-    /// to be an object. In later revisions any value is allowed, and `null` differs from an absent
-    /// value.
-    pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed. Absent means that it did not fail.
-    pub is_error: Option<bool>,
-    /// Metadata of the result (`_meta`).
-    pub meta: Option<ResultMetaObject>,
-    /// Members that this library doesn't know.
-    pub extra: Extra,
-    misfits: Misfits,
-}
-
-members!(CallToolResult {
-    result_type = "resultType",
-    content as Blocks,
-    structured_content = "structuredContent" as Present,
-    is_error = "isError" as Flag,
-    meta = "_meta",
-    ..extra;
-    misfits
-});
 
 impl CallToolResult {
-    /// Makes a result from content blocks.
-    pub fn new(content: impl Into<Vec<ContentBlock>>) -> Self {
-        Self {
-            content: content.into(),
-            ..Self::default()
-        }
-    }
-
     /// Makes a result with one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([ContentBlock::text(text)])
@@ -449,11 +313,6 @@ impl CallToolResult {
         self.content.push(TextContent::new(written.get()).into());
         self.structured_content = Some(written);
         Ok(self)
-    }
-
-    setters! {
-        /// Sets the metadata of the result (`_meta`).
-        meta: ResultMetaObject,
     }
 
     /// Whether the tool failed.
@@ -533,17 +392,13 @@ impl CallToolResult {
             .map(|content| read_raw("structured content", content))
             .transpose()
     }
-
-    misfits!();
 }
 
 /// Adapts the result to a revision. If the revision does not support the structured content, the
 /// structured content is removed, or becomes a text block if the result has no content blocks.
 impl FitTo for CallToolResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {
-        fit_result_type(&mut self.result_type, revision);
-        self.content.fit_to(revision);
-        self.meta.fit_to(revision);
+        self.fit_fields(revision);
         let unfit = |content: &mut Box<RawValue>| {
             revision < ProtocolVersion::V2025_06_18 || (revision.is_legacy() && !is_object(content))
         };

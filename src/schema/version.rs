@@ -157,17 +157,6 @@ impl<T: FitTo> FitTo for Box<T> {
     }
 }
 
-/// Removes the value of a field for revisions before `since`, which do not know the field.
-pub(super) fn keep_since<T>(
-    field: &mut Option<T>,
-    since: ProtocolVersion,
-    revision: ProtocolVersion,
-) {
-    if revision < since {
-        *field = None;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

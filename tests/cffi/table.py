@@ -41,6 +41,10 @@ def rust_methods():
         for name in re.findall(r"(?m)^pub (?:struct|enum|trait) (\w+)", text):
             if name in exported:
                 methods.setdefault(name, (folder, []))
+        # The macro `object!` of the data model defines a struct and its constructors.
+        for block in re.finditer(r"(?ms)^object! \{\n.*?^    pub struct (\w+)(.*?)^\}", text):
+            if block[1] in exported:
+                methods.setdefault(block[1], (folder, []))[1].extend(re.findall(r"(?m)^    pub fn (\w+)", block[2]))
     for file, text in texts.items():
         for block in re.finditer(r"(?ms)^impl(?:<.*?>)? ([A-Z]\w*)(?:<[^{;]*?>)?(?:\s+where[^{]*)? \{\n(.*?)^\}", text):
             if block[1] in methods:

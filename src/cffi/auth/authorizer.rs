@@ -91,16 +91,17 @@ mod with {
         Browser, CallbackUserAgent, DpopUse, FileStore, IdentityProvider, Login, LoginAttempt,
         OAuth, OAuthBuilder, RegisteredClient, Secret, SigningKey, Store, SubjectToken, UserAgent,
     };
+    use crate::cffi::arg::invalid;
     use crate::cffi::auth::grant_type::{VisitFn, Way, mcplink_subject};
     use crate::cffi::auth::login::{Check, LoginAttempt as Answer, Shown, mcplink_login_t};
     use crate::cffi::auth::registered::{Proof, Registered};
     use crate::cffi::auth::running_callbacks::{Entered, Inside};
-    use crate::cffi::auth::settings::{Settings, invalid, mcplink_dpop};
+    use crate::cffi::auth::settings::{Settings, mcplink_dpop};
     use crate::cffi::auth::token_store::{Functions, TokenStore};
-    use crate::cffi::client::mcplink_token_t;
     use crate::cffi::handle::{Lent, Tagged};
     use crate::cffi::log;
     use crate::cffi::text::{Text, mcplink_str_t};
+    use crate::cffi::token::mcplink_token_t;
     use crate::cffi::user::{Hook, call_back};
     use crate::error::{Error, ErrorKind, Result};
     use crate::protocol::{LogLevel, LogRecord};

@@ -3,17 +3,19 @@
 //! **Invariant:** a login is answered once. Dropping the last reference refuses an unanswered
 //! login.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::entry::{Outcome, find, keep, need, release, told, value};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::{Outcome, find, keep, need, needing, release, told};
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::log;
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
-use crate::cffi::user::{UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::text::{Text, mcplink_str_t, optional, payload};
+use crate::cffi::user::call_back;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
 use crate::schema::url::Url;
@@ -138,109 +140,102 @@ impl LoginAttempt {
     }
 }
 
-/// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
-/// to the browser unchanged, never through a shell.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.url))
+getters! {
+    /// login: the login; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(login: mcplink_login_t);
+
+    /// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the
+    /// URL to the browser unchanged, never through a shell.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_url() -> mcplink_str_t {
+        login.url.view()
+    }
+
+    /// Returns the URL, without the query, of the server that requires the login.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_server() -> mcplink_str_t {
+        login.server.view()
+    }
+
+    /// Returns the scheme, host and port of the authorization server. Show them to the person
+    /// before a browser is opened.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_authorization_server() -> mcplink_str_t {
+        login.authorization_server.view()
+    }
+
+    /// Returns the scopes that the person is asked to grant, separated by spaces.
+    ///
+    /// Returns: text that is valid as long as the login.
+    fn mcplink_login_scopes() -> mcplink_str_t {
+        login.scopes.view()
+    }
+
+    /// Checks whether the login is over. A login is over when it was answered, when it timed out,
+    /// or when all calls that need the login were cancelled or closed. The host can then close its
+    /// dialog. The check is cheap, so a callback that waits for the person can call this function
+    /// repeatedly.
+    ///
+    /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_login_is_over() -> bool {
+        login.visit.over.is_triggered()
+    }
 }
 
-/// Returns the URL, without the query, of the server that requires the login.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.server))
-}
+actions! {
+    /// login: the login.
+    needing(login: mcplink_login_t);
 
-/// Returns the scheme, host and port of the authorization server. Show them to the person before a
-/// browser is opened.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_authorization_server(
-    login: *const mcplink_login_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(
-        unsafe { find(login) }
-            .as_deref()
-            .map(|login| &login.authorization_server),
-    )
-}
-
-/// Returns the scopes that the person is asked to grant, separated by spaces.
-///
-/// login: the login; for NULL the function returns "".
-/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header requires a login of this library.
-    view_or_empty(unsafe { find(login) }.as_deref().map(|login| &login.scopes))
-}
-
-/// Checks whether the login is over. A login is over when it was answered, when it timed out, or
-/// when all calls that need the login were cancelled or closed. The host can then close its dialog.
-/// The check is cheap, so a callback that waits for the person can call this function repeatedly.
-///
-/// login: the login; for NULL the function returns false.
-/// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a login of this library.
-        unsafe { find(login) }.is_some_and(|login| login.visit.over.is_triggered())
-    })
-}
-
-/// Sets a function that is called once when the login is over: see mcplink_login_is_over.
-///
-/// login: the login.
-/// callback: called at once, on this thread, if the login is over already. Otherwise the callback
-/// runs later, on a thread of the library or on a thread that ends a call. The callback must be
-/// quick. NULL for no callback.
-/// user, destroy: passed to callback; destroy runs after the callback, when another function is
-/// set, or when the login is freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_on_over(
-    login: *mut mcplink_login_t,
-    callback: mcplink_cancelled_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    told("mcplink_login_on_over", || {
-        // SAFETY: the header requires a login of this library.
-        let login = unsafe { need(login, "login") }?;
+    /// Sets a function that is called once when the login is over: see mcplink_login_is_over.
+    ///
+    /// callback: called at once, on this thread, if the login is over already. Otherwise the
+    /// callback runs later, on a thread of the library or on a thread that ends a call. The
+    /// callback must be quick. NULL for no callback.
+    /// user, destroy: passed to callback; destroy runs after the callback, when another function is
+    /// set, or when the login is freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
+    #[must_use]
+    fn mcplink_login_on_over(callback: mcplink_cancelled_fn; user) {
         login.process.check()?;
         let before = login.on_over.lock().take();
         drop(before);
         let Some(callback) = callback else {
-            return Ok(mcplink_status::MCPLINK_OK);
+            return Ok(());
         };
         let owner = login.owner;
         let guard = login.visit.over.on_trigger(move || {
-            // SAFETY: the header requires valid arguments.
-            _ = call_back(owner, || unsafe { callback(user.ptr()) });
+            _ = call_back(owner, || callback(user.ptr()));
         });
         let before = login.on_over.lock().replace(guard);
         drop(before);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
+
+    /// Refuses a login: the person declined, or can't be asked. Calls that wait for the login then
+    /// fail with MCPLINK_E_AUTH.
+    ///
+    /// why: a reason for the error message of these calls; NULL for no reason.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
+    /// answered, or when the library itself listens for the answer. Threads: any. Blocks: no. Since
+    /// 0.1.
+    fn mcplink_login_refuse(why: *const c_char) {
+        let why = optional(why, "why")?;
+        login.process.check()?;
+        if login.is_answer.is_none() {
+            return answered(false);
+        }
+        let why = why.map(|why| format!(": {}", Excerpt(why)));
+        let text = format!("the host gave the login up{}", why.unwrap_or_default());
+        answered(login.visit.settle(Err(Error::new(ErrorKind::Auth, text))))?;
+    }
 }
 
-fn answered(first: bool) -> Outcome {
+fn answered(first: bool) -> Outcome<()> {
     if first {
-        return Ok(mcplink_status::MCPLINK_OK);
+        return Ok(());
     }
     let text = "the login is over, or was answered already";
     Err(Error::new(ErrorKind::State, text).into())
@@ -267,14 +262,16 @@ pub unsafe extern "C" fn mcplink_login_answer(
         let (login, url) = unsafe { (need(login, "login")?, payload(url, len, "url")?) };
         login.process.check()?;
         let Some(is_answer) = &login.is_answer else {
-            return answered(false);
+            answered(false)?;
+            return Ok(mcplink_status::MCPLINK_OK);
         };
         if !is_answer(url) {
             // Not a mistake of the host: browsers also request other URLs, such as an icon.
             log::tell_process(LogLevel::Debug, "auth", &foreign(url));
             return Ok(mcplink_status::MCPLINK_E_INVALID);
         }
-        answered(login.visit.settle(Ok(url.into())))
+        answered(login.visit.settle(Ok(url.into())))?;
+        Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
@@ -291,31 +288,6 @@ fn foreign(url: &str) -> String {
         Excerpt(parts.host),
         Excerpt(path)
     )
-}
-
-/// Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
-/// with MCPLINK_E_AUTH.
-///
-/// login: the login.
-/// why: a reason for the error message of these calls; NULL for no reason.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
-/// or when the library itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_login_refuse(
-    login: *mut mcplink_login_t,
-    why: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_login_refuse", || {
-        // SAFETY: the header requires a login of this library and text that ends in NUL.
-        let (login, why) = unsafe { (need(login, "login")?, optional(why, "why")?) };
-        login.process.check()?;
-        if login.is_answer.is_none() {
-            return answered(false);
-        }
-        let why = why.map(|why| format!(": {}", Excerpt(why)));
-        let text = format!("the host gave the login up{}", why.unwrap_or_default());
-        answered(login.visit.settle(Err(Error::new(ErrorKind::Auth, text))))
-    })
 }
 
 /// Adds a reference to a login, so that the login can be answered after the callback that received

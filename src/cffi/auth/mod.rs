@@ -1,7 +1,7 @@
 //! OAuth for C: the C functions for [`auth`](crate::auth).
 //!
 //! ```text
-//!  settings           the OAuth settings
+//!  oauth              the settings object and its setters;  settings  the data of the object
 //!  grant_type         the grant types;  token_store  the token store
 //!  registered         a client that is registered with an authorization server
 //!  login              a pending login, and the answer of the host
@@ -15,14 +15,15 @@
 mod authorizer;
 mod grant_type;
 mod login;
+mod oauth;
 mod registered;
 mod running_callbacks;
 mod settings;
 mod token_store;
 
 pub(super) use self::authorizer::Made;
+pub(super) use self::oauth::mcplink_oauth_t;
 pub(super) use self::settings::mcplink_dpop;
-pub(super) use self::settings::mcplink_oauth_t;
 
 /// Text that is wiped from memory when the text is dropped.
 #[cfg(feature = "auth")]

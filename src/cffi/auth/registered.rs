@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 
 use super::Hidden;
+use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
 use crate::cffi::text::{filled, filled_measured, optional, payload};
 
 /// An OAuth client that was registered with an authorization server beforehand. Only one thread at
@@ -21,7 +21,6 @@ impl Object for mcplink_oauth_client_t {
 }
 
 impl Settings for mcplink_oauth_client_t {
-    const NAME: &'static str = "client";
     const TARGET: &'static str = "auth";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_oauth_client_new");
 
@@ -105,10 +104,10 @@ pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
     })
 }
 
-setters! {
+actions! {
     /// client: the client.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_oauth_client_t as client;
+    set(client: mcplink_oauth_client_t);
 
     /// Sets a client secret, with which the client authenticates. The secret does not appear in
     /// errors or logs, and is sent to the token endpoint only.

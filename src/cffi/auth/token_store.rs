@@ -1,16 +1,13 @@
 //! The token store: where tokens and registrations are saved.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::settings::{invalid, mcplink_oauth_t, set};
-use crate::cffi::client::mcplink_token_t;
-use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
-use crate::transport::sys::command::text_from_c;
+use crate::cffi::token::mcplink_token_t;
+use crate::cffi::user::{Callback, Hook};
 
 /// Loads the content that was saved last under a name, and returns the content with
 /// mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
@@ -51,14 +48,9 @@ pub type mcplink_store_save_fn = Option<
 pub type mcplink_store_remove_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t) -> mcplink_status_t>;
 
-type LoadFn = unsafe extern "C-unwind" fn(
-    *mut c_void,
-    mcplink_str_t,
-    *mut mcplink_token_t,
-) -> mcplink_status_t;
-type SaveFn =
-    unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t, mcplink_str_t) -> mcplink_status_t;
-type RemoveFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t) -> mcplink_status_t;
+type LoadFn = Callback<mcplink_store_load_fn>;
+type SaveFn = Callback<mcplink_store_save_fn>;
+type RemoveFn = Callback<mcplink_store_remove_fn>;
 
 /// The kind of the token store.
 #[derive(Clone, Default)]
@@ -74,65 +66,4 @@ pub(super) struct Functions {
     pub(super) load: LoadFn,
     pub(super) save: SaveFn,
     pub(super) remove: RemoveFn,
-}
-
-setters! {
-    /// oauth: the settings.
-    mcplink_oauth_t as oauth;
-
-    /// Sets the folder in which tokens and registrations are saved, in files that only their owner
-    /// may read. Processes that share a folder renew tokens one after the other. Default: tokens
-    /// are stored in memory only.
-    ///
-    /// folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
-    /// when a client is opened. Opening fails if the folder belongs to another user, or if other
-    /// users may write to it. NULL to store tokens in memory.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    fn mcplink_oauth_set_store_folder(folder: *const c_char) {
-        oauth.store = if folder.is_null() {
-            TokenStore::Memory
-        } else {
-            let path = text_from_c(CStr::from_ptr(folder).to_bytes());
-            let path = path.ok_or_else(|| invalid("folder is no UTF-8"))?;
-            TokenStore::Folder(PathBuf::from(path))
-        };
-    }
-}
-
-/// Sets the functions of the host that save and load tokens and registrations, for example in the
-/// key chain of the system. Default: tokens are stored in memory only.
-///
-/// oauth: the settings.
-/// load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
-/// user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
-/// settings, options and clients that use the store are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_oauth_set_store(
-    oauth: *mut mcplink_oauth_t,
-    load: mcplink_store_load_fn,
-    save: mcplink_store_save_fn,
-    remove: mcplink_store_remove_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires settings of this library.
-    unsafe {
-        set(oauth, "mcplink_oauth_set_store", |settings| {
-            let functions = match (load, save, remove) {
-                (None, None, None) => None,
-                (Some(load), Some(save), Some(remove)) => Some(Functions { load, save, remove }),
-                _ => {
-                    return Err(
-                        invalid("load, save and remove go together: all of them or none").into(),
-                    );
-                }
-            };
-            settings.store =
-                Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
-            Ok(())
-        })
-    }
 }

@@ -8,18 +8,20 @@ use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Request, contained, judged};
-use super::options::span;
-use super::{Shared, mcplink_client_t};
-use crate::cffi::entry::{Outcome, ffi, told, value};
+use super::shared::{Shared, mcplink_client_t};
+use crate::cffi::actions::actions;
+use crate::cffi::arg::span;
+use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, free_handle, visit,
+    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, entering, free_handle, visit,
 };
 use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{missing, optional};
-use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::user::{Callback, Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
 use crate::sync::{Condvar, Mutex};
@@ -49,13 +51,7 @@ pub type mcplink_done_fn = Option<
     ),
 >;
 
-type DoneFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    call: *mut mcplink_call_t,
-    status: mcplink_status_t,
-    result: *const mcplink_result_t,
-    err: *const mcplink_error_t,
-);
+type DoneFn = Callback<mcplink_done_fn>;
 
 /// The state shared by the handle of a started call and the thread of the call.
 struct Started {
@@ -227,7 +223,7 @@ pub(super) unsafe fn start(
     done: (mcplink_done_fn, *mut c_void, mcplink_destroy_fn),
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
-    request: impl FnOnce() -> Outcome<Request>,
+    request: impl FnOnce(&mcplink_client_t) -> Outcome<Request>,
 ) -> mcplink_status_t {
     let (callback, user, destroy) = done;
     let user = UserData::new(user, destroy);
@@ -239,7 +235,7 @@ pub(super) unsafe fn start(
             }
             let client = enter(client, "client")?;
             let options = copied(options)?;
-            let request = request()?;
+            let request = request(&client)?;
             let done = Hook::new(callback, user);
             let call = begin(&client, options, request, done, !out.is_null())?;
             if let Some(call) = call {
@@ -367,26 +363,21 @@ fn start_in_order(
     }
 }
 
-/// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
-/// is notified.
-///
-/// call: the call.
-/// reason: one sentence for the server; NULL for no reason.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_cancel(
-    call: *mut mcplink_call_t,
-    reason: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_call_cancel", || {
-        // SAFETY: the header requires a call of this library and text that ends in NUL.
-        let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
-        match reason {
+actions! {
+    /// call: the call.
+    entering(call: mcplink_call_t);
+
+    /// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The
+    /// server is notified.
+    ///
+    /// reason: one sentence for the server; NULL for no reason.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_call_cancel(reason: *const c_char) {
+        match optional(reason, "reason")? {
             Some(reason) => call.started.token.trigger_because(reason),
             None => call.started.token.cancel(),
         }
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Waits for the outcome of a call. The call's done function may run before or after this function
@@ -528,31 +519,24 @@ fn wait_any(calls: &[&Started], deadline: Option<Instant>) -> Outcome<Option<usi
     Ok(found)
 }
 
-/// Checks whether a call has ended.
-///
-/// call: the call; for NULL the function returns false.
-/// Returns: true if the call has ended; its done function may still have to run. Threads: any.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a call of this library.
-        let call = unsafe { visit(call) };
-        call.is_some_and(|call| call.started.state.lock().outcome.is_some())
-    })
-}
+getters! {
+    /// call: the call; for NULL the function returns {neutral}.
+    /// Threads: any. Blocks: no. Since 0.1.
+    visit(call: mcplink_call_t);
 
-/// Returns a number that identifies the call in this process.
-///
-/// call: the call; for NULL the function returns 0.
-/// Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
-    value(0, || {
-        // SAFETY: the header requires a call of this library.
-        let call = unsafe { visit(call) };
-        call.map_or(0, |call| call.started.id)
-    })
+    /// Checks whether a call has ended.
+    ///
+    /// Returns: true if the call has ended; its done function may still have to run.
+    fn mcplink_call_is_done() -> bool {
+        call.started.state.lock().outcome.is_some()
+    }
+
+    /// Returns a number that identifies the call in this process.
+    ///
+    /// Returns: a number that the library assigned, from 1.
+    fn mcplink_call_id() -> u64 {
+        call.started.id
+    }
 }
 
 /// Frees the handle of a call. The call continues, and its done function will still run. To stop

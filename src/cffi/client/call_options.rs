@@ -4,19 +4,18 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Timeouts;
-use super::options::{invalid, span};
+use super::shared::Timeouts;
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::{invalid, span};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::log::level_of;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
-use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::user::{Callback, Hook, call_back};
 use crate::client::CallOptions;
 use crate::protocol::{CancelToken, Progress};
 use crate::schema::{JsonObject, LoggingLevel};
@@ -53,15 +52,9 @@ pub type mcplink_progress_fn = Option<
     ),
 >;
 
-pub(super) type ProgressFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    progress: f64,
-    total: f64,
-    message: mcplink_str_t,
-);
+pub(super) type ProgressFn = Callback<mcplink_progress_fn>;
 
 impl Settings for mcplink_call_options_t {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "client";
 
     fn refusal(&self) -> &Refusal {
@@ -150,10 +143,10 @@ pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_op
     unsafe { free(options) }
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    mcplink_call_options_t as options;
+    set(options: mcplink_call_options_t);
 
     /// Sets how long a call waits for its result. Progress restarts the timeout. The timeout does
     /// not run while a person answers an input request of the server. Default: the timeout of the
@@ -181,37 +174,10 @@ setters! {
     }
 }
 
-/// Sets the function that receives the progress of the call.
-///
-/// options: the options.
-/// callback: the function; NULL for no function. For a blocking call the function runs on the
-/// calling thread, in order, before the call returns. For a started call the function runs on the
-/// thread that runs the client's callbacks, and progress that still waits is replaced by newer
-/// progress.
-/// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
-/// when the options are freed and all calls that use them have ended.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_call_options_on_progress(
-    options: *mut mcplink_call_options_t,
-    callback: mcplink_progress_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_call_options_on_progress", |options| {
-            options.progress = Hook::new(callback, user);
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_call_options_t as options;
+    set(options: mcplink_call_options_t);
 
     /// Adds a member of "_meta" to the request, for example a trace context.
     ///
@@ -219,8 +185,7 @@ setters! {
     /// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
     fn mcplink_call_options_set_meta(key: *const c_char, json: *const c_char, len: usize) {
         let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
-        let json =
-            serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
+        let json = serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
         options.meta.insert(key.to_owned(), json);
     }
 
@@ -238,5 +203,20 @@ setters! {
     ///
     /// bypasses: true to bypass the cache.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    fn mcplink_call_options_set_bypass_cache(bypasses: bool) { options.bypasses_cache = bypasses }
+    fn mcplink_call_options_set_bypass_cache(bypasses: bool) {
+        options.bypasses_cache = bypasses
+    }
+
+    /// Sets the function that receives the progress of the call.
+    ///
+    /// callback: the function; NULL for no function. For a blocking call the function runs on the
+    /// calling thread, in order, before the call returns. For a started call the function runs on
+    /// the thread that runs the client's callbacks, and progress that still waits is replaced by
+    /// newer progress.
+    /// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it
+    /// runs when the options are freed and all calls that use them have ended.
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    fn mcplink_call_options_on_progress(callback: mcplink_progress_fn; user) {
+        options.progress = Hook::new(callback, user);
+    }
 }

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::call_options::{ProgressFn, copied, mcplink_call_options_t, tell};
-use super::{Shared, mcplink_client_t};
+use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, panicked};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Entered, enter};
@@ -20,8 +20,7 @@ use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::missing;
 use crate::cffi::user::Hook;
-use crate::client::CallOptions;
-use crate::client::Client;
+use crate::client::{CallOptions, Client};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{CancelToken, Progress};
 use crate::sync::Mutex;
@@ -48,6 +47,18 @@ impl Request {
         }
     }
 
+    /// Makes a call of any method.
+    pub(super) fn of_any(
+        method: String,
+        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send + 'static,
+    ) -> Self {
+        Self {
+            method: Cow::Owned(method),
+            work: Box::new(work),
+            is_ordered: false,
+        }
+    }
+
     /// Makes a call that changes the state of the connection. Started calls of this kind run one
     /// after the other, so that the server receives them in the order in which they were started.
     pub(super) fn in_order(
@@ -61,14 +72,8 @@ impl Request {
     }
 }
 
-/// The destination of the result of a call.
-pub(super) enum Out {
-    To(*mut *mut mcplink_result_t),
-    /// No destination: the function returns no result.
-    Nowhere,
-}
-
-/// Makes a call and waits for its result. All blocking functions call this function.
+/// Makes a call and waits for its result. All blocking functions call this function. `out` receives
+/// the result; `None` for a function that returns only a status.
 ///
 /// # Safety
 ///
@@ -76,23 +81,23 @@ pub(super) enum Out {
 pub(super) unsafe fn call(
     client: *mut mcplink_client_t,
     options: *const mcplink_call_options_t,
-    out: Out,
+    out: Option<*mut *mut mcplink_result_t>,
     err: *mut *mut mcplink_error_t,
-    request: impl FnOnce() -> Outcome<Request>,
+    request: impl FnOnce(&mcplink_client_t) -> Outcome<Request>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
-            if let Out::To(out) = out {
+            if let Some(out) = out {
                 if out.is_null() {
                     return Err(missing("out").into());
                 }
                 out.write(std::ptr::null_mut());
             }
             let client = enter(client, "client")?;
-            let result = run(&client, copied(options)?, request()?)?;
+            let result = run(&client, copied(options)?, request(&client)?)?;
             let status = result.status();
-            if let Out::To(out) = out {
+            if let Some(out) = out {
                 out.write(result::owned(result));
             }
             Ok(status)

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Shared;
 use super::endpoint::Endpoint;
-use super::options::{invalid, mcplink_client_options_t};
-use crate::cffi::entry::{free, giving, need_mut, own, told};
+use super::options::mcplink_client_options_t;
+use super::shared::Shared;
+use crate::cffi::actions::actions;
+use crate::cffi::arg::invalid;
+use crate::cffi::entry::{free, giving, need_mut, needing_mut, own};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Kind as ObjectKind, Object, tagged};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, name, optional};
 use crate::client::{Config, ServerConfig};
 
@@ -91,8 +92,7 @@ pub unsafe extern "C" fn mcplink_config_describe(
         giving(out, err, || {
             let config = tagged(config)
                 .map_err(|fault| Failure::object::<mcplink_config_t>(fault, "config"))?;
-            let text = described(&config.0).to_string();
-            Ok(Document::parse(&text)?.into_raw())
+            Ok(Document::of(&described(&config.0))?)
         })
     }
 }
@@ -132,31 +132,20 @@ fn described(config: &Config) -> Value {
     })
 }
 
-/// Sets the value of an input, which the user has entered.
-///
-/// config: the configuration.
-/// id: the id of the input: see mcplink_config_describe.
-/// input_value: the value.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_config_set_input(
-    config: *mut mcplink_config_t,
-    id: *const c_char,
-    input_value: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_config_set_input", || {
-        // SAFETY: the header requires a configuration of this library and texts that end in NUL.
-        let (config, id, value) = unsafe {
-            (
-                need_mut(config, "config")?,
-                name(id, "id")?,
-                name(input_value, "input_value")?,
-            )
-        };
+actions! {
+    /// config: the configuration.
+    needing_mut(config: mcplink_config_t);
+
+    /// Sets the value of an input, which the user has entered.
+    ///
+    /// id: the id of the input: see mcplink_config_describe.
+    /// input_value: the value.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_config_set_input(id: *const c_char, input_value: *const c_char) {
+        let (id, value) = (name(id, "id")?, name(input_value, "input_value")?);
         config.0 = config.0.clone().input(id, value);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Frees a configuration. Options that were set from it keep a copy.
@@ -168,9 +157,9 @@ pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
     unsafe { free(config) }
 }
 
-setters! {
+actions! {
     /// options: the options.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the server to which the client connects: one of a configuration file. Other options,
     /// for example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
@@ -190,9 +179,8 @@ setters! {
             return Err(invalid(text).into());
         };
         let server: ServerConfig = server.clone();
-        let way = move |endpoint: &Endpoint, shared: &Arc<Shared>| {
-            endpoint.configured(&server, shared)
-        };
+        let way =
+            move |endpoint: &Endpoint, shared: &Arc<Shared>| endpoint.configured(&server, shared);
         options.endpoint.reach("configured", Some(way));
     }
 }

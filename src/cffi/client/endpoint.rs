@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::Shared;
 use super::events::Lines;
-#[cfg(feature = "http-client")]
-use super::options::mcplink_token_t;
+use super::shared::Shared;
+use crate::cffi::arg::enumeration;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
 #[cfg(feature = "http-client")]
 use crate::cffi::handle::Tagged;
+#[cfg(feature = "http-client")]
+use crate::cffi::token::mcplink_token_t;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
 use crate::client::ServerConfig;
@@ -24,18 +25,20 @@ use crate::transport::http::Http;
 use crate::transport::sys::fd;
 use crate::transport::{Child, Stderr, StderrTail, Transport};
 
-/// The destination of the standard error of a child process.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum mcplink_stderr {
-    /// The standard error is captured, and its last 64 KiB are stored: see
-    /// mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
-    #[default]
-    MCPLINK_STDERR_CAPTURE = 1500,
-    /// The standard error of the child is written to the standard error of this process.
-    MCPLINK_STDERR_INHERIT = 1501,
-    /// The standard error is discarded.
-    MCPLINK_STDERR_DISCARD = 1502,
+enumeration! {
+    /// The destination of the standard error of a child process.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum mcplink_stderr {
+        /// The standard error is captured, and its last 64 KiB are stored: see
+        /// mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
+        #[default]
+        MCPLINK_STDERR_CAPTURE = 1500,
+        /// The standard error of the child is written to the standard error of this process.
+        MCPLINK_STDERR_INHERIT = 1501,
+        /// The standard error is discarded.
+        MCPLINK_STDERR_DISCARD = 1502,
+    }
 }
 
 /// The endpoint options of a client.

@@ -1,39 +1,27 @@
 //! Endpoint options: the server that a client connects to.
 
-use std::ffi::{CStr, OsString, c_char, c_void};
+use std::ffi::{CStr, OsString, c_char};
 use std::sync::Arc;
 
-use super::Shared;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
-use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
+use super::options::mcplink_client_options_t;
+use super::shared::Shared;
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::{invalid, span};
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
-use crate::cffi::entry::Outcome;
-use crate::cffi::entry::descriptor;
+use crate::cffi::entry::{Outcome, descriptor};
+use crate::cffi::event::mcplink_line_fn;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{filled, filled_measured, mcplink_str_t, missing, name};
+use crate::cffi::text::{filled, filled_measured, missing, name};
+use crate::cffi::token::mcplink_bearer_fn;
 use crate::cffi::transport::mcplink_transport_t;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::transport::Stream;
 use crate::transport::sys::command::text_from_c;
-
-/// Receives a line that a child process wrote to its standard error, without the newline. The line
-/// is valid until the callback returns.
-pub type mcplink_line_fn =
-    Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;
-
-/// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
-/// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
-/// thread that sends the request, possibly on several threads at once. The function should not wait
-/// for the server, because the request waits for the function.
-pub type mcplink_bearer_fn = Option<
-    unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
->;
 
 /// Reads text that ends in NUL as a string in the encoding of the system.
 ///
@@ -49,10 +37,10 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     text_from_c(bytes).ok_or_else(|| invalid(format!("{what} is no UTF-8")).into())
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the command that starts the server as a child process. Messages use the standard input
     /// and output of the child. The child is ended when the client is closed.
@@ -123,16 +111,18 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets that the child inherits all environment variables of this process. By default the child
     /// inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
     /// variables may contain secrets of this process, such as keys. This setting replaces
     /// mcplink_client_options_clear_env.
-    fn mcplink_client_options_inherit_env() { options.endpoint.inherits = Inherits::All }
+    fn mcplink_client_options_inherit_env() {
+        options.endpoint.inherits = Inherits::All
+    }
 
     /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this
     /// process is killed. Default: false. With false the child sees the end of its standard input
@@ -151,7 +141,9 @@ setters! {
     /// Sets that the child inherits no environment variables. The child still gets variables that
     /// were set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This
     /// setting replaces mcplink_client_options_inherit_env.
-    fn mcplink_client_options_clear_env() { options.endpoint.inherits = Inherits::Nothing }
+    fn mcplink_client_options_clear_env() {
+        options.endpoint.inherits = Inherits::Nothing
+    }
 
     /// Sets the working directory of the child. Default: the working directory of this process.
     ///
@@ -168,57 +160,15 @@ setters! {
     /// sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
     ///
     /// pipes: true for pipes.
-    fn mcplink_client_options_set_pipes(pipes: bool) { options.endpoint.pipes = pipes }
-}
-
-/// Sets what happens to the child's standard error.
-///
-/// options: the options.
-/// mode: one of enum mcplink_stderr.
-/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
-/// runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
-/// Further lines are only available from mcplink_client_stderr_tail.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
-/// Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_stderr(
-    options: *mut mcplink_client_options_t,
-    mode: arg::mcplink_stderr,
-    callback: mcplink_line_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    use mcplink_stderr as Mode;
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_stderr", |options| {
-            let modes = [
-                Mode::MCPLINK_STDERR_CAPTURE,
-                Mode::MCPLINK_STDERR_INHERIT,
-                Mode::MCPLINK_STDERR_DISCARD,
-            ];
-            let Some(mode) = modes.into_iter().find(|known| *known as i32 == mode) else {
-                return Err(invalid(format!("there is no mode {mode} of standard error")).into());
-            };
-            if callback.is_some() && mode != Mode::MCPLINK_STDERR_CAPTURE {
-                let text =
-                    "only standard error that is captured comes as lines (MCPLINK_STDERR_CAPTURE)";
-                return Err(invalid(text).into());
-            }
-            options.endpoint.stderr = mode;
-            options.hooks.stderr = Hook::new(callback, user);
-            Ok(())
-        })
+    fn mcplink_client_options_set_pipes(pipes: bool) {
+        options.endpoint.pipes = pipes
     }
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets how long each step of closing the client may take. A child process has this time to
     /// exit after its standard input was closed, and the same time again after SIGTERM. Then the
@@ -268,42 +218,10 @@ setters! {
     }
 }
 
-/// Sets a function that provides the token for each request over HTTP. This setting replaces
-/// mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
-///
-/// options: the options.
-/// callback: see mcplink_bearer_fn. NULL is refused: see
-/// mcplink_client_options_clear_authorization.
-/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
-/// cleared, or when the options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_bearer_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_set_bearer_hook",
-            |options| {
-                let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-                options.hooks.bearer = Some(hook);
-                (options.endpoint.bearer, options.hooks.oauth) = (None, None);
-                Ok(())
-            },
-        )
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the OAuth settings with which the client obtains and renews access tokens for a server
     /// over HTTP. This setting replaces mcplink_client_options_set_bearer and
@@ -378,7 +296,9 @@ setters! {
 
     /// Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate
     /// authorities is trusted.
-    fn mcplink_client_options_use_default_roots() { options.endpoint.roots = None }
+    fn mcplink_client_options_use_default_roots() {
+        options.endpoint.roots = None
+    }
 
     /// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
     /// follows at most five redirects in a row, and only to the same origin. Default: true. A
@@ -418,9 +338,46 @@ setters! {
         } else {
             Some(enter(transport, "transport")?.connector())
         };
-        let way = connector.map(|connector| {
-            move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into())
-        });
+        let way = connector
+            .map(|connector| move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into()));
         options.endpoint.reach("transport", way);
+    }
+
+    /// Sets what happens to the child's standard error.
+    ///
+    /// mode: one of enum mcplink_stderr.
+    /// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The
+    /// function runs on the thread that runs the client's callbacks. At most 1024 lines wait for
+    /// the function. Further lines are only available from mcplink_client_stderr_tail.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all clients that use callback are freed.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
+    /// Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_stderr(
+        mode: arg::mcplink_stderr,
+        callback: mcplink_line_fn; user
+    ) {
+        use mcplink_stderr as Mode;
+        let mode = Mode::read(mode, "mode of standard error")?;
+        if callback.is_some() && mode != Mode::MCPLINK_STDERR_CAPTURE {
+            let text =
+                "only standard error that is captured comes as lines (MCPLINK_STDERR_CAPTURE)";
+            return Err(invalid(text).into());
+        }
+        options.endpoint.stderr = mode;
+        options.hooks.stderr = Hook::new(callback, user);
+    }
+
+    /// Sets a function that provides the token for each request over HTTP. This setting replaces
+    /// mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
+    ///
+    /// callback: see mcplink_bearer_fn. NULL is refused: see
+    /// mcplink_client_options_clear_authorization.
+    /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+    /// cleared, or when the options and all clients that use callback are freed.
+    fn mcplink_client_options_set_bearer_hook(callback: mcplink_bearer_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        options.hooks.bearer = Some(hook);
+        (options.endpoint.bearer, options.hooks.oauth) = (None, None);
     }
 }

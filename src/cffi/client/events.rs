@@ -8,8 +8,7 @@ use std::sync::{Arc, Weak};
 
 use serde_json::json;
 
-use super::hooks::{EventFn, LineFn};
-use super::{Phase, Shared};
+use super::shared::{EventFn, LineFn, Phase, Shared};
 use crate::cffi::json::{Document, shown};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;

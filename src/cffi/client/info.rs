@@ -6,92 +6,60 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use super::options::mcplink_era;
-use super::{mcplink_client_t, mcplink_connection_state};
+use super::shared::mcplink_client_t;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, giving, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{enter, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
-use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
-use crate::client::{Client, Era};
+use crate::cffi::text::{Text, mcplink_str_t, name};
+use crate::client::Client;
 use crate::schema::ProtocolVersion;
 
-/// Returns the state of a client.
-///
-/// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
-/// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_state(
-    client: *const mcplink_client_t,
-) -> arg::mcplink_connection_state {
-    value(mcplink_connection_state::MCPLINK_CLIENT_NONE, || {
-        // SAFETY: the header requires a client of this library.
-        let client = unsafe { visit(client) };
-        client.map_or(mcplink_connection_state::MCPLINK_CLIENT_NONE, |client| {
-            client.shared.state()
-        })
-    }) as i32
-}
+getters! {
+    /// client: the client; for NULL the function returns {neutral}.
+    /// Threads: any. Blocks: no. Since 0.1.
+    visit(client: mcplink_client_t);
 
-/// Returns the negotiated protocol revision, for example "2025-11-25".
-///
-/// client: the client; for NULL the function returns empty text.
-/// Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t) -> mcplink_str_t {
-    static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
-    value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header requires a client of this library.
-        let client = unsafe { visit(client) };
-        let spoken = client.and_then(|client| Some(client.client().ok()?.revision()));
+    /// Returns the state of a client.
+    ///
+    /// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
+    /// Returns: one of enum mcplink_connection_state.
+    fn mcplink_client_state() -> arg::mcplink_connection_state {
+        client.shared.state() as i32
+    }
+
+    /// Returns the negotiated protocol revision, for example "2025-11-25".
+    ///
+    /// Returns: static text; empty before the client is connected.
+    fn mcplink_client_revision() -> mcplink_str_t {
+        static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
             let all = ProtocolVersion::ALL.iter();
             all.map(|one| (*one, one.as_str().into())).collect()
         });
-        let found = all.iter().find(|(one, _)| Some(*one) == spoken);
-        view_or_empty(found.map(|(_, text)| text))
-    })
-}
+        let spoken = client.client().ok()?.revision();
+        let (_, text) = all.iter().find(|(one, _)| *one == spoken)?;
+        text.view()
+    }
 
-/// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
-/// client, to skip the detection.
-///
-/// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
-/// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> arg::mcplink_era {
-    value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
-        // SAFETY: the header requires a client of this library.
-        let client = unsafe { visit(client) };
-        let era = client.and_then(|client| Some(client.client().ok()?.era()));
-        match era {
-            None => mcplink_era::MCPLINK_ERA_UNKNOWN,
-            Some(Era::Legacy) => mcplink_era::MCPLINK_ERA_LEGACY,
-            Some(Era::Modern) => mcplink_era::MCPLINK_ERA_MODERN,
-        }
-    }) as i32
-}
+    /// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
+    /// client, to skip the detection.
+    ///
+    /// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
+    /// Returns: one of enum mcplink_era.
+    fn mcplink_client_era() -> arg::mcplink_era {
+        mcplink_era::from(client.client().ok()?.era()) as i32
+    }
 
-/// Checks whether the server declared a capability.
-///
-/// client: the client; for NULL the function returns false.
-/// capability: a path into the declared capabilities: "tools", "tools.listChanged",
-/// "extensions.com.example/thing".
-/// Returns: true if the server declared the capability. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_has(
-    client: *const mcplink_client_t,
-    capability: *const c_char,
-) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a client of this library and text that ends in NUL.
-        let (client, path) = unsafe { (visit(client), name(capability, "capability")) };
-        let (Some(client), Ok(path)) = (client, path) else {
-            return false;
-        };
-        client.client().is_ok_and(|client| has(client, path))
-    })
+    /// Checks whether the server declared a capability.
+    ///
+    /// capability: a path into the declared capabilities: "tools", "tools.listChanged",
+    /// "extensions.com.example/thing".
+    /// Returns: true if the server declared the capability.
+    fn mcplink_client_has(capability: *const c_char) -> bool {
+        has(client.client().ok()?, name(capability, "capability").ok()?)
+    }
 }
 
 fn has(client: &Client, path: &str) -> bool {
@@ -108,150 +76,83 @@ fn has(client: &Client, path: &str) -> bool {
     found.is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
 }
 
-/// Calls `show` to make a JSON value about the client, and returns the value as a document through
-/// `out`.
-///
-/// # Safety
-///
-/// Each pointer is NULL, or meets the requirements of the C header.
-unsafe fn document(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-    show: impl FnOnce(&mcplink_client_t) -> Outcome<Value>,
-) -> mcplink_status_t {
-    // SAFETY: the safety contract of this function.
-    unsafe {
-        giving(out, err, || {
-            let client = enter(client, "client")?;
-            let shown = show(&client)?.to_string();
-            Ok(Document::parse(&shown)?.into_raw())
-        })
-    }
-}
+fallible! {
+    /// client: the client.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(client: *const mcplink_client_t);
 
-/// Returns the identity and the capabilities that the server reported in the handshake.
-///
-/// client: the client.
-/// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
-/// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
-/// instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_server_info(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            let client = client.client()?;
-            let mut info = json!({
-                "protocolVersion": client.revision().as_str(),
-                "capabilities": client.capabilities(),
-            });
-            if let Some(server) = client.server_info() {
-                info["serverInfo"] = json!(server);
-            }
-            if let Some(instructions) = client.instructions() {
-                info["instructions"] = instructions.into();
-            }
-            Ok(info)
-        })
+    /// Returns the identity and the capabilities that the server reported in the handshake.
+    ///
+    /// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
+    /// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
+    /// instructions may be missing. The caller owns the document and frees it with
+    /// mcplink_json_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_client_server_info() -> out: mcplink_json_t {
+        let client = client.client()?;
+        let mut info = json!({
+            "protocolVersion": client.revision().as_str(),
+            "capabilities": client.capabilities(),
+        });
+        if let Some(server) = client.server_info() {
+            info["serverInfo"] = json!(server);
+        }
+        if let Some(instructions) = client.instructions() {
+            info["instructions"] = instructions.into();
+        }
+        Document::of(&info)?
     }
-}
 
-/// Returns the last 64 KiB that a child process wrote to its standard error.
-///
-/// client: the client.
-/// out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
-/// process or no output. NULL on failure. The caller owns the string and frees it with
-/// mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_stderr_tail(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            let tail = client.shared.tail.get();
-            Ok(tail.map(|tail| tail.text()).unwrap_or_default().into())
-        })
+    /// Returns the last 64 KiB that a child process wrote to its standard error.
+    ///
+    /// out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
+    /// process or no output. NULL on failure. The caller owns the string and frees it with
+    /// mcplink_json_free.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_client_stderr_tail() -> out: mcplink_json_t {
+        let tail = client.shared.tail.get();
+        Document::of(&tail.map(|tail| tail.text()).unwrap_or_default().into())?
     }
-}
 
-/// Returns statistics of the connection. After a restart the numbers start again from 0.
-///
-/// client: the client.
-/// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
-/// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
-/// mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
-/// caller owns the object and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_stats(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            let stats = client.client()?.stats();
-            Ok(json!({
-                "callsInFlight": stats.calls_in_flight,
-                "requestsInHand": stats.requests_in_flight,
-                "queuedBytes": stats.queued_bytes,
-                "threads": stats.threads,
-                "lateResponses": stats.late_responses,
-                "unknownResponses": stats.unknown_responses,
-                "noise": stats.noise,
-                "malformed": stats.malformed,
-                "tooLong": stats.too_long,
-                "refusedBusy": stats.refused_busy,
-                "droppedNotifications": stats.dropped_notifications,
-                "mergedProgress": stats.merged_progress,
-                "cachedResponses": stats.cached_responses,
-                "cachedBytes": stats.cached_bytes,
-                "cacheHits": stats.cache_hits,
-                "cacheMisses": stats.cache_misses,
-            }))
-        })
+    /// Returns statistics of the connection. After a restart the numbers start again from 0.
+    ///
+    /// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
+    /// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy,
+    /// droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses;
+    /// NULL on failure. The caller owns the object and frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_client_stats() -> out: mcplink_json_t {
+        let stats = client.client()?.stats();
+        Document::of(&json!({
+            "callsInFlight": stats.calls_in_flight,
+            "requestsInHand": stats.requests_in_flight,
+            "queuedBytes": stats.queued_bytes,
+            "threads": stats.threads,
+            "lateResponses": stats.late_responses,
+            "unknownResponses": stats.unknown_responses,
+            "noise": stats.noise,
+            "malformed": stats.malformed,
+            "tooLong": stats.too_long,
+            "refusedBusy": stats.refused_busy,
+            "droppedNotifications": stats.dropped_notifications,
+            "mergedProgress": stats.merged_progress,
+            "cachedResponses": stats.cached_responses,
+            "cachedBytes": stats.cached_bytes,
+            "cacheHits": stats.cache_hits,
+            "cacheMisses": stats.cache_misses,
+        }))?
     }
-}
 
-/// Returns a text about the current activity, to find the cause of a hang: pending calls, requests
-/// of the server in flight, and threads that write.
-///
-/// client: the client.
-/// out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
-/// it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_activity(
-    client: *const mcplink_client_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        document(client, out, err, |client| {
-            Ok(client.client()?.activity().to_string().into())
-        })
+    /// Returns a text about the current activity, to find the cause of a hang: pending calls,
+    /// requests of the server in flight, and threads that write.
+    ///
+    /// out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and
+    /// frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_client_activity() -> out: mcplink_json_t {
+        Document::of(&client.client()?.activity().to_string().into())?
     }
 }

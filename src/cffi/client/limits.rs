@@ -1,23 +1,21 @@
 //! Options of a client: timeouts, limits, restarts, threads.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
-use super::options::{invalid, mcplink_client_options_t, span};
-use crate::cffi::arg;
-use crate::cffi::limit;
+use super::options::mcplink_client_options_t;
+use crate::cffi::actions::actions;
+use crate::cffi::arg::{invalid, span};
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::mcplink_thread_fn;
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::cffi::{arg, limit};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
     /// with MCPLINK_E_TIMEOUT.
@@ -111,7 +109,9 @@ setters! {
     /// has no effect without mcplink_client_options_set_restart.
     ///
     /// resends: true to retry idempotent calls.
-    fn mcplink_client_options_set_resend_harmless(resends: bool) { options.resends = resends }
+    fn mcplink_client_options_set_resend_harmless(resends: bool) {
+        options.resends = resends
+    }
 
     /// Sets that the client pings the server after a silence, and ends the connection when the
     /// server does not answer. Default: no pings.
@@ -203,42 +203,28 @@ setters! {
     fn mcplink_client_options_set_thread_prefix(prefix: *const c_char) {
         options.threads.set_prefix(name(prefix, "prefix")?)?;
     }
-}
 
-/// Sets hooks that run at the start and at the end of each thread that the library starts for the
-/// client. These hooks are needed by profilers, and by virtual machines that must attach each
-/// thread.
-///
-/// If start was called, stop is called before the thread ends. When mcplink_client_free has
-/// returned, all threads have ended, except threads whose callback does not return. If
-/// mcplink_client_free is called in a callback of the client, the threads end after that callback.
-/// A thread that connects or logs in may end slightly later, if it can't be interrupted.
-///
-/// Threads with these hooks have the stack size that is set with
-/// mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
-/// itself, such as a thread that dispatches a pump.
-///
-/// options: the options.
-/// start: called before any other callback on the thread; NULL for no hook.
-/// stop: called after all other callbacks on the thread; NULL for no hook.
-/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
-/// runs when the options, their clients and the responders that were kept are freed, and all
-/// threads have ended.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_thread(
-    options: *mut mcplink_client_options_t,
-    start: mcplink_thread_fn,
-    stop: mcplink_thread_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_on_thread", |options| {
-            options.threads.set_hook(start, stop, user);
-            Ok(())
-        })
+    /// Sets hooks that run at the start and at the end of each thread that the library starts for
+    /// the client. These hooks are needed by profilers, and by virtual machines that must attach
+    /// each thread.
+    ///
+    /// If start was called, stop is called before the thread ends. When mcplink_client_free has
+    /// returned, all threads have ended, except threads whose callback does not return. If
+    /// mcplink_client_free is called in a callback of the client, the threads end after that
+    /// callback. A thread that connects or logs in may end slightly later, if it can't be
+    /// interrupted.
+    ///
+    /// Threads with these hooks have the stack size that is set with
+    /// mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
+    /// itself, such as a thread that dispatches a pump.
+    ///
+    /// start: called before any other callback on the thread; NULL for no hook.
+    /// stop: called after all other callbacks on the thread; NULL for no hook.
+    /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise
+    /// destroy runs when the options, their clients and the responders that were kept are freed,
+    /// and all threads have ended.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_on_thread(start: mcplink_thread_fn, stop: mcplink_thread_fn; user) {
+        options.threads.set_hook(start, stop, user);
     }
 }

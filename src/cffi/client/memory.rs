@@ -1,24 +1,23 @@
 //! Objects that several clients share: caches of responses, and the remembered eras of servers.
 //! Also the callback that sees the messages of a client.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
 use serde_json::{Map, Value};
 
-use super::options::{invalid, mcplink_client_options_t, mcplink_era};
+use super::options::{mcplink_client_options_t, mcplink_era};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::entry::{giving, told, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::entry::value;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::tap::{mcplink_message_fn, wrap};
 use crate::cffi::text::{filled, name};
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::client::{Era, EraMemory, ResponseCache};
 use crate::transport::Limits;
 
@@ -90,17 +89,16 @@ pub extern "C" fn mcplink_cache_new(
     })
 }
 
-/// Removes all responses from a cache, those of all servers and principals.
-///
-/// cache: the cache.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_cache_clear(cache: *mut mcplink_cache_t) -> mcplink_status_t {
-    told("mcplink_cache_clear", || {
-        // SAFETY: the header requires a cache of this library.
-        unsafe { enter(cache, "cache") }?.cache.clear();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+actions! {
+    /// cache: the cache.
+    entering(cache: mcplink_cache_t);
+
+    /// Removes all responses from a cache, those of all servers and principals.
+    ///
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_cache_clear() {
+        cache.cache.clear();
+    }
 }
 
 /// Frees a cache. Clients that share the cache keep it until they are freed.
@@ -112,9 +110,9 @@ pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
     unsafe { free_handle(cache) }
 }
 
-setters! {
+actions! {
     /// options: the options.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the cache of responses that the client shares with other clients. Default: a cache of
     /// its own.
@@ -175,72 +173,48 @@ pub unsafe extern "C" fn mcplink_era_memory_recall(
         // SAFETY: the header requires a memory of this library and text that ends in NUL.
         let (memory, address) = unsafe { (visit(memory), name(address, "address")) };
         let era = memory.and_then(|memory| memory.memory.recall(address.ok()?));
-        match era {
-            None => mcplink_era::MCPLINK_ERA_UNKNOWN,
-            Some(Era::Legacy) => mcplink_era::MCPLINK_ERA_LEGACY,
-            Some(Era::Modern) => mcplink_era::MCPLINK_ERA_MODERN,
-        }
+        era.map_or(mcplink_era::MCPLINK_ERA_UNKNOWN, mcplink_era::from)
     }) as i32
 }
 
-/// Remembers the era of a server, for example one that the host has stored.
-///
-/// memory: the memory.
-/// address: the address, as a key of mcplink_era_memory_entries.
-/// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_era_memory_remember(
-    memory: *mut mcplink_era_memory_t,
-    address: *const c_char,
-    era: arg::mcplink_era,
-) -> mcplink_status_t {
-    use mcplink_era as Known;
-    told("mcplink_era_memory_remember", || {
-        // SAFETY: the header requires a memory of this library and text that ends in NUL.
-        let (memory, address) = unsafe { (enter(memory, "memory")?, name(address, "address")?) };
-        match era {
-            _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => memory.memory.forget(address),
-            _ if era == Known::MCPLINK_ERA_LEGACY as i32 => {
-                memory.memory.remember(address, Era::Legacy);
-            }
-            _ if era == Known::MCPLINK_ERA_MODERN as i32 => {
-                memory.memory.remember(address, Era::Modern);
-            }
-            _ => return Err(invalid(format!("there is no era {era}")).into()),
+actions! {
+    /// memory: the memory.
+    entering(memory: mcplink_era_memory_t);
+
+    /// Remembers the era of a server, for example one that the host has stored.
+    ///
+    /// address: the address, as a key of mcplink_era_memory_entries.
+    /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_era_memory_remember(address: *const c_char, era: arg::mcplink_era) {
+        let address = name(address, "address")?;
+        match mcplink_era::known(era)? {
+            Some(era) => memory.memory.remember(address, era),
+            None => memory.memory.forget(address),
         }
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
-/// Returns all remembered eras, so that the host can store them.
-///
-/// memory: the memory.
-/// out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
-/// failure. The caller owns the object and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_era_memory_entries(
-    memory: *const mcplink_era_memory_t,
-    out: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a memory of this library and pointers that can be written to.
-    unsafe {
-        giving(out, err, || {
-            let entries = enter(memory, "memory")?.memory.entries();
-            let era = |era| match era {
-                Era::Legacy => "legacy",
-                Era::Modern => "modern",
-            };
-            let entries = entries.into_iter();
-            let entries: Map<String, Value> = entries
-                .map(|(address, known)| (address, era(known).into()))
-                .collect();
-            Ok(Document::parse(&Value::from(entries).to_string())?.into_raw())
-        })
+fallible! {
+    /// memory: the memory.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(memory: *const mcplink_era_memory_t);
+
+    /// Returns all remembered eras, so that the host can store them.
+    ///
+    /// out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
+    /// failure. The caller owns the object and frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_era_memory_entries() -> out: mcplink_json_t {
+        let era = |era| match era {
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
+        };
+        let entries = memory.memory.entries().into_iter();
+        let entries: Map<String, Value> = entries
+            .map(|(address, known)| (address, era(known).into()))
+            .collect();
+        Document::of(&entries.into())?
     }
 }
 
@@ -253,9 +227,9 @@ pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory
     unsafe { free_handle(memory) }
 }
 
-setters! {
+actions! {
     /// options: the options.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the memory in which the client remembers the era of its server. The next connection to
     /// this server then skips the detection. Default: no memory.
@@ -270,29 +244,15 @@ setters! {
         let memory = enter(memory, "memory")?.memory.clone();
         options.build(|builder| builder.era_memory(&memory));
     }
-}
 
-/// Sets the function that sees each message of the client, unchanged: for logs and traces. It works
-/// with every kind of endpoint, also after a restart of the server.
-///
-/// options: the options.
-/// callback: see mcplink_message_fn. NULL for no function.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients opened with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_message(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_message_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_on_message", |options| {
-            options.tap = Hook::new(callback, user).map(wrap);
-            Ok(())
-        })
+    /// Sets the function that sees each message of the client, unchanged: for logs and traces. It
+    /// works with every kind of endpoint, also after a restart of the server.
+    ///
+    /// callback: see mcplink_message_fn. NULL for no function.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all clients opened with them are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_on_message(callback: mcplink_message_fn; user) {
+        options.tap = Hook::new(callback, user).map(wrap);
     }
 }

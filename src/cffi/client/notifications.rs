@@ -5,22 +5,19 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use super::call::{mcplink_call_t, mcplink_done_fn, start};
-use super::call_options::mcplink_call_options_t;
-use super::calling::{Out, Request, act, call};
-use super::options::invalid;
-use super::{Shared, mcplink_client_t};
+use super::call_table::calls;
+use super::calling::{Request, act};
+use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::arg;
-use crate::cffi::entry::Outcome;
+use crate::cffi::arg::invalid;
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::Entered;
 use crate::cffi::json::optional_json;
 use crate::cffi::log::level_of;
 use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::user::mcplink_destroy_fn;
-use crate::client::CallOptions;
-use crate::client::{Client, Event};
+use crate::client::{CallOptions, Client, Event};
 use crate::error::Result;
 use crate::jsonrpc::RawResult;
 use crate::schema::{SubscriptionFilter, method};
@@ -107,7 +104,7 @@ pub unsafe extern "C" fn mcplink_client_roots_changed_start(
             (callback, user, destroy),
             out,
             err,
-            || {
+            |_| {
                 Ok(Request::in_order(
                     method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
                     |client, _| {
@@ -120,168 +117,91 @@ pub unsafe extern "C" fn mcplink_client_roots_changed_start(
     }
 }
 
-/// Sets the least severe level of log messages that a server of the legacy era sends. The messages
-/// arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
-/// mcplink_call_options_set_log_level.
-///
-/// client: the client.
-/// level: one of enum mcplink_log_level.
-/// options, err: see mcplink_client_call_tool.
-/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
-/// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_set_log_level(
-    client: *mut mcplink_client_t,
-    level: arg::mcplink_log_level,
-    options: *const mcplink_call_options_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe { call(client, options, Out::Nowhere, err, || level_request(level)) }
-}
+calls! {
+    /// client: the client.
+    /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+    /// 0.1.
+    client: mcplink_client_t;
 
-/// Starts to set the log level without waiting: the non-blocking form of
-/// mcplink_client_set_log_level.
-/// For the order of started calls see mcplink_client_listen_start.
-///
-/// callback, user, destroy, out: see mcplink_client_call_tool_start.
-/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_set_log_level_start(
-    client: *mut mcplink_client_t,
-    level: arg::mcplink_log_level,
-    options: *const mcplink_call_options_t,
-    callback: mcplink_done_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    out: *mut *mut mcplink_call_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        start(client, options, (callback, user, destroy), out, err, || {
-            level_request(level)
-        })
-    }
-}
-
-/// Makes a logging/setLevel request.
-fn level_request(level: i32) -> Outcome<Request> {
-    let level = level_of(level)?;
-    Ok(Request::in_order(
-        method::LOGGING_SET_LEVEL,
-        move |client, options| {
+    /// Sets the least severe level of log messages that a server of the legacy era sends. The
+    /// messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each
+    /// call: see mcplink_call_options_set_log_level.
+    ///
+    /// level: one of enum mcplink_log_level.
+    /// options, err: see mcplink_client_call_tool.
+    /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
+    /// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has
+    /// ended. Since 0.1.
+    fn mcplink_client_set_log_level(level: arg::mcplink_log_level) {
+        let level = level_of(level)?;
+        let set = move |client: &Client, options: CallOptions<'_>| {
             client.set_log_level_with(level, options)?;
             Ok(mcplink_result_t::empty())
-        },
-    ))
-}
-
-/// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
-/// events. A new subscription replaces the earlier subscription that was made with this function.
-/// Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
-/// renewed on each new connection.
-///
-/// client: the client.
-/// filter, len: a JSON object with the wanted changes:
-/// {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
-/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends in
-/// NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
-/// MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
-/// revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
-/// options, err: see mcplink_client_call_tool.
-/// out: receives the filter that the server accepted, an object like the parameter filter; NULL on
-/// failure. The caller frees it with mcplink_result_free.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
-/// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
-/// Blocks: until the server has answered. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_listen(
-    client: *mut mcplink_client_t,
-    filter: *const c_char,
-    len: usize,
-    options: *const mcplink_call_options_t,
-    out: *mut *mut mcplink_result_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        let shared = weak(client);
-        call(client, options, Out::To(out), err, || {
-            listen_request(filter, len, shared)
-        })
+        };
+        Ok(Request::in_order(method::LOGGING_SET_LEVEL, set))
     }
-}
+    /// Starts to set the log level without waiting: the non-blocking form of
+    /// mcplink_client_set_log_level. For the order of started calls see
+    /// mcplink_client_listen_start.
+    start mcplink_client_set_log_level_start;
 
-/// Starts to subscribe to change notifications without waiting: the non-blocking form of
-/// mcplink_client_listen.
-///
-/// The started calls of one client that subscribe, unsubscribe, set the log level or tell of
-/// changed roots run one after the other, in the order in which they were started. Each begins when
-/// the one before has ended, and its timeout begins then. Blocking calls do not wait for them.
-///
-/// callback, user, destroy, out: see mcplink_client_call_tool_start.
-/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_listen_start(
-    client: *mut mcplink_client_t,
-    filter: *const c_char,
-    len: usize,
-    options: *const mcplink_call_options_t,
-    callback: mcplink_done_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    out: *mut *mut mcplink_call_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        let shared = weak(client);
-        start(client, options, (callback, user, destroy), out, err, || {
-            listen_request(filter, len, shared)
-        })
+    /// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
+    /// events. A new subscription replaces the earlier subscription that was made with this
+    /// function. Subscriptions work in both eras. With mcplink_client_options_set_restart the
+    /// subscription is renewed on each new connection.
+    ///
+    /// filter, len: a JSON object with the wanted changes:
+    /// {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
+    /// "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends
+    /// in NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
+    /// MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
+    /// revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
+    /// options, err: see mcplink_client_call_tool.
+    /// out: receives the filter that the server accepted, an object like the parameter filter; NULL
+    /// on failure. The caller frees it with mcplink_result_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
+    /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
+    /// Blocks: until the server has answered. Since 0.1.
+    fn mcplink_client_listen(filter: *const c_char, len: usize) -> mcplink_result_t {
+        let filter = match optional_json(filter, len, "filter")? {
+            Some(filter) => serde_json::from_str(filter.get())
+                .map_err(|error| invalid(format!("this is no filter: {error}")))?,
+            None => SubscriptionFilter::default(),
+        };
+        let shared = Arc::downgrade(&client.shared);
+        let listen = move |client: &Client, options: CallOptions<'_>| {
+            listen(client, filter, options, &shared)
+        };
+        Ok(Request::in_order(method::SUBSCRIPTIONS_LISTEN, listen))
     }
-}
+    /// Starts to subscribe to change notifications without waiting: the non-blocking form of
+    /// mcplink_client_listen.
+    ///
+    /// The started calls of one client that subscribe, unsubscribe, set the log level or tell of
+    /// changed roots run one after the other, in the order in which they were started. Each begins
+    /// when the one before has ended, and its timeout begins then. Blocking calls do not wait for
+    /// them.
+    start mcplink_client_listen_start;
 
-/// Makes a subscriptions/listen request.
-///
-/// # Safety
-///
-/// The text is NULL, or ends in NUL, or has the given length.
-unsafe fn listen_request(
-    filter: *const c_char,
-    len: usize,
-    shared: Weak<Shared>,
-) -> Outcome<Request> {
-    // SAFETY: the safety contract of this function.
-    let filter = match unsafe { optional_json(filter, len, "filter") }? {
-        Some(filter) => serde_json::from_str(filter.get())
-            .map_err(|error| invalid(format!("this is no filter: {error}")))?,
-        None => SubscriptionFilter::default(),
-    };
-    Ok(Request::in_order(
-        method::SUBSCRIPTIONS_LISTEN,
-        move |client, options| listen(client, filter, options, &shared),
-    ))
-}
-
-/// Returns a weak reference to the state of the client, for closures that may outlive the client.
-///
-/// # Safety
-///
-/// `client` is NULL or a live client.
-unsafe fn weak(client: *mut mcplink_client_t) -> Weak<Shared> {
-    // SAFETY: the safety contract of this function.
-    let client = unsafe { crate::cffi::handle::enter(client, "client") };
-    client.map_or_else(
-        |_| Weak::new(),
-        |client: Entered<mcplink_client_t>| Arc::downgrade(&client.shared),
-    )
+    /// Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive
+    /// as MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
+    ///
+    /// uri: the URI of the resource.
+    /// options, err: see mcplink_client_call_tool.
+    /// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED
+    /// when the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads:
+    /// any. Blocks: until the server has answered. Since 0.1.
+    fn mcplink_client_subscribe(uri: *const c_char) {
+        let uri = name(uri, "uri")?.to_owned();
+        let shared = Arc::downgrade(&client.shared);
+        let subscribe = move |client: &Client, options: CallOptions<'_>| {
+            subscribe(client, uri, options, &shared)
+        };
+        Ok(Request::in_order(method::RESOURCES_SUBSCRIBE, subscribe))
+    }
+    /// Starts to subscribe to changes of one resource without waiting: the non-blocking form of
+    /// mcplink_client_subscribe. For the order of started calls see mcplink_client_listen_start.
+    start mcplink_client_subscribe_start;
 }
 
 fn listen(
@@ -314,73 +234,6 @@ fn event_poster(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static
             shared.changed(event);
         }
     }
-}
-
-/// Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
-/// MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
-///
-/// client: the client.
-/// uri: the URI of the resource.
-/// options, err: see mcplink_client_call_tool.
-/// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
-/// the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
-/// Blocks: until the server has answered. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_subscribe(
-    client: *mut mcplink_client_t,
-    uri: *const c_char,
-    options: *const mcplink_call_options_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        let shared = weak(client);
-        call(client, options, Out::Nowhere, err, || {
-            subscribe_request(uri, shared)
-        })
-    }
-}
-
-/// Starts to subscribe to changes of one resource without waiting: the non-blocking form of
-/// mcplink_client_subscribe.
-/// For the order of started calls see mcplink_client_listen_start.
-///
-/// callback, user, destroy, out: see mcplink_client_call_tool_start.
-/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_subscribe_start(
-    client: *mut mcplink_client_t,
-    uri: *const c_char,
-    options: *const mcplink_call_options_t,
-    callback: mcplink_done_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    out: *mut *mut mcplink_call_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        let shared = weak(client);
-        start(client, options, (callback, user, destroy), out, err, || {
-            subscribe_request(uri, shared)
-        })
-    }
-}
-
-/// Makes a request that subscribes to one resource.
-///
-/// # Safety
-///
-/// The text is NULL or ends in NUL.
-unsafe fn subscribe_request(uri: *const c_char, shared: Weak<Shared>) -> Outcome<Request> {
-    // SAFETY: the safety contract of this function.
-    let uri = unsafe { name(uri, "uri") }?.to_owned();
-    Ok(Request::in_order(
-        method::RESOURCES_SUBSCRIBE,
-        move |client, options| subscribe(client, uri, options, &shared),
-    ))
 }
 
 fn subscribe(
@@ -457,14 +310,14 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe_start(
 ) -> mcplink_status_t {
     // SAFETY: the header requires valid arguments.
     unsafe {
-        let shared = weak(client);
         start(
             client,
             ptr::null(),
             (callback, user, destroy),
             out,
             err,
-            || {
+            |client| {
+                let shared = Arc::downgrade(&client.shared);
                 let uri = name(uri, "uri")?.to_owned();
                 Ok(Request::in_order(
                     method::RESOURCES_UNSUBSCRIBE,

@@ -1,23 +1,24 @@
 //! Functions that connect, close and free clients.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::call::{mcplink_done_fn, start_close};
 use super::calling::contained;
 use super::endpoint::Ready;
-use super::options::{mcplink_client_options_t, span};
-use super::{Shared, mcplink_client_t};
+use super::options::mcplink_client_options_t;
+use super::shared::{Shared, mcplink_client_t};
 use super::{events, questions};
+use crate::cffi::arg::span;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
-use crate::cffi::entry::{Outcome, ffi, giving};
+use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, into_raw};
 use crate::cffi::refusal::taken;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::client::ClientBuilder;
 use crate::error::Result;
 use crate::transport::Transport;
@@ -75,90 +76,71 @@ fn connect(
     done.inspect_err(|error| shared.failed(error, posts_event))
 }
 
-/// Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
-///
-/// options: the options, which are copied and remain the caller's. Exactly one of command, url, fds
-/// and transport must be set.
-/// out: receives the client, NULL on failure. The caller owns it and frees it with
-/// mcplink_client_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
-/// MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
-/// (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
-/// MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
-/// MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
-/// the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
-/// Threads: any. Blocks: until the client is connected or has failed, at most for the timeout that
-/// was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_open(
-    options: *const mcplink_client_options_t,
-    out: *mut *mut mcplink_client_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        giving(out, err, || {
-            let options = taken(options, "options")?;
-            let Prepared {
-                client,
-                mut builder,
-                transport,
-            } = prepare(options)?;
-            if let Some(cancel) = &options.cancel {
-                builder = builder.cancel_connecting_with(cancel);
-            }
-            if let Err(error) = connect(&client.shared, builder, transport, false) {
-                client.close();
-                return Err(error.into());
-            }
-            Ok(into_raw(client))
-        })
-    }
-}
+fallible! {
+    /// options: the options, which are copied and remain the caller's. Exactly one of command, url,
+    /// fds and transport must be set.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    taken(options: *const mcplink_client_options_t);
 
-/// Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An event
-/// reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
-/// connected, calls fail with MCPLINK_E_STATE.
-///
-/// options: the options, which are copied and remain the caller's. For the event function see
-/// mcplink_client_options_on_event.
-/// out: receives the client, NULL on failure. The caller owns it and may free it with
-/// mcplink_client_free at any time, which cancels connecting.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
-/// contradict each other. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_start(
-    options: *const mcplink_client_options_t,
-    out: *mut *mut mcplink_client_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        giving(out, err, || {
-            let options = taken(options, "options")?;
-            let Prepared {
-                client,
-                builder,
-                transport,
-            } = prepare(options)?;
-            let builder = builder.cancel_connecting_with(&client.shared.connecting);
-            let (shared, cancel) = (Arc::clone(&client.shared), options.cancel.clone());
-            let started = client.callers.start(move || {
-                let connecting = shared.connecting.clone();
-                let _tied = cancel.map(|cancel| cancel.on_trigger(move || connecting.cancel()));
-                // The error is reported by the event.
-                _ = contained(|| Ok(connect(&shared, builder, transport, true)?));
-            });
-            if let Err(error) = started {
-                client.close();
-                return Err(error.into());
-            }
-            Ok(into_raw(client))
-        })
+    /// Opens a client: starts the server or connects to the server, and negotiates a protocol
+    /// revision.
+    ///
+    /// out: receives the client, NULL on failure. The caller owns it and frees it with
+    /// mcplink_client_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
+    /// MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server
+    /// disconnected (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not
+    /// answer, MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the
+    /// server refuses, MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED
+    /// when the token of the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and
+    /// MCPLINK_E_HTTP. Threads: any. Blocks: until the client is connected or has failed, at most
+    /// for the timeout that was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+    fn mcplink_client_open() -> out: mcplink_client_t {
+        let Prepared {
+            client,
+            mut builder,
+            transport,
+        } = prepare(options)?;
+        if let Some(cancel) = &options.cancel {
+            builder = builder.cancel_connecting_with(cancel);
+        }
+        if let Err(error) = connect(&client.shared, builder, transport, false) {
+            client.close();
+            return Err(error.into());
+        }
+        into_raw(client)
+    }
+
+    /// Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
+    /// event
+    /// reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
+    /// connected, calls fail with MCPLINK_E_STATE.
+    ///
+    /// options: the options, which are copied and remain the caller's. For the event function see
+    /// mcplink_client_options_on_event.
+    /// out: receives the client, NULL on failure. The caller owns it and may free it with
+    /// mcplink_client_free at any time, which cancels connecting.
+    /// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing
+    /// or contradict each other. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_client_start() -> out: mcplink_client_t {
+        let Prepared {
+            client,
+            builder,
+            transport,
+        } = prepare(options)?;
+        let builder = builder.cancel_connecting_with(&client.shared.connecting);
+        let (shared, cancel) = (Arc::clone(&client.shared), options.cancel.clone());
+        let started = client.callers.start(move || {
+            let connecting = shared.connecting.clone();
+            let _tied = cancel.map(|cancel| cancel.on_trigger(move || connecting.cancel()));
+            // The error is reported by the event.
+            _ = contained(|| Ok(connect(&shared, builder, transport, true)?));
+        });
+        if let Err(error) = started {
+            client.close();
+            return Err(error.into());
+        }
+        into_raw(client)
     }
 }
 
@@ -191,36 +173,26 @@ pub unsafe extern "C" fn mcplink_client_close(
     }
 }
 
-/// Starts to close the connection without waiting: the non-blocking form of mcplink_client_close.
-///
-/// client: the client.
-/// callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It is
-/// the last callback of the client: started calls have had their outcome. mcplink_client_free then
-/// takes no time, in this callback too. The callback runs on the thread that runs the client's
-/// callbacks, or in mcplink_client_free if that comes first. May be NULL.
-/// user, destroy: passed to callback; destroy runs after callback, or at once when closing can't be
-/// started.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
-/// thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't start
-/// a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_close_start(
-    client: *mut mcplink_client_t,
-    callback: mcplink_done_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires valid arguments.
-    unsafe {
-        ffi(err, || {
-            let client = enter(client, "client")?;
-            start_close(&client, Hook::new(callback, user))?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+fallible! {
+    /// client: the client.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(client: *mut mcplink_client_t);
+
+    /// Starts to close the connection without waiting: the non-blocking form of
+    /// mcplink_client_close.
+    ///
+    /// callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It
+    /// is
+    /// the last callback of the client: started calls have had their outcome. mcplink_client_free
+    /// then takes no time, in this callback too. The callback runs on the thread that runs the
+    /// client's callbacks, or in mcplink_client_free if that comes first. May be NULL.
+    /// user, destroy: passed to callback; destroy runs after callback, or at once when closing
+    /// can't be started.
+    /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
+    /// thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't
+    /// start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+    fn mcplink_client_close_start(callback: mcplink_done_fn; user) {
+        start_close(&client, Hook::new(callback, user))?;
     }
 }
 

@@ -1,15 +1,15 @@
 //! Options of a client: identity, protocol revisions and callbacks.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::Timeouts;
 use super::endpoint::Endpoint;
-use super::hooks::{Hooks, set_by_method};
+use super::shared::{Hooks, Timeouts, set_by_method};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::{enumeration, invalid};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{free, need_mut, own, told, value};
+use crate::cffi::entry::{free, own, value};
 use crate::cffi::event::mcplink_event_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
 use crate::cffi::json::json_payload;
@@ -17,14 +17,11 @@ use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
-use crate::cffi::setters::setters;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::tap::Wrap;
 use crate::cffi::text::{name, payload};
 use crate::cffi::threads::ThreadOptions;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::client::{Client, ClientBuilder, Era, ResponseCache, Restart};
-use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
@@ -55,32 +52,43 @@ impl Object for mcplink_client_options_t {
     const KIND: ObjectKind = ObjectKind::ClientOptions;
 }
 
-/// An output parameter: receives a token or another secret from a function of the host. See
-/// mcplink_token_set.
-pub struct mcplink_token_t {
-    pub(in crate::cffi) text: Option<String>,
-}
-
-impl Object for mcplink_token_t {
-    const KIND: ObjectKind = ObjectKind::Token;
-}
-
 use mcplink_client_options_t as Options;
 
-/// The era of a server: the era of the protocol revision that the client and the server use.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_era {
-    /// The era is unknown, or has to be detected.
-    MCPLINK_ERA_UNKNOWN = 0,
-    /// The legacy era: revisions up to 2025-11-25.
-    MCPLINK_ERA_LEGACY = 501,
-    /// The modern era: revision 2026-07-28 and later revisions.
-    MCPLINK_ERA_MODERN = 502,
+enumeration! {
+    /// The era of a server: the era of the protocol revision that the client and the server use.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_era {
+        /// The era is unknown, or has to be detected.
+        MCPLINK_ERA_UNKNOWN = 0,
+        /// The legacy era: revisions up to 2025-11-25.
+        MCPLINK_ERA_LEGACY = 501,
+        /// The modern era: revision 2026-07-28 and later revisions.
+        MCPLINK_ERA_MODERN = 502,
+    }
+}
+
+impl From<Era> for mcplink_era {
+    fn from(era: Era) -> Self {
+        match era {
+            Era::Legacy => Self::MCPLINK_ERA_LEGACY,
+            Era::Modern => Self::MCPLINK_ERA_MODERN,
+        }
+    }
+}
+
+impl mcplink_era {
+    /// Reads an era that C passes. Returns `None` for an unknown era.
+    pub(super) fn known(era: i32) -> crate::error::Result<Option<Era>> {
+        Ok(match Self::read(era, "era")? {
+            Self::MCPLINK_ERA_UNKNOWN => None,
+            Self::MCPLINK_ERA_LEGACY => Some(Era::Legacy),
+            Self::MCPLINK_ERA_MODERN => Some(Era::Modern),
+        })
+    }
 }
 
 impl Settings for Options {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "client";
 
     fn refusal(&self) -> &Refusal {
@@ -139,14 +147,6 @@ impl Options {
     }
 }
 
-/// Converts milliseconds into a duration; MCPLINK_FOREVER means no limit.
-pub(super) fn span(milliseconds: u32) -> Duration {
-    match milliseconds {
-        u32::MAX => Duration::MAX,
-        other => Duration::from_millis(other.into()),
-    }
-}
-
 /// Makes client options with the default values. An endpoint must be set: a command, a URL, two
 /// descriptors or a transport.
 ///
@@ -167,9 +167,9 @@ pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_clien
     unsafe { free(options) }
 }
 
-setters! {
+actions! {
     /// options: the options.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
 
     /// Sets the name and version of the client. Default: the name and version of this library.
     ///
@@ -211,38 +211,22 @@ setters! {
     }
 }
 
-/// Sets the expected era of the server, so that the detection is skipped. Use the value of
-/// mcplink_client_era from an earlier connection. If the server proves to be of the other era, the
-/// client uses that era.
-///
-/// options: the options.
-/// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_era(
-    options: *mut mcplink_client_options_t,
-    era: arg::mcplink_era,
-) -> mcplink_status_t {
-    use mcplink_era as Known;
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_era", |options| {
-            let era = match era {
-                _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => return Ok(()),
-                _ if era == Known::MCPLINK_ERA_LEGACY as i32 => Era::Legacy,
-                _ if era == Known::MCPLINK_ERA_MODERN as i32 => Era::Modern,
-                _ => return Err(invalid(format!("there is no era {era}")).into()),
-            };
-            options.build(|builder| builder.era(era));
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    mcplink_client_options_t as options;
+    set(options: mcplink_client_options_t);
+
+    /// Sets the expected era of the server, so that the detection is skipped. Use the value of
+    /// mcplink_client_era from an earlier connection. If the server proves to be of the other era,
+    /// the client uses that era.
+    ///
+    /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_set_era(era: arg::mcplink_era) {
+        if let Some(era) = mcplink_era::known(era)? {
+            options.build(|builder| builder.era(era));
+        }
+    }
 
     /// Sets the pump of the client. The callbacks of the client then run on the thread that
     /// dispatches the pump. Without a pump they run on a thread of the client.
@@ -268,7 +252,9 @@ setters! {
     /// extension to servers, and follows each task until its result arrives. Default: false.
     ///
     /// takes: true to accept tasks.
-    fn mcplink_client_options_set_tasks(takes: bool) { options.takes_tasks = takes }
+    fn mcplink_client_options_set_tasks(takes: bool) {
+        options.takes_tasks = takes
+    }
 
     /// Adds an extension of the protocol, which the client declares to servers.
     ///
@@ -293,122 +279,52 @@ setters! {
             .map_err(|error| invalid(format!("settings are no JSON object: {error}")))?;
         options.build(|builder| builder.extension(id, settings));
     }
-}
 
-/// Sets the function that receives the events of the client: connection state, changes on the
-/// server, and log messages of the server.
-///
-/// options: the options.
-/// callback: the function; NULL for no function. The function runs on the thread that runs the
-/// client's callbacks, one event at a time and in order. At most 1024 changes and log messages
-/// wait. Further changes and log messages are dropped.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_event(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_event_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_on_event", |options| {
-            options.hooks.event = Hook::new(callback, user);
-            Ok(())
-        })
+    /// Sets the function that receives the events of the client: connection state, changes on the
+    /// server, and log messages of the server.
+    ///
+    /// callback: the function; NULL for no function. The function runs on the thread that runs the
+    /// client's callbacks, one event at a time and in order. At most 1024 changes and log messages
+    /// wait. Further changes and log messages are dropped.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all clients that use callback are freed.
+    fn mcplink_client_options_on_event(callback: mcplink_event_fn; user) {
+        options.hooks.event = Hook::new(callback, user);
     }
-}
 
-/// Sets the function that receives the notifications of one method, for extensions of the protocol.
-///
-/// options: the options.
-/// notification: the method, for example "notifications/com.example/thing".
-/// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
-/// runs on the same thread as the function of mcplink_client_options_on_event.
-/// user, destroy: passed to callback; destroy runs when another function is set for the method, or
-/// when the options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_notification(
-    options: *mut mcplink_client_options_t,
-    notification: *const c_char,
-    callback: mcplink_event_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(
-            options,
-            "mcplink_client_options_on_notification",
-            |options| {
-                let method = name(notification, "notification")?;
-                set_by_method(
-                    &mut options.hooks.notifications,
-                    method,
-                    Hook::new(callback, user),
-                );
-                Ok(())
-            },
-        )
+    /// Sets the function that receives the notifications of one method, for extensions of the
+    /// protocol.
+    ///
+    /// notification: the method, for example "notifications/com.example/thing".
+    /// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The
+    /// function runs on the same thread as the function of mcplink_client_options_on_event.
+    /// user, destroy: passed to callback; destroy runs when another function is set for the method,
+    /// or when the options and all clients that use callback are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_on_notification(
+        notification: *const c_char,
+        callback: mcplink_event_fn; user
+    ) {
+        let method = name(notification, "notification")?;
+        set_by_method(
+            &mut options.hooks.notifications,
+            method,
+            Hook::new(callback, user),
+        );
     }
-}
 
-/// Sets the log hook of the client. For this client, the log hook replaces the process-wide hook
-/// that was set with mcplink_set_log.
-///
-/// options: the options.
-/// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
-/// quick.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_log(
-    options: *mut mcplink_client_options_t,
-    level: arg::mcplink_log_level,
-    callback: mcplink_log_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_client_options_set_log", |options| {
-            options.hooks.log = log::Hook::new(level, callback, user)?;
-            Ok(())
-        })
+    /// Sets the log hook of the client. For this client, the log hook replaces the process-wide
+    /// hook that was set with mcplink_set_log.
+    ///
+    /// level: the least severe level to report, one of enum mcplink_log_level.
+    /// callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must
+    /// be quick.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all clients that use callback are freed.
+    fn mcplink_client_options_set_log(
+        level: arg::mcplink_log_level,
+        callback: mcplink_log_fn; user
+    ) {
+        options.hooks.log = log::Hook::new(level, callback, user)?;
     }
-}
-
-/// Sets the token or other secret that a function of the host provides: see for example
-/// mcplink_client_options_set_bearer_hook.
-///
-/// token: the parameter token of the function of the host; valid until that function returns.
-/// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
-/// no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_token_set(
-    token: *mut mcplink_token_t,
-    text: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    told("mcplink_token_set", || {
-        // SAFETY: the header requires the token that the host's function received, and text with
-        // its length.
-        let (token, text) = unsafe { (need_mut(token, "token")?, payload(text, len, "text")?) };
-        token.text = Some(text.to_owned());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
-
-pub(super) fn invalid(text: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Invalid, text)
 }

@@ -5,27 +5,25 @@
 //! There is one exception: a modern server requests input by the answer to a call. If the call
 //! blocks and the client has no pump, the calling thread runs the handler.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::Shared;
 use super::calling::is_direct;
-use super::hooks::{Asker, HandlerFn, set_by_method};
 use super::options::mcplink_client_options_t;
+use super::shared::{HandlerFn, Shared, set_by_method};
+use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::log;
 use crate::cffi::pending_request::Question;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::set;
 use crate::cffi::responder::mcplink_responder_t;
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::client::{ClientBuilder, Era};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, LogRecord};
@@ -268,133 +266,10 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     })
 }
 
-/// Sets or removes a handler for requests of the server.
-///
-/// # Safety
-///
-/// `options` is NULL or live options that only this thread uses.
-unsafe fn answer_with(
-    setter: &str,
-    options: *mut mcplink_client_options_t,
-    handler: (mcplink_handler_fn, *mut c_void, mcplink_destroy_fn),
-    asker: (&'static str, Asker),
-    hook_of: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
-) -> mcplink_status_t {
-    let (callback, user, destroy) = handler;
-    let user = UserData::new(user, destroy);
-    // SAFETY: the safety contract of this function.
-    unsafe {
-        set(options, setter, |options| {
-            *hook_of(options) = Hook::new(callback, user);
-            options.hooks.ask_by(asker);
-            Ok(())
-        })
-    }
-}
-
-/// Sets the handler for form elicitation (elicitation/create): the server asks the user with a
-/// form. The client declares this capability to servers.
-///
-/// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
-/// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
-/// {"action":"cancel"}. If the handler answers with an error, the server receives the action
-/// "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of the
-/// call are paused.
-///
-/// All handlers for requests of the server run on the thread that runs the client's callbacks, one
-/// handler at a time. If that thread makes a blocking call, it runs handlers while it waits. There
-/// is one exception: in a client without a pump, a request of a modern server that belongs to a
-/// blocking call is handled on the calling thread. When the server cancels a request or the client
-/// is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
-///
-/// options: the options.
-/// callback: the handler; NULL for no handler.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use callback are freed.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_elicit(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        let asker: (_, Asker) = ("elicit", ask_forms);
-        answer_with(
-            "mcplink_client_options_on_elicit",
-            options,
-            (callback, user, destroy),
-            asker,
-            |options| &mut options.hooks.elicit,
-        )
-    }
-}
-
-/// Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
-/// to open a web page. The client declares this capability to servers.
-///
-/// The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
-/// The library does not open the page: show the whole URL, ask the user, and open the URL in a
-/// browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
-/// means that the user agreed to open the page.
-///
-/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        let asker: (_, Asker) = ("elicit_url", ask_pages);
-        answer_with(
-            "mcplink_client_options_on_elicit_url",
-            options,
-            (callback, user, destroy),
-            asker,
-            |options| &mut options.hooks.elicit_url,
-        )
-    }
-}
-
-/// Sets the handler for sampling (sampling/createMessage): the server uses the client's model. The
-/// client declares this capability to servers.
-///
-/// The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
-/// mcplink_responder_json:
-/// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
-/// mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
-///
-/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_sample(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        let asker: (_, Asker) = ("sample", ask_models);
-        answer_with(
-            "mcplink_client_options_on_sample",
-            options,
-            (callback, user, destroy),
-            asker,
-            |options| &mut options.hooks.sample,
-        )
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
-    mcplink_client_options_t as options;
+    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+    set(options: mcplink_client_options_t);
 
     /// Sets which optional features of sampling the client declares to servers. The handler that
     /// was set with mcplink_client_options_on_sample must support these features. Default: no
@@ -402,66 +277,91 @@ setters! {
     ///
     /// tools: true if the model may use tools that the server names.
     /// context: true if the handler adds the context that a server requests (includeContext).
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     fn mcplink_client_options_set_sampling(tools: bool, context: bool) {
         options.build(|builder| builder.sampling_tools(tools).sampling_context(context));
     }
-}
 
-/// Sets the handler for roots (roots/list): the server requests the locations in which it may work.
-/// The client declares this capability to servers.
-///
-/// The request has no params. Answer with mcplink_responder_json:
-/// {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
-/// mcplink_client_roots_changed.
-///
-/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_roots(
-    options: *mut mcplink_client_options_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        let asker: (_, Asker) = ("roots", ask_roots);
-        answer_with(
-            "mcplink_client_options_on_roots",
-            options,
-            (callback, user, destroy),
-            asker,
-            |options| &mut options.hooks.roots,
-        )
+    /// Sets the handler for requests of one custom method that a server of the legacy era sends,
+    /// for extensions of the protocol.
+    ///
+    /// request: the method.
+    /// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any
+    /// JSON value, or with an error.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    fn mcplink_client_options_on_request(
+        request: *const c_char,
+        callback: mcplink_handler_fn; user
+    ) {
+        let method = name(request, "request")?;
+        let hook = Hook::new(callback, user);
+        set_by_method(&mut options.hooks.requests, method, hook);
+        options.hooks.ask_by(("requests", ask_methods));
     }
-}
 
-/// Sets the handler for requests of one custom method that a server of the legacy era sends, for
-/// extensions of the protocol.
-///
-/// options: the options.
-/// request: the method.
-/// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
-/// value, or with an error.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_on_request(
-    options: *mut mcplink_client_options_t,
-    request: *const c_char,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_client_options_on_request", |options| {
-            let method = name(request, "request")?;
-            let hook = Hook::new(callback, user);
-            set_by_method(&mut options.hooks.requests, method, hook);
-            options.hooks.ask_by(("requests", ask_methods));
-            Ok(())
-        })
+    /// Sets the handler for form elicitation (elicitation/create): the server asks the user with a
+    /// form. The client declares this capability to servers.
+    ///
+    /// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
+    /// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
+    /// {"action":"cancel"}. If the handler answers with an error, the server receives the action
+    /// "cancel". The responder may be kept until the user has answered: meanwhile the timeouts of
+    /// the call are paused.
+    ///
+    /// All handlers for requests of the server run on the thread that runs the client's callbacks,
+    /// one handler at a time. If that thread makes a blocking call, it runs handlers while it
+    /// waits. There
+    /// is one exception: in a client without a pump, a request of a modern server that belongs to a
+    /// blocking call is handled on the calling thread. When the server cancels a request or the
+    /// client
+    /// is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
+    ///
+    /// callback: the handler; NULL for no handler.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all clients that use callback are freed.
+    fn mcplink_client_options_on_elicit(callback: mcplink_handler_fn; user) {
+        options.hooks.elicit = Hook::new(callback, user);
+        options.hooks.ask_by(("elicit", ask_forms));
+    }
+
+    /// Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the
+    /// user to open a web page. The client declares this capability to servers.
+    ///
+    /// The params of the request are
+    /// {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library does not open
+    /// the page: show the whole URL, ask the user, and open the URL in a browser. Answer as in
+    /// mcplink_client_options_on_elicit, without content. The answer "accept" means that the user
+    /// agreed to open the page.
+    ///
+    /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
+    fn mcplink_client_options_on_elicit_url(callback: mcplink_handler_fn; user) {
+        options.hooks.elicit_url = Hook::new(callback, user);
+        options.hooks.ask_by(("elicit_url", ask_pages));
+    }
+
+    /// Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
+    /// The client declares this capability to servers.
+    ///
+    /// The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
+    /// mcplink_responder_json:
+    /// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
+    /// mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
+    ///
+    /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
+    fn mcplink_client_options_on_sample(callback: mcplink_handler_fn; user) {
+        options.hooks.sample = Hook::new(callback, user);
+        options.hooks.ask_by(("sample", ask_models));
+    }
+
+    /// Sets the handler for roots (roots/list): the server requests the locations in which it may
+    /// work. The client declares this capability to servers.
+    ///
+    /// The request has no params. Answer with mcplink_responder_json:
+    /// {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
+    /// mcplink_client_roots_changed.
+    ///
+    /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
+    fn mcplink_client_options_on_roots(callback: mcplink_handler_fn; user) {
+        options.hooks.roots = Hook::new(callback, user);
+        options.hooks.ask_by(("roots", ask_roots));
     }
 }

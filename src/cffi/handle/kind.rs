@@ -10,45 +10,63 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cffi::status::mcplink_status;
 
-/// A kind of object that C holds.
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cffi) enum Kind {
-    Cache = 1,
-    Call,
-    CallOptions,
-    Cancel,
-    Client,
-    ClientOptions,
-    Config,
-    EraMemory,
-    Error,
-    Exchange,
-    GuardedRequest,
-    Http,
-    HttpHead,
-    HttpOptions,
-    HttpRequest,
-    Json,
-    Listener,
-    Login,
-    OAuth,
-    OAuthClient,
-    Prompt,
-    Pump,
-    Request,
-    Resource,
-    ResourceServer,
-    Responder,
-    Result,
-    Server,
-    ServerOptions,
-    Session,
-    Template,
-    Token,
-    Tool,
-    Transport,
-    Writer,
+macro_rules! kinds {
+    ($first:ident = $first_name:literal, $($kind:ident = $name:literal,)+) => {
+        /// A kind of object that C holds.
+        #[repr(u8)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(in crate::cffi) enum Kind {
+            // An empty slot has the number 0.
+            $first = 1,
+            $($kind,)+
+        }
+
+        impl Kind {
+            const ALL: &[(Self, &str)] = &[
+                (Self::$first, $first_name),
+                $((Self::$kind, $name),)+
+            ];
+        }
+    };
+}
+
+// Each kind, with the name of its type in C.
+kinds! {
+    Cache = "mcplink_cache_t",
+    Call = "mcplink_call_t",
+    CallOptions = "mcplink_call_options_t",
+    Cancel = "mcplink_cancel_t",
+    Client = "mcplink_client_t",
+    ClientOptions = "mcplink_client_options_t",
+    Config = "mcplink_config_t",
+    EraMemory = "mcplink_era_memory_t",
+    Error = "mcplink_error_t",
+    Exchange = "mcplink_exchange_t",
+    GuardedRequest = "mcplink_guarded_request_t",
+    Http = "mcplink_http_t",
+    HttpHead = "mcplink_http_head_t",
+    HttpOptions = "mcplink_http_options_t",
+    HttpRequest = "mcplink_http_request_t",
+    Json = "mcplink_json_t",
+    Listener = "mcplink_listener_t",
+    Login = "mcplink_login_t",
+    OAuth = "mcplink_oauth_t",
+    OAuthClient = "mcplink_oauth_client_t",
+    Prompt = "mcplink_prompt_t",
+    Pump = "mcplink_pump_t",
+    Request = "mcplink_request_t",
+    Resource = "mcplink_resource_t",
+    ResourceServer = "mcplink_resource_server_t",
+    Responder = "mcplink_responder_t",
+    Result = "mcplink_result_t",
+    Server = "mcplink_server_t",
+    ServerOptions = "mcplink_server_options_t",
+    Session = "mcplink_session_t",
+    Template = "mcplink_template_t",
+    Token = "mcplink_token_t",
+    Tool = "mcplink_tool_t",
+    Transport = "mcplink_transport_t",
+    Writer = "mcplink_writer_t",
 }
 
 /// A type of object that C holds by pointer.
@@ -64,44 +82,6 @@ const MAGIC: u32 = 0x6d63_6c00;
 const FREED: u32 = 0x6672_6565;
 
 impl Kind {
-    const ALL: [(Self, &'static str); 35] = [
-        (Self::Cache, "mcplink_cache_t"),
-        (Self::Call, "mcplink_call_t"),
-        (Self::CallOptions, "mcplink_call_options_t"),
-        (Self::Cancel, "mcplink_cancel_t"),
-        (Self::Client, "mcplink_client_t"),
-        (Self::ClientOptions, "mcplink_client_options_t"),
-        (Self::Config, "mcplink_config_t"),
-        (Self::EraMemory, "mcplink_era_memory_t"),
-        (Self::Error, "mcplink_error_t"),
-        (Self::Exchange, "mcplink_exchange_t"),
-        (Self::GuardedRequest, "mcplink_guarded_request_t"),
-        (Self::Http, "mcplink_http_t"),
-        (Self::HttpHead, "mcplink_http_head_t"),
-        (Self::HttpOptions, "mcplink_http_options_t"),
-        (Self::HttpRequest, "mcplink_http_request_t"),
-        (Self::Json, "mcplink_json_t"),
-        (Self::Listener, "mcplink_listener_t"),
-        (Self::Login, "mcplink_login_t"),
-        (Self::OAuth, "mcplink_oauth_t"),
-        (Self::OAuthClient, "mcplink_oauth_client_t"),
-        (Self::Prompt, "mcplink_prompt_t"),
-        (Self::Pump, "mcplink_pump_t"),
-        (Self::Request, "mcplink_request_t"),
-        (Self::Resource, "mcplink_resource_t"),
-        (Self::ResourceServer, "mcplink_resource_server_t"),
-        (Self::Responder, "mcplink_responder_t"),
-        (Self::Result, "mcplink_result_t"),
-        (Self::Server, "mcplink_server_t"),
-        (Self::ServerOptions, "mcplink_server_options_t"),
-        (Self::Session, "mcplink_session_t"),
-        (Self::Template, "mcplink_template_t"),
-        (Self::Token, "mcplink_token_t"),
-        (Self::Tool, "mcplink_tool_t"),
-        (Self::Transport, "mcplink_transport_t"),
-        (Self::Writer, "mcplink_writer_t"),
-    ];
-
     const fn tag(self) -> u32 {
         MAGIC | self as u32
     }

@@ -23,10 +23,10 @@ use std::sync::atomic::AtomicUsize;
 
 pub(super) use self::kind::{Fault, Kind, Object, Tagged};
 pub(super) use self::slots::{Lent, tagged};
-use super::entry::{Outcome, value};
+use super::entry::{Outcome, told, value};
 use super::failure::Failure;
 use super::log;
-use super::status::mcplink_status;
+use super::status::{mcplink_status, mcplink_status_t};
 use super::user::{Inside, is_inside};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::origin::Origin;
@@ -192,6 +192,25 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
     // SAFETY: the safety contract of this function.
     let shared = unsafe { slots::find(handle) };
     come_in(shared.map_err(|fault| Failure::object::<T>(fault, what))?)
+}
+
+/// Enters a handle that C passes, and runs the body of an action on it. `what` is the name of its
+/// parameter, and `function` the name of the C function.
+///
+/// # Safety
+///
+/// The requirements of [`enter`] apply.
+pub(super) unsafe fn entering<T: Handled>(
+    handle: *mut T,
+    what: &str,
+    function: &str,
+    body: impl FnOnce(&T) -> Outcome<()>,
+) -> mcplink_status_t {
+    told(function, || {
+        // SAFETY: the safety contract of this function.
+        body(&*unsafe { enter(handle, what) }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
 }
 
 /// Enters a handle that C passes, for a getter. Returns `None` where [`enter`] fails. An object of

@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 
 use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::dump::Dumped;
-use crate::cffi::entry::{giving, told};
-use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::enter;
+use crate::cffi::fallible::fallible;
+use crate::cffi::handle::{enter, entering};
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
 use crate::cffi::log::level_of;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::optional;
 
 impl Served for Line {
@@ -58,85 +57,58 @@ impl Dumped for Serving {
     }
 }
 
-/// Returns statistics of a server: an array with one object for each session, listener and
-/// endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
-///
-/// server: the server.
-/// stats: receives a document, NULL on failure. The caller owns it and frees it with
-/// mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_stats(
-    server: *const mcplink_server_t,
-    stats: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and pointers that can be written to.
-    unsafe {
-        giving(stats, err, || {
-            let server = enter(server, "server")?;
-            let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
-            Ok(Document::parse(&Value::from(all).to_string())?.into_raw())
-        })
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *const mcplink_server_t);
+
+    /// Returns statistics of a server: an array with one object for each session, listener and
+    /// endpoint. The member "kind" is "session", "listener" or "http"; the other members are
+    /// counters.
+    ///
+    /// stats: receives a document, NULL on failure. The caller owns it and frees it with
+    /// mcplink_json_free.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_stats() -> stats: mcplink_json_t {
+        let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
+        Document::of(&all.into())?
+    }
+
+    /// Returns a text about the current activity of a server, to find the cause of a hang.
+    ///
+    /// activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL
+    /// on failure. The caller owns it and frees it with mcplink_json_free.
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_activity() -> activity: mcplink_json_t {
+        Document::of(&server.serving.dump().into())?
     }
 }
 
-/// Returns a text about the current activity of a server, to find the cause of a hang.
-///
-/// server: the server.
-/// activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL on
-/// failure. The caller owns it and frees it with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_activity(
-    server: *const mcplink_server_t,
-    activity: *mut *mut mcplink_json_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and pointers that can be written to.
-    unsafe {
-        giving(activity, err, || {
-            let server = enter(server, "server")?;
-            let text = Value::from(server.serving.dump()).to_string();
-            Ok(Document::parse(&text)?.into_raw())
-        })
-    }
-}
+actions! {
+    /// server: the server.
+    entering(server: mcplink_server_t);
 
-/// Sends a log message to all clients that requested messages of the given level. If logging is not
-/// enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
-/// revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
-/// their own calls: see mcplink_responder_log.
-///
-/// server: the server.
-/// level: one of enum mcplink_log_level.
-/// logger: the name of the part of the server that logs; NULL for no name.
-/// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
-/// must not contain secrets.
-/// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
-/// Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_log(
-    server: *mut mcplink_server_t,
-    level: arg::mcplink_log_level,
-    logger: *const c_char,
-    json: *const c_char,
-    len: usize,
-) -> mcplink_status_t {
-    told("mcplink_server_log", || {
-        // SAFETY: the header requires a server of this library, text that ends in NUL, and text
-        // with its length.
-        let (server, logger, json) = unsafe {
-            let server = enter(server, "server")?;
-            let json = json_payload(json, len, "json")?;
-            (server, optional(logger, "logger")?, json)
-        };
+    /// Sends a log message to all clients that requested messages of the given level. If logging is
+    /// not enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients
+    /// of revisions before 2026-07-28 can receive the message. Newer clients receive only log
+    /// messages of
+    /// their own calls: see mcplink_responder_log.
+    ///
+    /// level: one of enum mcplink_log_level.
+    /// logger: the name of the part of the server that logs; NULL for no name.
+    /// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The
+    /// message must not contain secrets.
+    /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads:
+    /// any. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_server_log(
+        level: arg::mcplink_log_level,
+        logger: *const c_char,
+        json: *const c_char,
+        len: usize,
+    ) {
+        let json = json_payload(json, len, "json")?;
+        let logger = optional(logger, "logger")?;
         server.server.log(level_of(level)?, logger, json)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }

@@ -1,15 +1,15 @@
 //! Server events: sessions that begin and end, and incidents with clients.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::json::{Document, mcplink_json_t, shown};
+use crate::cffi::event::mcplink_event_fn;
+use crate::cffi::json::{Document, shown};
 use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
-use crate::cffi::user::{Hook, call_back};
+use crate::cffi::user::{Callback, Hook, call_back};
 use crate::cffi::wording::for_c;
 use crate::error::Error;
 use crate::server::{
@@ -51,7 +51,7 @@ pub enum mcplink_server_event {
 
 use mcplink_server_event as Number;
 
-type EventFn = unsafe extern "C-unwind" fn(*mut c_void, i32, *const mcplink_json_t);
+type EventFn = Callback<mcplink_event_fn>;
 
 /// The event callbacks of a server. Copies share the callbacks.
 #[derive(Clone, Default)]

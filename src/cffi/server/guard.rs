@@ -8,16 +8,16 @@ use std::time::Duration;
 use super::events::session_number;
 use super::registry::mcplink_primitive;
 use super::settings::mcplink_server_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::answer::code_of;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, find, need, told, value};
+use crate::cffi::entry::{Outcome, find, needing};
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
-use crate::cffi::json::{Document, mcplink_json_t, shown};
+use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
-use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::cffi::user::{Callback, Hook, call_back};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, RpcError};
 use crate::schema::method;
 use crate::server::{
@@ -81,10 +81,7 @@ pub type mcplink_guard_fn = Option<
     ) -> arg::mcplink_decision,
 >;
 
-type GuardFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    request: *mut mcplink_guarded_request_t,
-) -> arg::mcplink_decision;
+type GuardFn = Callback<mcplink_guard_fn>;
 
 /// A guard of the host, for one server.
 struct HostGuard {
@@ -115,11 +112,11 @@ impl mcplink_guarded_request_t {
     }
 
     /// Runs a function that asks for a refusal. If it fails, the request is refused.
-    fn restrict(&self, restrict: impl FnOnce(&mut Verdict) -> Outcome<()>) -> Outcome {
+    fn restrict(&self, restrict: impl FnOnce(&mut Verdict) -> Outcome<()>) -> Outcome<()> {
         let mut verdict = self.verdict.lock();
         let done = restrict(&mut verdict);
         verdict.is_broken |= done.is_err();
-        done.map(|()| mcplink_status::MCPLINK_OK)
+        done
     }
 }
 
@@ -193,39 +190,9 @@ fn refused(text: &str) -> RpcError {
     RpcError::new(ErrorCode::INVALID_REQUEST, text)
 }
 
-/// Adds a guard: a function that admits, refuses or hides each request. Guards run in the order in
-/// which they were added, and the first refusal counts. Default: no guard.
-///
-/// options: the options.
-/// callback: see mcplink_guard_fn.
-/// user, destroy: passed to callback; destroy runs when the options and all servers made with them
-/// are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a time.
-/// Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_add_guard(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_guard_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_add_guard", |options| {
-            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-            options.add_for("guard", move |builder, owner| {
-                let hook = Arc::clone(&hook);
-                builder.guard(HostGuard { hook, owner })
-            });
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Limits how many requests a caller may make in a period. A caller is a principal, on all its
     /// connections together. Without a principal it is a connection, and over HTTP a session or a
@@ -265,167 +232,125 @@ setters! {
         };
         options.add("rate limit", setting);
     }
+
+    /// Adds a guard: a function that admits, refuses or hides each request. Guards run in the order
+    /// in which they were added, and the first refusal counts. Default: no guard.
+    ///
+    /// callback: see mcplink_guard_fn.
+    /// user, destroy: passed to callback; destroy runs when the options and all servers made with
+    /// them are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a
+    /// time. Since 0.1.
+    fn mcplink_server_options_add_guard(callback: mcplink_guard_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        options.add_for("guard", move |builder, owner| {
+            let hook = Arc::clone(&hook);
+            builder.guard(HostGuard { hook, owner })
+        });
+    }
 }
 
-/// Returns the method of a request.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: the method, valid until the guard returns. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_method(
-    request: *const mcplink_guarded_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    request.map_or(mcplink_str_t::EMPTY, |request| request.method.view())
+getters! {
+    /// request: the request; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(request: mcplink_guarded_request_t);
+
+    /// Returns the method of a request.
+    ///
+    /// Returns: the method, valid until the guard returns.
+    fn mcplink_guarded_request_method() -> mcplink_str_t {
+        request.method.view()
+    }
+
+    /// Returns the params of a request, with the arguments.
+    ///
+    /// Returns: the params, valid until the guard returns; NULL when the request has none that can
+    /// be read.
+    fn mcplink_guarded_request_params() -> *const mcplink_json_t {
+        let parsed = || Document::parse(request.params.as_str()).ok();
+        request.tree.get_or_init(parsed).as_ref()?.as_ptr()
+    }
+
+    /// Returns the kind of the entry that a request is about.
+    ///
+    /// Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription
+    /// as a whole.
+    fn mcplink_guarded_request_of() -> i32 {
+        request.entry.as_ref()?.0 as i32
+    }
+
+    /// Returns the entry that a request is about: the called tool, the prompt, the resource to read
+    /// or to subscribe to, the resource template of a completed variable, or an entry of a
+    /// requested list.
+    ///
+    /// A resource that is read through a template has the URI that the client wrote, and one URI
+    /// may be written in several ways ("%61" for "a"). So list the allowed URIs instead of the
+    /// forbidden ones.
+    ///
+    /// Returns: the name, URI or URI template, valid until the guard returns; empty if
+    /// mcplink_guarded_request_of returns 0.
+    fn mcplink_guarded_request_target() -> mcplink_str_t {
+        request.entry.as_ref()?.1.view()
+    }
+
+    /// Returns the principal on whose behalf the client acts.
+    ///
+    /// Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
+    fn mcplink_guarded_request_principal() -> mcplink_str_t {
+        request.principal.as_ref()?.view()
+    }
+
+    /// Checks whether a scope was granted to the principal.
+    ///
+    /// scope: the name of the scope.
+    /// Returns: true if the scope was granted.
+    fn mcplink_guarded_request_has_scope(scope: *const c_char) -> bool {
+        let identity = request.identity.as_ref()?;
+        identity.has_scope(name(scope, "scope").ok()?)
+    }
+
+    /// Returns the number of the session to which a request belongs: see mcplink_request_session.
+    ///
+    /// Returns: the number, from 1.
+    fn mcplink_guarded_request_session() -> u64 {
+        request.session
+    }
 }
 
-/// Returns the params of a request, with the arguments.
-///
-/// request: the request; for NULL the function returns NULL.
-/// Returns: the params, valid until the guard returns; NULL when the request has none that can be
-/// read. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_params(
-    request: *const mcplink_guarded_request_t,
-) -> *const mcplink_json_t {
-    value(std::ptr::null(), || {
-        // SAFETY: the header requires a request of this library.
-        let Some(request) = (unsafe { find(request) }) else {
-            return std::ptr::null();
-        };
-        let tree = request
-            .tree
-            .get_or_init(|| Document::parse(request.params.as_str()).ok());
-        shown(tree.as_deref())
-    })
-}
+actions! {
+    /// request: the request.
+    needing(request: mcplink_guarded_request_t);
 
-/// Returns the kind of the entry that a request is about.
-///
-/// request: the request; for NULL the function returns 0.
-/// Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription as a
-/// whole. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_of(
-    request: *const mcplink_guarded_request_t,
-) -> i32 {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    request.map_or(0, |it| it.entry.as_ref().map_or(0, |(of, _)| *of as i32))
-}
-
-/// Returns the entry that a request is about: the called tool, the prompt, the resource to read or
-/// to subscribe to, the resource template of a completed variable, or an entry of a requested list.
-///
-/// A resource that is read through a template has the URI that the client wrote, and one URI may be
-/// written in several ways ("%61" for "a"). So list the allowed URIs instead of the forbidden ones.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: the name, URI or URI template, valid until the guard returns; empty if
-/// mcplink_guarded_request_of returns 0. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_target(
-    request: *const mcplink_guarded_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    let entry = request.as_deref().and_then(|it| it.entry.as_ref());
-    entry.map_or(mcplink_str_t::EMPTY, |(_, key)| key.view())
-}
-
-/// Returns the principal on whose behalf the client acts.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: the name of the principal, valid until the guard returns; empty when it is unknown.
-/// Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_principal(
-    request: *const mcplink_guarded_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    let request = unsafe { find(request) };
-    let principal = request.as_deref().and_then(|it| it.principal.as_ref());
-    principal.map_or(mcplink_str_t::EMPTY, Text::view)
-}
-
-/// Checks whether a scope was granted to the principal.
-///
-/// request: the request; for NULL the function returns false.
-/// scope: the name of the scope.
-/// Returns: true if the scope was granted. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_has_scope(
-    request: *const mcplink_guarded_request_t,
-    scope: *const c_char,
-) -> bool {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, scope) = unsafe { (find(request), name(scope, "scope")) };
-    let identity = request.as_deref().and_then(|it| it.identity.as_ref());
-    identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
-}
-
-/// Returns the number of the session to which a request belongs: see mcplink_request_session.
-///
-/// request: the request; for NULL the function returns 0.
-/// Returns: the number, from 1. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_session(
-    request: *const mcplink_guarded_request_t,
-) -> u64 {
-    // SAFETY: the header requires a request of this library.
-    unsafe { find(request) }.map_or(0, |request| request.session)
-}
-
-/// Refuses a request unless these scopes were granted to its principal, whatever the guard returns
-/// afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and can ask its
-/// user to grant the scopes. If the scopes of the principal are unknown, the request is refused
-/// over HTTP only. Scopes that are known beforehand are set with mcplink_server_require_scopes.
-///
-/// request: the request.
-/// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
-/// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_need_scopes(
-    request: *mut mcplink_guarded_request_t,
-    scopes: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_guarded_request_need_scopes", || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { need(request, "request") }?;
+    /// Refuses a request unless these scopes were granted to its principal, whatever the guard
+    /// returns afterwards, except MCPLINK_DECISION_HIDE. Over HTTP the client gets status 403, and
+    /// can ask its user to grant the scopes. If the scopes of the principal are unknown, the
+    /// request is refused over HTTP only. Scopes that are known beforehand are set with
+    /// mcplink_server_require_scopes.
+    ///
+    /// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
+    /// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
+    fn mcplink_guarded_request_need_scopes(scopes: *const c_char) {
         request.restrict(|verdict| {
-            // SAFETY: the header requires text that ends in NUL.
-            let scopes = unsafe { filled(scopes, "scopes") }?.split_ascii_whitespace();
+            let scopes = filled(scopes, "scopes")?.split_ascii_whitespace();
             verdict.scopes.extend(scopes.map(str::to_owned));
             Ok(())
-        })
-    })
-}
+        })?;
+    }
 
-/// Refuses the request with this error, whatever the guard returns afterwards; only
-/// MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
-/// MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
-///
-/// request: the request.
-/// code: the JSON-RPC error code: see enum mcplink_rpc_code.
-/// message: the message, for the client.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned. Threads:
-/// any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_guarded_request_refuse(
-    request: *mut mcplink_guarded_request_t,
-    code: i32,
-    message: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_guarded_request_refuse", || {
-        // SAFETY: the header requires a request of this library.
-        let request = unsafe { need(request, "request") }?;
+    /// Refuses the request with this error, whatever the guard returns afterwards; only
+    /// MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
+    /// MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
+    ///
+    /// code: the JSON-RPC error code: see enum mcplink_rpc_code.
+    /// message: the message, for the client.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
+    /// Threads: any. Since 0.1.
+    fn mcplink_guarded_request_refuse(code: i32, message: *const c_char) {
         request.restrict(|verdict| {
-            // SAFETY: the header requires text that ends in NUL.
-            let message = unsafe { name(message, "message") }?;
+            let message = name(message, "message")?;
             verdict.error = Some(RpcError::new(code_of(code)?, message));
             Ok(())
-        })
-    })
+        })?;
+    }
 }

@@ -4,7 +4,6 @@
 //! destroyed. The invariant also holds if a responder of the host keeps the rest of the server
 //! alive.
 
-use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
 use crate::cffi::answer::mcplink_handler_fn;
@@ -16,18 +15,14 @@ use crate::cffi::queue::Kind;
 use crate::cffi::request::mcplink_request_t;
 use crate::cffi::responder::mcplink_responder_t;
 use crate::cffi::text::missing;
-use crate::cffi::user::UserData;
+use crate::cffi::user::{Callback, UserData};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::server::{ToolCall, origin_of};
 use crate::sync::Mutex;
 
 /// The type of a handler that C passes and that is not NULL.
-pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
-    user: *mut c_void,
-    request: *const mcplink_request_t,
-    responder: *mut mcplink_responder_t,
-);
+pub(super) type HandlerFn = Callback<mcplink_handler_fn>;
 
 /// A handler of the host.
 pub(super) struct Handler {

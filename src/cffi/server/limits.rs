@@ -1,28 +1,26 @@
 //! Options of a server that most hosts leave at their defaults.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::arg;
-use crate::cffi::limit;
+use crate::cffi::actions::actions;
+use crate::cffi::arg::enumeration;
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, bytes};
 use crate::cffi::threads::mcplink_thread_fn;
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::cffi::{arg, limit};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Sets a limit that applies to each connection.
     ///
@@ -46,7 +44,8 @@ setters! {
     ///
     /// items: the maximum number; 0, the default, for all items on one page.
     fn mcplink_server_options_set_page_size(items: usize) {
-        options.page_size = NonZeroUsize::new(items);
+        let size = NonZeroUsize::new(items);
+        options.set("page_size", size, |builder, size| builder.page_size(*size));
     }
 
     /// Sets the drain time: how long calls in flight may continue after a client has disconnected.
@@ -55,14 +54,18 @@ setters! {
     ///
     /// drain_ms: the drain time, in milliseconds.
     fn mcplink_server_options_set_drain_ms(drain_ms: u32) {
-        options.drain = Duration::from_millis(drain_ms.into());
+        let drain = Duration::from_millis(drain_ms.into());
+        options.set("drain", Some(drain), |builder, drain| builder.drain(*drain));
     }
 
     /// Sets the time after which a running handler is logged as slow. Default: 30 s.
     ///
     /// slow_handler_ms: the time, in milliseconds.
     fn mcplink_server_options_set_slow_handler_ms(slow_handler_ms: u32) {
-        options.slow_handler = Duration::from_millis(slow_handler_ms.into());
+        let time = Duration::from_millis(slow_handler_ms.into());
+        options.set("slow_handler", Some(time), |builder, time| {
+            builder.slow_handler(*time)
+        });
     }
 
     /// Sets the time after which a silent client is pinged. If a client sends nothing after three
@@ -75,7 +78,10 @@ setters! {
         let interval = Duration::from_millis(interval_ms.into());
         let keep_alive =
             KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
-        options.keep_alive = (interval_ms > 0).then_some(keep_alive);
+        let keep_alive = (interval_ms > 0).then_some(keep_alive);
+        options.set("keep_alive", keep_alive, |builder, keep_alive| {
+            builder.keep_alive(*keep_alive)
+        });
     }
 
     /// Adds a key for request states. A request state is the state of a call while the client
@@ -102,7 +108,10 @@ setters! {
             let text = "a client needs time to answer: lifetime_ms is 0";
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        options.state_lifetime = Duration::from_millis(lifetime_ms.into());
+        let lifetime = Duration::from_millis(lifetime_ms.into());
+        options.set("state_lifetime", Some(lifetime), |builder, lifetime| {
+            builder.state_lifetime(*lifetime)
+        });
     }
 
     /// Sets whether each request state is accepted only once (replay protection). With true, a
@@ -112,39 +121,50 @@ setters! {
     /// single_use: true to accept each request state only once. Used states are stored in the
     /// memory of this process, so the protection does not work across replicas.
     fn mcplink_server_options_set_single_use_state(single_use: bool) {
-        options.unset("single_use_state");
-        if single_use {
-            options.add("single_use_state", |builder| {
-                builder.state_store(MemoryStateStore::default())
-            });
-        }
+        options.set(
+            "single_use_state",
+            single_use.then_some(()),
+            |builder, ()| builder.state_store(MemoryStateStore::default()),
+        );
     }
 
     /// Sets whether handlers may send log messages to clients. With true, the server declares the
     /// capability "logging". Default: false.
     ///
     /// logging: true to enable log messages.
-    fn mcplink_server_options_set_logging(logging: bool) { options.logging = logging }
+    fn mcplink_server_options_set_logging(logging: bool) {
+        options.set("logging", Some(logging), |builder, logging| {
+            builder.logging(*logging)
+        });
+    }
 
     /// Sets whether clients may subscribe to changes of single resources. Default: true.
     ///
     /// updates: true to allow these subscriptions.
     fn mcplink_server_options_set_resource_updates(updates: bool) {
-        options.resource_updates = updates;
+        options.set("resource_updates", Some(updates), |builder, updates| {
+            builder.resource_updates(*updates)
+        });
     }
 
     /// Sets whether clients are notified when a list of tools, prompts or resources changes
     /// (listChanged). Default: true.
     ///
     /// changes: true to notify clients. With false, entries can still be added and removed.
-    fn mcplink_server_options_set_list_changes(changes: bool) { options.list_changes = changes }
+    fn mcplink_server_options_set_list_changes(changes: bool) {
+        options.set("list_changes", Some(changes), |builder, changes| {
+            builder.list_changes(*changes)
+        });
+    }
 
     /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
     /// of the server. Default: true.
     ///
     /// names_itself: true to include the name and version.
     fn mcplink_server_options_set_names_itself(names_itself: bool) {
-        options.send_server_info = names_itself;
+        options.set("send_server_info", Some(names_itself), |builder, sends| {
+            builder.send_server_info(*sends)
+        });
     }
 
     /// Sets whether arguments and structured results of tools are validated against their JSON
@@ -152,49 +172,51 @@ setters! {
     /// checks only the keywords that mcplink_tool_add_param_schema names.
     ///
     /// validation: true to validate arguments and results.
-    fn mcplink_server_options_set_validation(validation: bool) { options.validation = validation }
+    fn mcplink_server_options_set_validation(validation: bool) {
+        let none = (!validation).then_some(());
+        options.set("validation", none, |builder, ()| builder.validator(None));
+    }
 
     /// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
     /// runs. Default: true.
     ///
     /// claim: true to reserve standard output. With false, other output of this process to standard
     /// output corrupts the protocol.
-    fn mcplink_server_options_set_claim_stdio(claim: bool) { options.claims_stdio = claim }
+    fn mcplink_server_options_set_claim_stdio(claim: bool) {
+        options.claims_stdio = claim
+    }
 }
 
-/// A list that a server offers to clients.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_list {
-    /// The list of tools: tools/list.
-    MCPLINK_LIST_TOOLS = 1001,
-    /// The list of prompts: prompts/list.
-    MCPLINK_LIST_PROMPTS = 1002,
-    /// The list of resources: resources/list.
-    MCPLINK_LIST_RESOURCES = 1003,
-    /// The list of resource templates: resources/templates/list.
-    MCPLINK_LIST_TEMPLATES = 1004,
+enumeration! {
+    /// A list that a server offers to clients.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_list {
+        /// The list of tools: tools/list.
+        MCPLINK_LIST_TOOLS = 1001,
+        /// The list of prompts: prompts/list.
+        MCPLINK_LIST_PROMPTS = 1002,
+        /// The list of resources: resources/list.
+        MCPLINK_LIST_RESOURCES = 1003,
+        /// The list of resource templates: resources/templates/list.
+        MCPLINK_LIST_TEMPLATES = 1004,
+    }
 }
 
 fn list_of(list: i32) -> crate::error::Result<List> {
     use mcplink_list as Name;
-    let known = [
-        (Name::MCPLINK_LIST_TOOLS, List::Tools),
-        (Name::MCPLINK_LIST_PROMPTS, List::Prompts),
-        (Name::MCPLINK_LIST_RESOURCES, List::Resources),
-        (Name::MCPLINK_LIST_TEMPLATES, List::ResourceTemplates),
-    ];
-    let found = known.into_iter().find(|(known, _)| *known as i32 == list);
-    found.map(|(_, list)| list).ok_or_else(|| {
-        let text = format!("there is no list {list}: use one of enum mcplink_list");
-        Error::new(ErrorKind::Invalid, text)
+    Ok(match Name::read(list, "list")? {
+        Name::MCPLINK_LIST_TOOLS => List::Tools,
+        Name::MCPLINK_LIST_PROMPTS => List::Prompts,
+        Name::MCPLINK_LIST_RESOURCES => List::Resources,
+        Name::MCPLINK_LIST_TEMPLATES => List::ResourceTemplates,
     })
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Sets that the server declares the capability for a list even if the list has no entries yet.
     /// Clients that connect early then know that entries may be added later.
@@ -238,12 +260,12 @@ setters! {
     /// applies if the client requests no other time.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_server_options_set_tasks(max_tasks: usize, lifetime_ms: u64) {
-        options.unset("tasks");
-        if let Some(max) = NonZeroUsize::new(max_tasks) {
-            let lifetime = Duration::from_millis(lifetime_ms);
-            let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
-            options.add("tasks", move |builder| builder.tasks(tasks.clone()));
-        }
+        let lifetime = Duration::from_millis(lifetime_ms);
+        let tasks = NonZeroUsize::new(max_tasks)
+            .map(|max| TaskOptions::default().max_tasks(max).lifetime(lifetime));
+        options.set("tasks", tasks, |builder, tasks| {
+            builder.tasks(tasks.clone())
+        });
     }
 
     /// Adds an extension of the protocol, which the server declares to clients. The methods of the
@@ -310,41 +332,26 @@ setters! {
         let prefix = text::name(prefix, "prefix")?;
         options.threads.set_prefix(prefix)?;
     }
-}
 
-/// Sets hooks that run at the start and at the end of each thread that the library starts for the
-/// server. These hooks are needed by profilers, and by virtual machines that must attach each
-/// thread.
-///
-/// If start was called, stop is called before the thread ends. When mcplink_server_free has
-/// returned, all threads have ended, except threads whose callback does not return. If
-/// mcplink_server_free is called in a callback of the server, the threads end after that callback.
-///
-/// Threads with these hooks have the stack size that is set with
-/// mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
-/// itself, such as a thread that dispatches a pump.
-///
-/// options: the options.
-/// start: called before any other callback on the thread; NULL for no hook.
-/// stop: called after all other callbacks on the thread; NULL for no hook.
-/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
-/// runs when the options, all servers made with them and all responders of these servers are freed.
-/// The threads of these servers have ended by then.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_thread(
-    options: *mut mcplink_server_options_t,
-    start: mcplink_thread_fn,
-    stop: mcplink_thread_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_thread", |options| {
-            options.threads.set_hook(start, stop, user);
-            Ok(())
-        })
+    /// Sets hooks that run at the start and at the end of each thread that the library starts for
+    /// the server. These hooks are needed by profilers, and by virtual machines that must attach
+    /// each thread.
+    ///
+    /// If start was called, stop is called before the thread ends. When mcplink_server_free has
+    /// returned, all threads have ended, except threads whose callback does not return. If
+    /// mcplink_server_free is called in a callback of the server, the threads end after that
+    /// callback.
+    ///
+    /// Threads with these hooks have the stack size that is set with
+    /// mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
+    /// itself, such as a thread that dispatches a pump.
+    ///
+    /// start: called before any other callback on the thread; NULL for no hook.
+    /// stop: called after all other callbacks on the thread; NULL for no hook.
+    /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise
+    /// destroy runs when the options, all servers made with them and all responders of these
+    /// servers are freed. The threads of these servers have ended by then.
+    fn mcplink_server_options_on_thread(start: mcplink_thread_fn, stop: mcplink_thread_fn; user) {
+        options.threads.set_hook(start, stop, user);
     }
 }

@@ -1,19 +1,21 @@
 //! Notifications that a server sends by itself, and the callback that sees its messages.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
 use super::mcplink_server_t;
 use super::session::mcplink_session_t;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::entry::{ffi, told};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::ffi;
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::extensions::object;
-use crate::cffi::handle::enter;
+use crate::cffi::fallible::fallible;
+use crate::cffi::handle::{enter, entering};
 use crate::cffi::refusal::set;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::tap::{mcplink_message_fn, wrap};
 use crate::cffi::text::filled;
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::error::{Error, ErrorKind};
 
 /// Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
@@ -56,80 +58,55 @@ pub unsafe extern "C" fn mcplink_server_elicitation_complete(
     }
 }
 
-/// Ends all subscriptions of clients of revisions since 2026-07-28 with their results, so that
-/// clients know that the end is intended. Connections and calls continue.
-///
-/// server: the server.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_end_subscriptions(
-    server: *mut mcplink_server_t,
-) -> mcplink_status_t {
-    told("mcplink_server_end_subscriptions", || {
-        // SAFETY: the header requires a server of this library.
-        let server = unsafe { enter(server, "server") }?;
-        server.server.end_subscriptions();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
+actions! {
+    /// server: the server.
+    entering(server: mcplink_server_t);
 
-/// Sends the client of a session a notification of the host's own method. Notifications that belong
-/// to a request are sent with mcplink_responder_notify, which also works over HTTP.
-///
-/// session: the session.
-/// notification: the method, for example "notifications/com.example/moved".
-/// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
-/// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
-/// does not read. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_notify(
-    session: *mut mcplink_session_t,
-    notification: *const c_char,
-    params: *const c_char,
-    len: usize,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a session of this library, texts as described, and a pointer that
-    // can be written to.
-    unsafe {
-        ffi(err, || {
-            let session = enter(session, "session")?;
-            let method = filled(notification, "notification")?;
-            let params = object(params, len)?;
-            let Some(connection) = session.line.connection() else {
-                return Err(Error::new(ErrorKind::Closed, "the session has ended").into());
-            };
-            connection.peer().notify(method, &params)?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+    /// Ends all subscriptions of clients of revisions since 2026-07-28 with their results, so that
+    /// clients know that the end is intended. Connections and calls continue.
+    ///
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_end_subscriptions() {
+        server.server.end_subscriptions();
     }
 }
 
-/// Sets the function that sees each message of the server's sessions, unchanged: for logs and
-/// traces. Sessions are served over standard streams, descriptors and transports; messages over
-/// HTTP are not shown.
-///
-/// options: the options.
-/// callback: see mcplink_message_fn. NULL for no function.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_message(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_message_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_message", |options| {
-            options.tap = Hook::new(callback, user).map(wrap);
-            Ok(())
-        })
+fallible! {
+    /// session: the session.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(session: *mut mcplink_session_t);
+
+    /// Sends the client of a session a notification of the host's own method. Notifications that
+    /// belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
+    ///
+    /// notification: the method, for example "notifications/com.example/moved".
+    /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
+    /// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
+    /// does not read. Since 0.1.
+    fn mcplink_session_notify(notification: *const c_char, params: *const c_char, len: usize) {
+        let method = filled(notification, "notification")?;
+        let params = object(params, len)?;
+        let Some(connection) = session.line.connection() else {
+            return Err(Error::new(ErrorKind::Closed, "the session has ended").into());
+        };
+        connection.peer().notify(method, &params)?;
+    }
+}
+
+actions! {
+    /// options: the options.
+    set(options: mcplink_server_options_t);
+
+    /// Sets the function that sees each message of the server's sessions, unchanged: for logs and
+    /// traces. Sessions are served over standard streams, descriptors and transports; messages over
+    /// HTTP are not shown.
+    ///
+    /// callback: see mcplink_message_fn. NULL for no function.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all servers made with them are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    fn mcplink_server_options_on_message(callback: mcplink_message_fn; user) {
+        options.tap = Hook::new(callback, user).map(wrap);
     }
 }

@@ -1,20 +1,18 @@
 //! Options of a server: its description, revisions, pump and log.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::enter;
 use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::refusal::{constructed, set};
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::schema::{Icon, ProtocolVersion};
 use crate::server::replica_name;
 
@@ -48,17 +46,21 @@ pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_serve
     unsafe { free(options) }
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_server_options_t as options;
+    set(options: mcplink_server_options_t);
 
     /// Sets instructions that tell models how to use the server.
     ///
     /// instructions: the instructions; NULL for no instructions.
     fn mcplink_server_options_set_instructions(instructions: *const c_char) {
         let instructions = optional(instructions, "instructions")?;
-        options.instructions = instructions.map(str::to_owned);
+        options.set(
+            "instructions",
+            instructions.map(str::to_owned),
+            |builder, text| builder.instructions(text),
+        );
     }
 
     /// Sets the display name of the server.
@@ -103,7 +105,7 @@ setters! {
     /// library does not know. Threads: one at a time. Since 0.1.
     fn mcplink_server_options_set_revisions(revisions: *const c_char) {
         let revisions = optional(revisions, "revisions")?;
-        options.revisions = revisions
+        let revisions = revisions
             .map(|revisions| {
                 let each = revisions
                     .split_whitespace()
@@ -111,6 +113,9 @@ setters! {
                 each.collect::<Result<Vec<_>, _>>()
             })
             .transpose()?;
+        options.set("revisions", revisions, |builder, revisions| {
+            builder.revisions(revisions)
+        });
     }
 
     /// Sets the name of this process, for servers that several processes serve. The ids of HTTP
@@ -120,7 +125,8 @@ setters! {
     /// name: 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
     fn mcplink_server_options_set_replica(name: *const c_char) {
         let name = optional(name, "name")?;
-        options.replica = name.map(replica_name).transpose()?;
+        let name = name.map(replica_name).transpose()?;
+        options.set("replica", name, |builder, name| builder.replica(&**name));
     }
 
     /// Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of
@@ -135,32 +141,19 @@ setters! {
             Some(Arc::clone(enter(pump, "pump")?.queue()))
         };
     }
-}
 
-/// Sets the log hook of the server. For this server, the hook replaces the process-wide hook that
-/// was set with mcplink_set_log.
-///
-/// options: the options.
-/// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
-/// the default, for the process-wide hook.
-/// user, destroy: passed to callback; destroy runs when another hook is set, or when the options
-/// and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_set_log(
-    options: *mut mcplink_server_options_t,
-    level: arg::mcplink_log_level,
-    callback: mcplink_log_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_set_log", |options| {
-            options.log = Hook::new(level, callback, user)?;
-            Ok(())
-        })
+    /// Sets the log hook of the server. For this server, the hook replaces the process-wide hook
+    /// that was set with mcplink_set_log.
+    ///
+    /// level: the least severe level to report, one of enum mcplink_log_level.
+    /// callback: the log hook. It is called on any thread, also with a pump, and must be quick.
+    /// NULL, the default, for the process-wide hook.
+    /// user, destroy: passed to callback; destroy runs when another hook is set, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_set_log(
+        level: arg::mcplink_log_level,
+        callback: mcplink_log_fn; user
+    ) {
+        options.log = Hook::new(level, callback, user)?;
     }
 }

@@ -5,11 +5,11 @@ use std::ffi::c_char;
 use serde_json::{Value, json};
 
 use super::tool::{mcplink_tool_t, type_of};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
 use crate::cffi::text::{missing, name, optional};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -63,9 +63,9 @@ fn number(bound: f64) -> Option<Value> {
     })
 }
 
-setters! {
+actions! {
     /// tool: the tool.
-    mcplink_tool_t as tool;
+    set(tool: mcplink_tool_t);
 
     /// Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
     ///

@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 
 use super::definition::{required, typed};
+use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
@@ -19,7 +19,6 @@ impl Object for mcplink_prompt_t {
 }
 
 impl Settings for mcplink_prompt_t {
-    const NAME: &'static str = "prompt";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_prompt_new");
 
@@ -27,8 +26,8 @@ impl Settings for mcplink_prompt_t {
         &self.1
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.name)
+    fn label(&self) -> Option<String> {
+        Some(format!("prompt '{}'", self.0.name))
     }
 }
 
@@ -58,10 +57,10 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     })
 }
 
-setters! {
+actions! {
     /// prompt: the prompt.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_prompt_t as prompt;
+    set(prompt: mcplink_prompt_t);
 
     /// Adds an argument to the prompt. The value of an argument is always text. A prompt without
     /// declared arguments accepts any arguments.

@@ -1,6 +1,6 @@
 //! Functions that add, remove and restrict tools, resources, resource templates and prompts.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::handler::{Handler, given};
@@ -9,18 +9,21 @@ use super::prompt::mcplink_prompt_t;
 use super::resource::mcplink_resource_t;
 use super::template::mcplink_template_t;
 use super::tool::mcplink_tool_t;
+use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::arg;
-use crate::cffi::entry::{Outcome, ffi, told};
+use crate::cffi::arg::enumeration;
+use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::enter;
+use crate::cffi::fallible::fallible;
+use crate::cffi::handle::{enter, entering};
 use crate::cffi::json::Document;
 use crate::cffi::pending_request::Call;
 use crate::cffi::refusal::{Settings as _, taken};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, name};
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
-use crate::error::{Error, ErrorKind};
+use crate::cffi::user::UserData;
+use crate::error::{Error, ErrorKind, Result};
 use crate::schema::CompletionReference;
 use crate::server::Primitive;
 
@@ -32,304 +35,160 @@ impl mcplink_server_t {
     }
 }
 
-/// Adds a tool.
-///
-/// server: the server.
-/// tool: the definition, which is copied. If a setter of the definition failed, this function fails
-/// with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the tool is removed and its last request
-/// has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
-/// schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
-/// Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_tool(
-    server: *mut mcplink_server_t,
-    tool: *const mcplink_tool_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(tool, "tool")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            // Without a tree, the functions that read an argument know no defaults.
-            let schema = Document::parse(definition.input_schema.as_str());
-            let schema = schema.ok().map(Arc::new);
-            let take = move |call| handler.take_tool(call, &schema);
-            server.server.add_deferred_tool(definition, take)?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
+
+    /// Adds a tool.
+    ///
+    /// tool: the definition, which is copied. If a setter of the definition failed, this function
+    /// fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the tool is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a schema is
+    /// invalid. Threads: any, also while the server serves: clients are notified. Blocks: no. Since
+    /// 0.1.
+    fn mcplink_server_add_tool(tool: *const mcplink_tool_t, callback: mcplink_handler_fn; user) {
+        let definition = taken(tool, "tool")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        // Without a tree, the functions that read an argument know no defaults.
+        let schema = Document::parse(definition.input_schema.as_str());
+        let schema = schema.ok().map(Arc::new);
+        let take = move |call| handler.take_tool(call, &schema);
+        server.server.add_deferred_tool(definition, take)?;
+    }
+
+    /// Adds a resource.
+    ///
+    /// resource: the definition, which is copied. If a setter of the definition failed, this
+    /// function fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the resource is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
+    /// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+    fn mcplink_server_add_resource(
+        resource: *const mcplink_resource_t,
+        callback: mcplink_handler_fn; user
+    ) {
+        let definition = taken(resource, "resource")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        server
+            .server
+            .add_deferred_resource(definition, move |call| {
+                handler.take(Call::of_resource(call))
+            })?;
+    }
+
+    /// Adds a resource template: resources whose URIs follow a pattern. The handler reads the
+    /// values of the variables with mcplink_request_args.
+    ///
+    /// template: the definition, which is copied. If a setter of the definition failed, this
+    /// function fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the template is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
+    /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+    fn mcplink_server_add_template(
+        template: *const mcplink_template_t,
+        callback: mcplink_handler_fn; user
+    ) {
+        let definition = taken(template, "template")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        server
+            .server
+            .add_deferred_template(definition, move |call| {
+                handler.take(Call::of_resource(call))
+            })?;
+    }
+
+    /// Adds a prompt.
+    ///
+    /// prompt: the definition, which is copied. If a setter of the definition failed, this function
+    /// fails with the error of that setter.
+    /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
+    /// of the library, on several at once. With a pump, the handler runs on the thread that
+    /// dispatches the pump.
+    /// user, destroy: passed to callback; destroy runs when the prompt is removed and its last
+    /// request has ended, or when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two arguments
+    /// have equal names. Threads: any, also while the server serves: clients are notified. Blocks:
+    /// no. Since 0.1.
+    fn mcplink_server_add_prompt(
+        prompt: *const mcplink_prompt_t,
+        callback: mcplink_handler_fn; user
+    ) {
+        let definition = taken(prompt, "prompt")?.0.clone();
+        let handler = server.handler(callback, user)?;
+        server
+            .server
+            .add_deferred_prompt(definition, move |call| handler.take(Call::of_prompt(call)))?;
+    }
+
+    /// Adds a completer: a handler that completes an argument of a prompt, or a variable of a
+    /// template, while the user types. The prompt or template may be added later.
+    ///
+    /// The handler reads the name of the argument with mcplink_request_name, and the typed text
+    /// with mcplink_request_typed. mcplink_request_args returns the known values of the other
+    /// arguments. The handler answers with mcplink_responder_values.
+    ///
+    /// of: one of enum mcplink_completion_of.
+    /// target: the name of the prompt, or the URI template.
+    /// argument: the name of the argument or variable.
+    /// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other
+    /// handlers.
+    /// user, destroy: passed to callback; destroy runs when the server ends.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
+    /// Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_add_completer(
+        of: arg::mcplink_completion_of,
+        target: *const c_char,
+        argument: *const c_char,
+        callback: mcplink_handler_fn; user
+    ) {
+        let (target, argument) = (name(target, "target")?, name(argument, "argument")?);
+        let reference = mcplink_completion_of::reference(of, target)?;
+        let handler = server.handler(callback, user)?;
+        let take = move |call| handler.take(Call::of_completion(call));
+        server
+            .server
+            .add_deferred_completer(&reference, argument, take)?;
     }
 }
 
-/// Removes a tool. Requests for the tool continue if they are in flight.
-///
-/// server: the server.
-/// tool: the name of the tool.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
-/// the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_remove_tool(
-    server: *mut mcplink_server_t,
-    tool: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and text that ends in NUL.
-    unsafe {
-        removing(
-            "mcplink_server_remove_tool",
-            server,
-            tool,
-            "tool",
-            |server, tool| server.server.remove_tool(tool),
-        )
+/// Fails if the entry with this key was not removed, because the server does not have it.
+fn removed(was_there: bool, key: &str) -> Outcome<()> {
+    if was_there {
+        return Ok(());
     }
+    let text = format!("the server has nothing called '{key}'");
+    Err(Error::new(ErrorKind::Invalid, text).into())
 }
 
-/// Adds a resource.
-///
-/// server: the server.
-/// resource: the definition, which is copied. If a setter of the definition failed, this function
-/// fails with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the resource is removed and its last
-/// request has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
-/// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_resource(
-    server: *mut mcplink_server_t,
-    resource: *const mcplink_resource_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(resource, "resource")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_resource(definition, move |call| {
-                    handler.take(Call::of_resource(call))
-                })?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
+enumeration! {
+    /// The kind of an entry of a server: a tool, prompt, resource or resource template.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_primitive {
+        /// A tool, identified by its name.
+        MCPLINK_PRIMITIVE_TOOL = 1301,
+        /// A prompt, identified by its name.
+        MCPLINK_PRIMITIVE_PROMPT = 1302,
+        /// A resource, identified by its URI.
+        MCPLINK_PRIMITIVE_RESOURCE = 1303,
+        /// A resource template, identified by its URI template as written. The scopes of the
+        /// template apply to each resource that is read through the template.
+        MCPLINK_PRIMITIVE_TEMPLATE = 1304,
     }
-}
-
-/// Removes a resource. Requests for the resource continue if they are in flight.
-///
-/// server: the server.
-/// uri: the URI of the resource.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
-/// while the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_remove_resource(
-    server: *mut mcplink_server_t,
-    uri: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and text that ends in NUL.
-    unsafe {
-        removing(
-            "mcplink_server_remove_resource",
-            server,
-            uri,
-            "uri",
-            |server, uri| server.server.remove_resource(uri),
-        )
-    }
-}
-
-/// Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
-/// the variables with mcplink_request_args.
-///
-/// server: the server.
-/// template: the definition, which is copied. If a setter of the definition failed, this function
-/// fails with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the template is removed and its last
-/// request has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
-/// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_template(
-    server: *mut mcplink_server_t,
-    template: *const mcplink_template_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(template, "template")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_template(definition, move |call| {
-                    handler.take(Call::of_resource(call))
-                })?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
-    }
-}
-
-/// Removes a resource template. Requests for the template continue if they are in flight.
-///
-/// server: the server.
-/// uri_template: the URI template, as it was written in the definition.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
-/// while the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_remove_template(
-    server: *mut mcplink_server_t,
-    uri_template: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and text that ends in NUL.
-    unsafe {
-        removing(
-            "mcplink_server_remove_template",
-            server,
-            uri_template,
-            "uri_template",
-            |server, uri_template| server.server.remove_template(uri_template),
-        )
-    }
-}
-
-/// Adds a prompt.
-///
-/// server: the server.
-/// prompt: the definition, which is copied. If a setter of the definition failed, this function
-/// fails with the error of that setter.
-/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
-/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
-/// pump.
-/// user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
-/// has ended, or when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
-/// arguments have equal names. Threads: any, also while the server serves: clients are notified.
-/// Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_prompt(
-    server: *mut mcplink_server_t,
-    prompt: *const mcplink_prompt_t,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server and a definition of this library and a pointer that can
-    // be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let definition = taken(prompt, "prompt")?.0.clone();
-            let handler = server.handler(callback, user)?;
-            server
-                .server
-                .add_deferred_prompt(definition, move |call| handler.take(Call::of_prompt(call)))?;
-            Ok(mcplink_status::MCPLINK_OK)
-        })
-    }
-}
-
-/// Removes a prompt. Requests for the prompt continue if they are in flight.
-///
-/// server: the server.
-/// prompt: the name of the prompt.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
-/// the server serves: clients are notified. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_remove_prompt(
-    server: *mut mcplink_server_t,
-    prompt: *const c_char,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and text that ends in NUL.
-    unsafe {
-        removing(
-            "mcplink_server_remove_prompt",
-            server,
-            prompt,
-            "prompt",
-            |server, prompt| server.server.remove_prompt(prompt),
-        )
-    }
-}
-
-/// Removes a tool, resource, template or prompt with `remove`, and returns the status for C. If the
-/// entry does not exist, the status is MCPLINK_E_INVALID.
-///
-/// # Safety
-///
-/// `server` is NULL or a live server, `key` NULL or text that ends in NUL.
-unsafe fn removing(
-    function: &str,
-    server: *mut mcplink_server_t,
-    key: *const c_char,
-    what: &str,
-    remove: impl FnOnce(&mcplink_server_t, &str) -> bool,
-) -> mcplink_status_t {
-    told(function, || {
-        // SAFETY: the safety contract of this function.
-        let (server, key) = unsafe { (enter(server, "server")?, name(key, what)?) };
-        if remove(&server, key) {
-            return Ok(mcplink_status::MCPLINK_OK);
-        }
-        let text = format!("the server has nothing called '{key}'");
-        Err(Error::new(ErrorKind::Invalid, text).into())
-    })
-}
-
-/// The kind of an entry of a server: a tool, prompt, resource or resource template.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_primitive {
-    /// A tool, identified by its name.
-    MCPLINK_PRIMITIVE_TOOL = 1301,
-    /// A prompt, identified by its name.
-    MCPLINK_PRIMITIVE_PROMPT = 1302,
-    /// A resource, identified by its URI.
-    MCPLINK_PRIMITIVE_RESOURCE = 1303,
-    /// A resource template, identified by its URI template as written. The scopes of the template
-    /// apply to each resource that is read through the template.
-    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
 }
 
 /// Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
@@ -368,18 +227,11 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
             let server = enter(server, "server")?;
             server.attempt("mcplink_server_require_scopes", || {
                 let (target, scopes) = (name(target, "target")?, filled(scopes, "scopes")?);
-                let of = match of {
-                    _ if of == Of::MCPLINK_PRIMITIVE_TOOL as i32 => Primitive::Tool(target),
-                    _ if of == Of::MCPLINK_PRIMITIVE_PROMPT as i32 => Primitive::Prompt(target),
-                    _ if of == Of::MCPLINK_PRIMITIVE_RESOURCE as i32 => Primitive::Resource(target),
-                    _ if of == Of::MCPLINK_PRIMITIVE_TEMPLATE as i32 => {
-                        Primitive::ResourceTemplate(target)
-                    }
-                    _ => {
-                        let text =
-                            format!("nothing is called {of}: use one of enum mcplink_primitive");
-                        return Err(Error::new(ErrorKind::Invalid, text).into());
-                    }
+                let of = match mcplink_primitive::read(of, "primitive")? {
+                    Of::MCPLINK_PRIMITIVE_TOOL => Primitive::Tool(target),
+                    Of::MCPLINK_PRIMITIVE_PROMPT => Primitive::Prompt(target),
+                    Of::MCPLINK_PRIMITIVE_RESOURCE => Primitive::Resource(target),
+                    Of::MCPLINK_PRIMITIVE_TEMPLATE => Primitive::ResourceTemplate(target),
                 };
                 Ok(server.server.require_scopes(of, [scopes])?)
             })
@@ -387,94 +239,89 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     }
 }
 
-/// The kind of an entry with an argument that can be completed: a prompt or a resource template.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_completion_of {
-    /// A prompt, identified by its name.
-    MCPLINK_COMPLETION_OF_PROMPT = 101,
-    /// A resource template, identified by its URI template as written. Its arguments are the
-    /// variables of the template.
-    MCPLINK_COMPLETION_OF_TEMPLATE = 102,
+enumeration! {
+    /// The kind of an entry with an argument that can be completed: a prompt or a resource
+    /// template.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_completion_of {
+        /// A prompt, identified by its name.
+        MCPLINK_COMPLETION_OF_PROMPT = 101,
+        /// A resource template, identified by its URI template as written. Its arguments are the
+        /// variables of the template.
+        MCPLINK_COMPLETION_OF_TEMPLATE = 102,
+    }
 }
 
-/// Adds a completer: a handler that completes an argument of a prompt, or a variable of a template,
-/// while the user types. The prompt or template may be added later.
-///
-/// The handler reads the name of the argument with mcplink_request_name, and the typed text with
-/// mcplink_request_typed. mcplink_request_args returns the known values of the other arguments. The
-/// handler answers with mcplink_responder_values.
-///
-/// server: the server.
-/// of: one of enum mcplink_completion_of.
-/// target: the name of the prompt, or the URI template.
-/// argument: the name of the argument or variable.
-/// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
-/// user, destroy: passed to callback; destroy runs when the server ends.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
-/// any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_add_completer(
-    server: *mut mcplink_server_t,
-    of: arg::mcplink_completion_of,
-    target: *const c_char,
-    argument: *const c_char,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    use mcplink_completion_of as Of;
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a server of this library, texts that end in NUL, and a pointer
-    // that can be written to.
-    unsafe {
-        ffi(err, || {
-            let server = enter(server, "server")?;
-            let (target, argument) = (name(target, "target")?, name(argument, "argument")?);
-            let reference = match of {
-                _ if of == Of::MCPLINK_COMPLETION_OF_PROMPT as i32 => {
-                    CompletionReference::prompt(target)
-                }
-                _ if of == Of::MCPLINK_COMPLETION_OF_TEMPLATE as i32 => {
-                    CompletionReference::resource(target)
-                }
-                _ => {
-                    let text =
-                        format!("nothing is called {of}: use one of enum mcplink_completion_of");
-                    return Err(Error::new(ErrorKind::Invalid, text).into());
-                }
-            };
-            let handler = server.handler(callback, user)?;
-            let take = move |call| handler.take(Call::of_completion(call));
-            server
-                .server
-                .add_deferred_completer(&reference, argument, take)?;
-            Ok(mcplink_status::MCPLINK_OK)
+impl mcplink_completion_of {
+    /// Reads the prompt or the resource template whose arguments are completed.
+    pub(in crate::cffi) fn reference(of: i32, target: &str) -> Result<CompletionReference> {
+        Ok(match Self::read(of, "kind of completion")? {
+            Self::MCPLINK_COMPLETION_OF_PROMPT => CompletionReference::prompt(target),
+            Self::MCPLINK_COMPLETION_OF_TEMPLATE => CompletionReference::resource(target),
         })
     }
 }
 
-/// Notifies all subscribers of a resource that the resource has changed. Successive changes are
-/// merged: clients are notified at most every 10 ms.
-///
-/// server: the server.
-/// uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
-/// subscription.
-/// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
-/// 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_resource_updated(
-    server: *mut mcplink_server_t,
-    uri: *const c_char,
-) -> mcplink_status_t {
-    told("mcplink_server_resource_updated", || {
-        // SAFETY: the header requires a server of this library and text that ends in NUL.
-        let (server, uri) = unsafe { (enter(server, "server")?, name(uri, "uri")?) };
-        server.server.resource_updated(uri);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+actions! {
+    /// server: the server.
+    entering(server: mcplink_server_t);
+
+    /// Notifies all subscribers of a resource that the resource has changed. Successive changes are
+    /// merged: clients are notified at most every 10 ms.
+    ///
+    /// uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
+    /// subscription.
+    /// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no.
+    /// Since 0.1.
+    #[must_use]
+    fn mcplink_server_resource_updated(uri: *const c_char) {
+        server.server.resource_updated(name(uri, "uri")?);
+    }
+
+    /// Removes a tool. Requests for the tool continue if they are in flight.
+    ///
+    /// tool: the name of the tool.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also
+    /// while
+    /// the server serves: clients are notified. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_server_remove_tool(tool: *const c_char) {
+        let tool = name(tool, "tool")?;
+        removed(server.server.remove_tool(tool), tool)?;
+    }
+
+    /// Removes a resource. Requests for the resource continue if they are in flight.
+    ///
+    /// uri: the URI of the resource.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
+    /// while the server serves: clients are notified. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_server_remove_resource(uri: *const c_char) {
+        let uri = name(uri, "uri")?;
+        removed(server.server.remove_resource(uri), uri)?;
+    }
+
+    /// Removes a resource template. Requests for the template continue if they are in flight.
+    ///
+    /// uri_template: the URI template, as it was written in the definition.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
+    /// while the server serves: clients are notified. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_server_remove_template(uri_template: *const c_char) {
+        let uri_template = name(uri_template, "uri_template")?;
+        removed(server.server.remove_template(uri_template), uri_template)?;
+    }
+
+    /// Removes a prompt. Requests for the prompt continue if they are in flight.
+    ///
+    /// prompt: the name of the prompt.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also
+    /// while
+    /// the server serves: clients are notified. Blocks: no. Since 0.1.
+    #[must_use]
+    fn mcplink_server_remove_prompt(prompt: *const c_char) {
+        let prompt = name(prompt, "prompt")?;
+        removed(server.server.remove_prompt(prompt), prompt)?;
+    }
 }

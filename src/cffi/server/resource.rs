@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
+use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
@@ -19,7 +19,6 @@ impl Object for mcplink_resource_t {
 }
 
 impl Settings for mcplink_resource_t {
-    const NAME: &'static str = "resource";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_resource_new");
 
@@ -27,8 +26,8 @@ impl Settings for mcplink_resource_t {
         &self.1
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.uri)
+    fn label(&self) -> Option<String> {
+        Some(format!("resource '{}'", self.0.uri))
     }
 }
 
@@ -53,10 +52,10 @@ pub unsafe extern "C" fn mcplink_resource_new(
     })
 }
 
-setters! {
+actions! {
     /// resource: the resource.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_resource_t as resource;
+    set(resource: mcplink_resource_t);
 
     /// Sets the display name of the resource.
     ///
@@ -86,7 +85,9 @@ setters! {
     /// Sets the size of the resource.
     ///
     /// size: the size in bytes, before any encoding.
-    fn mcplink_resource_set_size(size: u64) { resource.0.size = Some(size) }
+    fn mcplink_resource_set_size(size: u64) {
+        resource.0.size = Some(size)
+    }
 
     /// Sets the annotations of the resource: an object with "audience", "priority" and
     /// "lastModified".

@@ -8,8 +8,8 @@ use super::serving::Serving;
 use super::settings::mcplink_server_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::dump;
-use crate::cffi::entry::{Outcome, giving};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::entry::Outcome;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
     Fault, Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw, slots,
 };
@@ -66,7 +66,6 @@ impl Handled for mcplink_server_t {
 }
 
 impl Settings for mcplink_server_t {
-    const NAME: &'static str = "server";
     const TARGET: &'static str = "server";
 
     fn refusal(&self) -> &Refusal {
@@ -136,26 +135,19 @@ unsafe fn described(
     Ok(mcplink_server_options_t::new(server, version))
 }
 
-/// Makes a server with options.
-///
-/// options: the options, which are copied.
-/// out: receives the server, NULL on failure. The caller owns it and frees it with
-/// mcplink_server_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
-/// failed setter of the options. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_new_with(
-    options: *const mcplink_server_options_t,
-    out: *mut *mut mcplink_server_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires options of this library and pointers that can be written to.
-    unsafe {
-        giving(out, err, || {
-            mcplink_server_t::new(taken(options, "options")?)
-        })
+fallible! {
+    /// options: the options, which are copied.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    taken(options: *const mcplink_server_options_t);
+
+    /// Makes a server with options.
+    ///
+    /// out: receives the server, NULL on failure. The caller owns it and frees it with
+    /// mcplink_server_free.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of
+    /// a failed setter of the options. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_new_with() -> out: mcplink_server_t {
+        mcplink_server_t::new(options)?
     }
 }
 

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Serving};
-use crate::cffi::entry::{Outcome, descriptor, ffi, find, giving, told, value};
+use crate::cffi::actions::actions;
+use crate::cffi::entry::{Outcome, descriptor, ffi, find, value};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
+use crate::cffi::text::{Text, filled, mcplink_str_t};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
@@ -192,28 +195,65 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
     }
 }
 
-/// Starts to serve over the standard streams without waiting: the non-blocking form of
-/// mcplink_server_serve_stdio.
-///
-/// server: the server.
-/// session: receives the session, NULL on failure. The caller owns it and frees it with
-/// mcplink_session_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
-/// any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
-    server: *mut mcplink_server_t,
-    session: *mut *mut mcplink_session_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and pointers that can be written to.
-    unsafe {
-        giving(session, err, || {
-            let server = enter(server, "server")?;
-            server.start(None, server.stdio())
-        })
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
+
+    /// Starts to serve over the standard streams without waiting: the non-blocking form of
+    /// mcplink_server_serve_stdio.
+    ///
+    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// mcplink_session_free, before or after the server.
+    /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
+    /// Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_serve_stdio_start() -> session: mcplink_session_t {
+        server.start(None, server.stdio())?
+    }
+
+    /// Starts to serve over file descriptors without waiting: the non-blocking form of
+    /// mcplink_server_serve_fds, with a principal.
+    ///
+    /// input, output: as for mcplink_server_serve_fds.
+    /// principal: the principal for which the client acts, as authenticated by the host: see
+    /// mcplink_request_principal. NULL when the principal is unknown.
+    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// mcplink_session_free, before or after the server.
+    /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
+    /// any. Blocks: no. Since 0.1.
+    fn mcplink_server_serve_fds_start(
+        input: isize,
+        output: isize,
+        principal: *const c_char,
+    ) -> session: mcplink_session_t {
+        let principal = optional_principal(principal)?;
+        server.start(principal, descriptors(input, output)?)?
+    }
+
+    /// Starts to serve a client over a transport of the host, without waiting.
+    ///
+    /// After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight
+    /// may still be sent. Sending ends after the drain time of the server, or when the host closes
+    /// or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that
+    /// the client has disconnected. mcplink_session_wait waits until the client has disconnected,
+    /// and then closes the session.
+    ///
+    /// transport: the transport, with a send function. A transport serves one session. The
+    /// transport remains the caller's; free it after the session.
+    /// principal: the principal for which the client acts, as authenticated by the host; NULL when
+    /// the principal is unknown.
+    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// mcplink_session_free, before or after the server.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
+    /// function; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_attach(
+        transport: *mut mcplink_transport_t,
+        principal: *const c_char,
+    ) -> session: mcplink_session_t {
+        let transport = enter(transport, "transport")?;
+        let principal = optional_principal(principal)?;
+        server.check_open()?;
+        server.start(principal, transport.connector().connect()?)?
     }
 }
 
@@ -246,79 +286,6 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
     }
 }
 
-/// Starts to serve over file descriptors without waiting: the non-blocking form of
-/// mcplink_server_serve_fds, with a principal.
-///
-/// server: the server.
-/// input, output: as for mcplink_server_serve_fds.
-/// principal: the principal for which the client acts, as authenticated by the host: see
-/// mcplink_request_principal. NULL when the principal is unknown.
-/// session: receives the session, NULL on failure. The caller owns it and frees it with
-/// mcplink_session_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
-/// any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_serve_fds_start(
-    server: *mut mcplink_server_t,
-    input: isize,
-    output: isize,
-    principal: *const c_char,
-    session: *mut *mut mcplink_session_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library, text that ends in NUL, and pointers
-    // that can be written to.
-    unsafe {
-        giving(session, err, || {
-            let server = enter(server, "server")?;
-            let principal = optional_principal(principal)?;
-            server.start(principal, descriptors(input, output)?)
-        })
-    }
-}
-
-/// Starts to serve a client over a transport of the host, without waiting.
-///
-/// After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
-/// still be sent. Sending ends after the drain time of the server, or when the host closes or frees
-/// the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
-/// has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
-/// the session.
-///
-/// server: the server.
-/// transport: the transport, with a send function. A transport serves one session. The transport
-/// remains the caller's; free it after the session.
-/// principal: the principal for which the client acts, as authenticated by the host; NULL when the
-/// principal is unknown.
-/// session: receives the session, NULL on failure. The caller owns it and frees it with
-/// mcplink_session_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
-/// MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_attach(
-    server: *mut mcplink_server_t,
-    transport: *mut mcplink_transport_t,
-    principal: *const c_char,
-    session: *mut *mut mcplink_session_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server and a transport of this library, text that ends in NUL,
-    // and pointers that can be written to.
-    unsafe {
-        giving(session, err, || {
-            let server = enter(server, "server")?;
-            let transport = enter(transport, "transport")?;
-            let principal = optional_principal(principal)?;
-            server.check_open()?;
-            server.start(principal, transport.connector().connect()?)
-        })
-    }
-}
-
 /// Waits until the client has disconnected or the session is closed, and then closes the session.
 ///
 /// session: the session.
@@ -347,23 +314,19 @@ pub unsafe extern "C" fn mcplink_session_wait(
     }
 }
 
-/// Closes a session: its calls are cancelled, and its transport is closed. If the close function of
-/// the session's transport calls this function or mcplink_session_wait, the call returns at once.
-/// The close in progress then continues.
-///
-/// session: the session.
-/// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
-/// seconds at most, for handlers that don't return. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_close(
-    session: *mut mcplink_session_t,
-) -> mcplink_status_t {
-    told("mcplink_session_close", || {
-        // SAFETY: the header requires a session of this library.
-        let session = unsafe { enter(session, "session") }?;
+actions! {
+    /// session: the session.
+    entering(session: mcplink_session_t);
+
+    /// Closes a session: its calls are cancelled, and its transport is closed. If the close
+    /// function of the session's transport calls this function or mcplink_session_wait, the call
+    /// returns at once. The close in progress then continues.
+    ///
+    /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
+    /// seconds at most, for handlers that don't return. Since 0.1.
+    fn mcplink_session_close() {
         session.close();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Checks whether the client has disconnected, or the session was closed.
@@ -380,29 +343,26 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
     })
 }
 
-/// Returns a number that identifies the session in the server. mcplink_request_session returns the
-/// same number for requests of the session, and events contain it as "session".
-///
-/// session: the session; for NULL the function returns 0.
-/// Returns: the number, from 1. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
-    // SAFETY: the header requires a session of this library.
-    unsafe { find(session) }.map_or(0, |session| session.shown)
-}
+getters! {
+    /// session: the session; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(session: mcplink_session_t);
 
-/// Returns the principal for which the client acts.
-///
-/// session: the session; for NULL the function returns empty text.
-/// Returns: the principal that was set when the session was made, valid as long as the session;
-/// empty when the principal is unknown. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_session_principal(
-    session: *const mcplink_session_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a session of this library.
-    let session = unsafe { find(session) };
-    view_or_empty(session.as_deref().and_then(|it| it.principal.as_ref()))
+    /// Returns a number that identifies the session in the server. mcplink_request_session returns
+    /// the same number for requests of the session, and events contain it as "session".
+    ///
+    /// Returns: the number, from 1.
+    fn mcplink_session_number() -> u64 {
+        session.shown
+    }
+
+    /// Returns the principal for which the client acts.
+    ///
+    /// Returns: the principal that was set when the session was made, valid as long as the session;
+    /// empty when the principal is unknown.
+    fn mcplink_session_principal() -> mcplink_str_t {
+        session.principal.as_ref()?.view()
+    }
 }
 
 /// Closes a session and frees it.

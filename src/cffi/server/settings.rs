@@ -1,12 +1,11 @@
 //! The options object of a server, and the code that builds a server with these options.
 
-use std::ffi::{c_char, c_void};
-use std::num::NonZeroUsize;
+use std::ffi::c_char;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
+use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::event::mcplink_event_fn;
@@ -14,14 +13,12 @@ use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::tap::Wrap;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
-use crate::cffi::user::{self, UserData, mcplink_destroy_fn};
+use crate::cffi::user::{self, UserData};
 use crate::error::Result;
-use crate::protocol::KeepAlive;
-use crate::schema::{Implementation, ProtocolVersion};
+use crate::schema::Implementation;
 use crate::server::{Server, ServerBuilder, StateKey};
 use crate::transport::{Limits, Threads};
 
@@ -29,32 +26,19 @@ use crate::transport::{Limits, Threads};
 /// with which it is made.
 pub struct mcplink_server_options_t {
     pub(super) info: Implementation,
-    pub(super) instructions: Option<String>,
-    pub(super) revisions: Option<Vec<ProtocolVersion>>,
     pub(super) pump: Option<Arc<Queue>>,
     pub(super) limits: Limits,
     pub(super) threads: ThreadOptions,
     pub(super) events: EventHooks,
-    pub(super) page_size: Option<NonZeroUsize>,
-    pub(super) drain: Duration,
-    pub(super) slow_handler: Duration,
-    pub(super) keep_alive: Option<KeepAlive>,
-    pub(super) replica: Option<Box<str>>,
     pub(super) state_keys: Vec<StateKey>,
-    pub(super) state_lifetime: Duration,
-    pub(super) logging: bool,
-    pub(super) resource_updates: bool,
-    pub(super) list_changes: bool,
-    pub(super) send_server_info: bool,
-    pub(super) validation: bool,
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
     /// Wraps the transport of each session in a tap, if the host sees the messages.
     pub(super) tap: Option<Wrap>,
     methods: Vec<Method>,
-    /// Rarely used settings, each with a name and a function. The function applies the setting when
-    /// the server is built. So a program that never calls a setter is linked without the code of
-    /// the setter's feature.
+    /// Settings that differ from the default, each with a name and a function. The function applies
+    /// the setting when the server is built. So defaults are those of the Rust API, and a program
+    /// that never calls a setter is linked without the code of the setter's feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
 }
@@ -75,7 +59,6 @@ struct Method {
 }
 
 impl Settings for mcplink_server_options_t {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_server_options_new");
 
@@ -92,30 +75,30 @@ impl mcplink_server_options_t {
     pub(super) fn new(name: &str, version: &str) -> Self {
         Self {
             info: Implementation::new(name, version),
-            instructions: None,
-            revisions: None,
             pump: None,
             limits: Limits::default(),
             threads: ThreadOptions::default(),
             events: EventHooks::default(),
-            page_size: None,
-            drain: Duration::from_secs(5),
-            slow_handler: Duration::from_secs(30),
-            keep_alive: None,
-            replica: None,
             state_keys: Vec::new(),
-            state_lifetime: Duration::from_secs(600),
-            logging: false,
-            resource_updates: true,
-            list_changes: true,
-            send_server_info: true,
-            validation: true,
             claims_stdio: true,
             log: None,
             tap: None,
             methods: Vec::new(),
             more: Vec::new(),
             refusal: Refusal::default(),
+        }
+    }
+
+    /// Replaces a setting. `None` restores the default.
+    pub(super) fn set<T: 'static>(
+        &mut self,
+        name: &'static str,
+        value: Option<T>,
+        apply: impl Fn(ServerBuilder, &T) -> ServerBuilder + 'static,
+    ) {
+        self.unset(name);
+        if let Some(value) = value {
+            self.add(name, move |builder| apply(builder, &value));
         }
     }
 
@@ -165,34 +148,9 @@ impl mcplink_server_options_t {
             .info(info)
             .limits(self.limits.clone())
             .threads(threads)
-            .drain(self.drain)
-            .slow_handler(self.slow_handler)
-            .state_lifetime(self.state_lifetime)
-            .logging(self.logging)
-            .resource_updates(self.resource_updates)
-            .list_changes(self.list_changes)
-            .send_server_info(self.send_server_info)
             .on_log(move |record| log::tell(hook.as_ref(), owner, record));
-        if let Some(instructions) = &self.instructions {
-            builder = builder.instructions(instructions);
-        }
-        if let Some(revisions) = &self.revisions {
-            builder = builder.revisions(revisions);
-        }
-        if let Some(size) = self.page_size {
-            builder = builder.page_size(size);
-        }
-        if let Some(keep_alive) = self.keep_alive {
-            builder = builder.keep_alive(keep_alive);
-        }
-        if let Some(replica) = &self.replica {
-            builder = builder.replica(&**replica);
-        }
         if !self.state_keys.is_empty() {
             builder = builder.state_keys(&self.state_keys);
-        }
-        if !self.validation {
-            builder = builder.validator(None);
         }
         for (_, setting) in &self.more {
             builder = setting(builder, owner);
@@ -208,100 +166,62 @@ impl mcplink_server_options_t {
     }
 }
 
-/// Sets the handler for a custom method. The library itself handles the methods that the protocol
-/// defines.
-///
-/// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
-/// clients of revisions since 2026-07-28 the text must contain the member "resultType".
-///
-/// options: the options.
-/// method: the method, for example "com.example/reindex". An earlier handler is replaced.
-/// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
-/// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_method(
-    options: *mut mcplink_server_options_t,
-    method: *const c_char,
-    callback: mcplink_handler_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library and text that ends in NUL.
-    unsafe {
-        set(options, "mcplink_server_options_on_method", |options| {
-            let method = name(method, "method")?;
-            let callback = given(callback)?;
-            options.methods.retain(|known| known.name != method);
-            options.methods.push(Method {
-                name: method.to_owned(),
-                callback,
-                user: Arc::new(user),
-            });
-            Ok(())
-        })
-    }
-}
+actions! {
+    /// options: the options.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    set(options: mcplink_server_options_t);
 
-/// Sets the function that is called when sessions begin and end. A session begins when a client
-/// identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
-/// clients with their first request. The session ends when its connection or HTTP session ends.
-/// Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
-/// have no session over HTTP.
-///
-/// options: the options.
-/// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
-/// function. Events are delivered one at a time and in order, on a thread of the server or on the
-/// thread that dispatches its pump. The first requests of a session may be handled before its first
-/// event is delivered. Session events are never dropped; mcplink_server_free delivers the last
-/// events.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_session(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_event_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_session", |options| {
-            options.events.session = user::Hook::new(callback, user);
-            Ok(())
-        })
+    /// Sets the handler for a custom method. The library itself handles the methods that the
+    /// protocol defines.
+    ///
+    /// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
+    /// clients of revisions since 2026-07-28 the text must contain the member "resultType".
+    ///
+    /// method: the method, for example "com.example/reindex". An earlier handler is replaced.
+    /// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other
+    /// handlers.
+    /// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_on_method(method: *const c_char, callback: mcplink_handler_fn; user) {
+        let method = name(method, "method")?;
+        let callback = given(callback)?;
+        options.methods.retain(|known| known.name != method);
+        options.methods.push(Method {
+            name: method.to_owned(),
+            callback,
+            user: Arc::new(user),
+        });
     }
-}
 
-/// Sets the function that is called for incidents with clients. The function can count incidents,
-/// raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
-/// or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
-/// for most incidents.
-///
-/// options: the options.
-/// callback: receives all events of enum mcplink_server_event except those about sessions. NULL for
-/// no function. Events are delivered one at a time and in order, on a thread of the server or on
-/// the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all servers made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_options_on_event(
-    options: *mut mcplink_server_options_t,
-    callback: mcplink_event_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_server_options_on_event", |options| {
-            options.events.event = user::Hook::new(callback, user);
-            Ok(())
-        })
+    /// Sets the function that is called when sessions begin and end. A session begins when a client
+    /// identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
+    /// clients with their first request. The session ends when its connection or HTTP session ends.
+    /// Clients over HTTP that have no session cause no events. Clients of revisions since
+    /// 2026-07-28 have no session over HTTP.
+    ///
+    /// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
+    /// no function. Events are delivered one at a time and in order, on a thread of the server or
+    /// on the thread that dispatches its pump. The first requests of a session may be handled
+    /// before its first event is delivered. Session events are never dropped; mcplink_server_free
+    /// delivers the last events.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_on_session(callback: mcplink_event_fn; user) {
+        options.events.session = user::Hook::new(callback, user);
+    }
+
+    /// Sets the function that is called for incidents with clients. The function can count
+    /// incidents, raise an alarm or block a client. Incidents are messages that are malformed, too
+    /// long, too many or denied, and handlers that fail. Each kind of incident has its own event.
+    /// The log has a record for most incidents.
+    ///
+    /// callback: receives all events of enum mcplink_server_event except those about sessions. NULL
+    /// for no function. Events are delivered one at a time and in order, on a thread of the server
+    /// or on the thread that dispatches its pump. At most 1024 events wait; further events are
+    /// dropped.
+    /// user, destroy: passed to callback; destroy runs when another function is set, or when the
+    /// options and all servers made with them are freed.
+    fn mcplink_server_options_on_event(callback: mcplink_event_fn; user) {
+        options.events.event = user::Hook::new(callback, user);
     }
 }

@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
+use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
@@ -20,7 +20,6 @@ impl Object for mcplink_template_t {
 }
 
 impl Settings for mcplink_template_t {
-    const NAME: &'static str = "template";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_template_new");
 
@@ -28,8 +27,8 @@ impl Settings for mcplink_template_t {
         &self.1
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.uri_template)
+    fn label(&self) -> Option<String> {
+        Some(format!("template '{}'", self.0.uri_template))
     }
 }
 
@@ -58,10 +57,10 @@ pub unsafe extern "C" fn mcplink_template_new(
     })
 }
 
-setters! {
+actions! {
     /// template: the resource template.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_template_t as template;
+    set(template: mcplink_template_t);
 
     /// Sets the display name of the template.
     ///

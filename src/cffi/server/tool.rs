@@ -6,13 +6,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::definition::{required, typed};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
@@ -27,7 +27,6 @@ impl Object for mcplink_tool_t {
 }
 
 impl Settings for mcplink_tool_t {
-    const NAME: &'static str = "tool";
     const TARGET: &'static str = "server";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_tool_new");
 
@@ -35,8 +34,8 @@ impl Settings for mcplink_tool_t {
         &self.2
     }
 
-    fn label(&self) -> Option<&str> {
-        Some(&self.0.name)
+    fn label(&self) -> Option<String> {
+        Some(format!("tool '{}'", self.0.name))
     }
 }
 
@@ -48,48 +47,55 @@ struct Params {
     required: Vec<String>,
 }
 
-/// The type of an argument of a tool.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_param_type {
-    /// A string.
-    MCPLINK_PARAM_STRING = 1201,
-    /// An integer.
-    MCPLINK_PARAM_INTEGER = 1202,
-    /// Any number.
-    MCPLINK_PARAM_NUMBER = 1203,
-    /// A Boolean: true or false.
-    MCPLINK_PARAM_BOOLEAN = 1204,
-    /// An array of any values.
-    MCPLINK_PARAM_ARRAY = 1205,
-    /// An object with any members.
-    MCPLINK_PARAM_OBJECT = 1206,
+enumeration! {
+    /// The type of an argument of a tool.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_param_type {
+        /// A string.
+        MCPLINK_PARAM_STRING = 1201,
+        /// An integer.
+        MCPLINK_PARAM_INTEGER = 1202,
+        /// Any number.
+        MCPLINK_PARAM_NUMBER = 1203,
+        /// A Boolean: true or false.
+        MCPLINK_PARAM_BOOLEAN = 1204,
+        /// An array of any values.
+        MCPLINK_PARAM_ARRAY = 1205,
+        /// An object with any members.
+        MCPLINK_PARAM_OBJECT = 1206,
+    }
 }
 
-/// A hint for the user about the effects of a tool. A hint is not a guarantee.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_tool_hint {
-    /// The hint that the tool changes nothing. Default: false.
-    MCPLINK_HINT_READ_ONLY = 1801,
-    /// The hint that the tool may destroy something. Default: true.
-    MCPLINK_HINT_DESTRUCTIVE = 1802,
-    /// The hint that the tool is idempotent: a repeated call has no further effect. Default: false.
-    MCPLINK_HINT_IDEMPOTENT = 1803,
-    /// The hint that the tool interacts with an open world, such as the web. Default: true.
-    MCPLINK_HINT_OPEN_WORLD = 1804,
+enumeration! {
+    /// A hint for the user about the effects of a tool. A hint is not a guarantee.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_tool_hint {
+        /// The hint that the tool changes nothing. Default: false.
+        MCPLINK_HINT_READ_ONLY = 1801,
+        /// The hint that the tool may destroy something. Default: true.
+        MCPLINK_HINT_DESTRUCTIVE = 1802,
+        /// The hint that the tool is idempotent: a repeated call has no further effect. Default:
+        /// false.
+        MCPLINK_HINT_IDEMPOTENT = 1803,
+        /// The hint that the tool interacts with an open world, such as the web. Default: true.
+        MCPLINK_HINT_OPEN_WORLD = 1804,
+    }
 }
 
-/// Whether calls of a tool may become tasks.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_task_support {
-    /// The tool does not support tasks: calls of the tool never become tasks.
-    MCPLINK_TASK_FORBIDDEN = 1700,
-    /// The tool supports tasks: calls of the tool can become tasks.
-    MCPLINK_TASK_OPTIONAL = 1701,
-    /// The tool requires tasks: calls of the tool must become tasks.
-    MCPLINK_TASK_REQUIRED = 1702,
+enumeration! {
+    /// Whether calls of a tool may become tasks.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_task_support {
+        /// The tool does not support tasks: calls of the tool never become tasks.
+        MCPLINK_TASK_FORBIDDEN = 1700,
+        /// The tool supports tasks: calls of the tool can become tasks.
+        MCPLINK_TASK_OPTIONAL = 1701,
+        /// The tool requires tasks: calls of the tool must become tasks.
+        MCPLINK_TASK_REQUIRED = 1702,
+    }
 }
 
 impl mcplink_tool_t {
@@ -164,18 +170,13 @@ fn check_schema(schema: &Value) -> Result<()> {
 
 pub(super) fn type_of(kind: i32) -> Result<&'static str> {
     use mcplink_param_type as Type;
-    let known = [
-        (Type::MCPLINK_PARAM_STRING, "string"),
-        (Type::MCPLINK_PARAM_INTEGER, "integer"),
-        (Type::MCPLINK_PARAM_NUMBER, "number"),
-        (Type::MCPLINK_PARAM_BOOLEAN, "boolean"),
-        (Type::MCPLINK_PARAM_ARRAY, "array"),
-        (Type::MCPLINK_PARAM_OBJECT, "object"),
-    ];
-    let found = known.iter().find(|(known, _)| *known as i32 == kind);
-    found.map(|(_, name)| *name).ok_or_else(|| {
-        let text = format!("there is no type {kind}: use one of enum mcplink_param_type");
-        Error::new(ErrorKind::Invalid, text)
+    Ok(match Type::read(kind, "type")? {
+        Type::MCPLINK_PARAM_STRING => "string",
+        Type::MCPLINK_PARAM_INTEGER => "integer",
+        Type::MCPLINK_PARAM_NUMBER => "number",
+        Type::MCPLINK_PARAM_BOOLEAN => "boolean",
+        Type::MCPLINK_PARAM_ARRAY => "array",
+        Type::MCPLINK_PARAM_OBJECT => "object",
     })
 }
 
@@ -206,10 +207,10 @@ pub unsafe extern "C" fn mcplink_tool_new(
     })
 }
 
-setters! {
+actions! {
     /// tool: the tool.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_tool_t as tool;
+    set(tool: mcplink_tool_t);
 
     /// Adds an argument to the tool. The input schema of the tool is made of all added arguments.
     ///
@@ -295,86 +296,14 @@ setters! {
     }
 }
 
-/// Sets a hint about the effects of the tool.
-///
-/// tool: the tool.
-/// hint: one of enum mcplink_tool_hint.
-/// is_so: true if the hint applies to the tool.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_annotation(
-    tool: *mut mcplink_tool_t,
-    hint: arg::mcplink_tool_hint,
-    is_so: bool,
-) -> mcplink_status_t {
-    use mcplink_tool_hint as Hint;
-    // SAFETY: the header requires a tool of this library.
-    unsafe {
-        set(tool, "mcplink_tool_set_annotation", |tool| {
-            let annotations = tool.0.annotations.get_or_insert_default();
-            let field = match hint {
-                _ if hint == Hint::MCPLINK_HINT_READ_ONLY as i32 => &mut annotations.read_only_hint,
-                _ if hint == Hint::MCPLINK_HINT_DESTRUCTIVE as i32 => {
-                    &mut annotations.destructive_hint
-                }
-                _ if hint == Hint::MCPLINK_HINT_IDEMPOTENT as i32 => {
-                    &mut annotations.idempotent_hint
-                }
-                _ if hint == Hint::MCPLINK_HINT_OPEN_WORLD as i32 => {
-                    &mut annotations.open_world_hint
-                }
-                _ => {
-                    let text =
-                        format!("there is no hint {hint}: use one of enum mcplink_tool_hint");
-                    return Err(Error::new(ErrorKind::Invalid, text).into());
-                }
-            };
-            *field = Some(is_so);
-            Ok(())
-        })
-    }
-}
-
-/// Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
-/// mcplink_server_options_set_tasks.
-///
-/// tool: the tool.
-/// support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_tool_set_task_support(
-    tool: *mut mcplink_tool_t,
-    support: arg::mcplink_task_support,
-) -> mcplink_status_t {
-    use mcplink_task_support as Support;
-    // SAFETY: the header requires a tool of this library.
-    unsafe {
-        set(tool, "mcplink_tool_set_task_support", |tool| {
-            let support = match support {
-                _ if support == Support::MCPLINK_TASK_FORBIDDEN as i32 => TaskSupport::Forbidden,
-                _ if support == Support::MCPLINK_TASK_OPTIONAL as i32 => TaskSupport::Optional,
-                _ if support == Support::MCPLINK_TASK_REQUIRED as i32 => TaskSupport::Required,
-                _ => {
-                    let text = format!(
-                        "there is no support {support}: use one of enum mcplink_task_support"
-                    );
-                    return Err(Error::new(ErrorKind::Invalid, text).into());
-                }
-            };
-            tool.0.execution = Some(ToolExecution::default().task_support(support));
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// tool: the tool.
-    mcplink_tool_t as tool;
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    set(tool: mcplink_tool_t);
 
     /// Sets the display name of the tool.
     ///
     /// title: the title; NULL for no title.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     fn mcplink_tool_set_title(title: *const c_char) {
         let title = optional(title, "title")?;
         tool.0.title = title.map(str::to_owned);
@@ -400,6 +329,36 @@ setters! {
     fn mcplink_tool_set_meta(meta: *const c_char, len: usize) {
         let meta = typed::<MetaObject>(meta, len, "meta")?;
         tool.0.meta = meta;
+    }
+
+    /// Sets a hint about the effects of the tool.
+    ///
+    /// hint: one of enum mcplink_tool_hint.
+    /// is_so: true if the hint applies to the tool.
+    fn mcplink_tool_set_annotation(hint: arg::mcplink_tool_hint, is_so: bool) {
+        use mcplink_tool_hint as Hint;
+        let annotations = tool.0.annotations.get_or_insert_default();
+        let field = match Hint::read(hint, "hint")? {
+            Hint::MCPLINK_HINT_READ_ONLY => &mut annotations.read_only_hint,
+            Hint::MCPLINK_HINT_DESTRUCTIVE => &mut annotations.destructive_hint,
+            Hint::MCPLINK_HINT_IDEMPOTENT => &mut annotations.idempotent_hint,
+            Hint::MCPLINK_HINT_OPEN_WORLD => &mut annotations.open_world_hint,
+        };
+        *field = Some(is_so);
+    }
+
+    /// Sets whether calls of the tool may become tasks. The setting has an effect only on servers
+    /// with mcplink_server_options_set_tasks.
+    ///
+    /// support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
+    fn mcplink_tool_set_task_support(support: arg::mcplink_task_support) {
+        use mcplink_task_support as Support;
+        let support = match Support::read(support, "task support")? {
+            Support::MCPLINK_TASK_FORBIDDEN => TaskSupport::Forbidden,
+            Support::MCPLINK_TASK_OPTIONAL => TaskSupport::Optional,
+            Support::MCPLINK_TASK_REQUIRED => TaskSupport::Required,
+        };
+        tool.0.execution = Some(ToolExecution::default().task_support(support));
     }
 }
 

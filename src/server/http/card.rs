@@ -9,16 +9,12 @@
 //!
 //! Spec: Extensions, "Server Cards" (SEP-2127).
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::super::Inner;
+use super::card_input::CardRemote;
 use super::card_rules;
-use super::options::HttpOptions;
 use super::pages::HttpPage;
 use crate::error::Result;
-use crate::protocol::{LogLevel, tell};
 use crate::schema::{Icon, Implementation, JsonObject, ProtocolVersion};
 
 /// The media type of a card.
@@ -63,67 +59,6 @@ pub struct ServerCard {
 struct Repository {
     url: String,
     source: String,
-}
-
-/// An address at which clients reach the server.
-///
-/// **Unstable**: the shape of cards is experimental, and this type may change in any release.
-#[derive(Clone, Debug, Serialize)]
-pub struct CardRemote {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    pub(super) url: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) headers: Vec<CardHeader>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) variables: BTreeMap<String, CardInput>,
-    #[serde(rename = "supportedProtocolVersions")]
-    revisions: Vec<ProtocolVersion>,
-}
-
-/// A header field of a [`CardRemote`]: its name and its value.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct CardHeader {
-    pub(super) name: String,
-    #[serde(flatten)]
-    pub(super) input: CardInput,
-}
-
-/// A value that the user gives before connecting: a variable in a URL, or a header field.
-///
-/// **Unstable**: the shape of cards is experimental, and this type may change in any release.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CardInput {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_required: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) is_secret: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) format: Option<CardFormat>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) default: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) value: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) choices: Vec<String>,
-}
-
-/// The format of a [`CardInput`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum CardFormat {
-    /// Any text.
-    String,
-    /// A number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-    /// The path of a file on the machine of the client.
-    FilePath,
 }
 
 /// The card as it is sent. Members that are `None` are left out.
@@ -236,104 +171,5 @@ impl ServerCard {
         let page = HttpPage::new(MEDIA_TYPE, text).cache_control(self.cache_control.clone());
         page.check("server-card")?;
         Ok((page.readable_by_all(), warnings))
-    }
-}
-
-impl CardRemote {
-    /// Makes a remote for Streamable HTTP. `url` is the URL of the endpoint. It may have variables
-    /// in braces, such as `https://{tenant}.example.com/mcp`.
-    ///
-    /// The card says that the remote supports the revisions that the server supports.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            kind: "streamable-http",
-            url: url.into(),
-            headers: Vec::new(),
-            variables: BTreeMap::new(),
-            revisions: Vec::new(),
-        }
-    }
-
-    /// Describes a variable of the URL.
-    pub fn variable(mut self, name: impl Into<String>, input: CardInput) -> Self {
-        self.variables.insert(name.into(), input);
-        self
-    }
-
-    /// Describes a header field that clients send.
-    pub fn header(mut self, name: impl Into<String>, input: CardInput) -> Self {
-        let name = name.into();
-        self.headers.push(CardHeader { name, input });
-        self
-    }
-}
-
-impl CardInput {
-    /// Makes an input that is neither required nor secret.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the description for the user.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Makes the input required.
-    pub fn required(mut self) -> Self {
-        self.is_required = true;
-        self
-    }
-
-    /// Makes the input secret, as tokens are. A secret input has neither a default nor a value.
-    pub fn secret(mut self) -> Self {
-        self.is_secret = true;
-        self
-    }
-
-    /// Sets the format. Clients take a text by default.
-    pub fn format(mut self, format: CardFormat) -> Self {
-        self.format = Some(format);
-        self
-    }
-
-    /// Sets the value that is used if the user gives none. It has to fit format and choices.
-    pub fn default_value(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
-    }
-
-    /// Sets the value, which the user can't change.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-
-    /// Sets the values of which the user chooses one.
-    pub fn choices<S: Into<String>>(mut self, choices: impl IntoIterator<Item = S>) -> Self {
-        self.choices = choices.into_iter().map(Into::into).collect();
-        self
-    }
-}
-
-/// Returns the path and the page of the server card. A card that breaks a rule is logged.
-pub(super) fn served(server: &Inner, options: &HttpOptions) -> Option<(String, HttpPage)> {
-    let log = |level, text| tell(server.log.as_ref(), level, "http", || text);
-    let card = options.card.as_ref()?;
-    match card.page(&server.info, &server.revisions) {
-        Ok((page, warnings)) => {
-            for warning in warnings {
-                log(LogLevel::Warning, warning);
-            }
-            Some((options.card_path()?, page))
-        }
-        Err(error) => {
-            log(
-                LogLevel::Error,
-                format!("no server card is served: {error}"),
-            );
-            None
-        }
     }
 }

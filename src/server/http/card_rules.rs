@@ -2,7 +2,7 @@
 //!
 //! Spec: Extensions, "Server Cards" (SEP-2127), `schema.ts`, "Information Disclosure".
 
-use super::card::{CardFormat, CardInput, CardRemote};
+use super::card_input::{CardFormat, CardInput, CardRemote};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::Url;
 use crate::schema::{JsonObject, check_meta_key};

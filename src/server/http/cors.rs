@@ -5,20 +5,13 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use super::guard;
-use super::options::HttpOptions;
+use super::fields::text;
 use crate::error::Result;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
-/// Returns the origin of a request if web pages of this origin may read the response.
-pub(super) fn reader(options: &HttpOptions, request: &HttpRequest<'_>) -> Option<String> {
-    let origin = guard::text(request, "Origin")?;
-    guard::is_listed(options, &origin).then_some(origin)
-}
-
 /// Returns the response to a browser's preflight request.
 pub(super) fn preflight(request: &HttpRequest<'_>, methods: &'static str) -> ResponseHead {
-    let fields = guard::text(request, "Access-Control-Request-Headers").unwrap_or_default();
+    let fields = text(request, "Access-Control-Request-Headers").unwrap_or_default();
     let fields: String = fields
         .chars()
         .filter(|char| char.is_ascii_alphanumeric() || "-_, ".contains(*char))

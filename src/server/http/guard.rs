@@ -5,6 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use super::fields::text;
 use super::options::HttpOptions;
 use crate::error::Excerpt;
 use crate::schema::url::Url;
@@ -74,17 +75,17 @@ fn check_origin(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), 
     ))
 }
 
+/// Returns the origin of a request if web pages of this origin may read the response.
+pub(super) fn reader(options: &HttpOptions, request: &HttpRequest<'_>) -> Option<String> {
+    let origin = text(request, "Origin")?;
+    is_listed(options, &origin).then_some(origin)
+}
+
 /// Returns whether an origin is in `HttpOptions::allowed_origins`. Web pages of such an origin may
 /// read responses.
 pub(super) fn is_listed(options: &HttpOptions, origin: &str) -> bool {
     let mut allowed = options.allowed_origins.iter();
     allowed.any(|allowed| allowed.eq_ignore_ascii_case(origin))
-}
-
-pub(super) fn text(request: &HttpRequest<'_>, name: &str) -> Option<String> {
-    request
-        .value(name)
-        .map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
 fn is_loopback(address: &SocketAddr) -> bool {

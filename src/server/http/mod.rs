@@ -19,12 +19,15 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
 mod card;
+mod card_input;
 mod card_rules;
+mod challenge;
 mod clients;
 mod cors;
 mod denied;
 mod events;
 mod expiring;
+mod fields;
 mod guard;
 mod history;
 #[cfg(feature = "jwt")]
@@ -33,6 +36,7 @@ mod listening;
 mod modern;
 mod options;
 mod pages;
+mod paths;
 mod refusal;
 mod reply;
 mod resource_server;
@@ -42,7 +46,8 @@ mod static_tokens;
 mod stream;
 mod verifier;
 
-pub use self::card::{CardFormat, CardInput, CardRemote, ServerCard};
+pub use self::card::ServerCard;
+pub use self::card_input::{CardFormat, CardInput, CardRemote};
 pub use self::denied::Denied;
 pub use self::events::{EventLog, EventStore};
 #[cfg(fuzzing)]

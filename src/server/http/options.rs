@@ -7,10 +7,9 @@ use std::time::Duration;
 use super::card::{self, ServerCard};
 use super::denied::Denied;
 use super::events::EventStore;
-use super::pages::{self, HttpPage};
+use super::pages::HttpPage;
 use super::refusal::without_slash;
 use super::resource_server::ResourceServer;
-use crate::error;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
@@ -317,23 +316,10 @@ impl HttpOptions {
         self.card.as_ref().map(|_| format!("{path}{}", card::PATH))
     }
 
-    /// Checks the pages. [`Server::listen_http`](crate::server::Server::listen_http) does so too.
-    /// [`Server::http_service`](crate::server::Server::http_service) does not: there a page at a
-    /// path of the protocol is never served, and the first of two pages with one path is.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a page or the health page has a path
-    /// of the protocol, the path of another page or no valid path, or a media type that can't be
-    /// sent. The error text has the path.
-    pub fn check(&self) -> error::Result<()> {
-        pages::check(self)
-    }
-
     /// Whether the metadata of the protected resource is served at a path.
     pub(super) fn serves_metadata_at(&self, path: &str) -> bool {
         match &self.access {
-            Access::Tokens(server) => server.serves_metadata_at(self, path),
+            Access::Tokens(server) => server.serves_metadata_at(&self.path, path),
             _ => false,
         }
     }

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::options::HttpOptions;
-use super::refusal::{Refusal, is_at, without_slash};
+use super::refusal::Refusal;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::skills::Digest;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
-/// A static page of the host, for [`HttpOptions::page`]. Clones share the content.
+/// A static page of the host, for [`HttpOptions::page`](super::HttpOptions::page). Clones share the
+/// content.
 ///
 /// The page is answered to GET and HEAD, with a strong `ETag` made from its content and its type. A
 /// client that sends the tag in `If-None-Match` gets status 304. All replicas with the same page
@@ -178,94 +178,6 @@ pub(super) fn health(request: &HttpRequest<'_>, is_healthy: bool) -> Refusal {
             .header("Content-Type", "text/plain")
             .header("Cache-Control", "no-store"),
         body: body.into(),
-    }
-}
-
-/// Whether a request is for the health page. The paths of the protocol are never those of a page.
-pub(super) fn is_health(options: &HttpOptions, request: &HttpRequest<'_>) -> bool {
-    let path = options.health.as_deref();
-    path.is_some_and(|path| is_at(request, path) && own_use(options, path).is_none())
-}
-
-/// Returns the page of the host that a request is for.
-pub(super) fn wanted<'a>(
-    options: &'a HttpOptions,
-    request: &HttpRequest<'_>,
-) -> Option<&'a HttpPage> {
-    let mut pages = options.pages.iter();
-    let (path, page) = pages.find(|(path, _)| is_at(request, path))?;
-    own_use(options, path).is_none().then_some(page)
-}
-
-/// Returns what the protocol uses a path for, if it does.
-fn own_use(options: &HttpOptions, path: &str) -> Option<&'static str> {
-    let is = |own: &str| without_slash(own) == without_slash(path);
-    let old = options.old_paths.as_ref();
-    if is(&options.path) {
-        Some("endpoint")
-    } else if old.is_some_and(|(stream, post)| is(stream) || is(post)) {
-        Some("transport of 2024-11-05")
-    } else if options.serves_metadata_at(path) {
-        Some("metadata of the protected resource")
-    } else if options.card_path().is_some_and(|card| is(&card)) {
-        Some("server card")
-    } else {
-        None
-    }
-}
-
-/// Checks that every page has a valid path of its own.
-pub(super) fn check(options: &HttpOptions) -> Result<()> {
-    check_card_path(options)?;
-    let refuse = |path: &str, why: &str| {
-        let text = format!("the page '{}' {why}", Excerpt(path));
-        Err(Error::new(ErrorKind::Invalid, text))
-    };
-    let health = options.health.iter();
-    let paths = health.chain(options.pages.iter().map(|(path, _)| path));
-    let mut before: Vec<&str> = Vec::new();
-    for path in paths {
-        if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains(['?', '#']) {
-            return refuse(
-                path,
-                "has no path of a URL: write it without query, and encoded",
-            );
-        }
-        if let Some(used) = own_use(options, path) {
-            return refuse(
-                path,
-                &format!("has the path of the {used}: choose another one"),
-            );
-        }
-        if before.contains(&without_slash(path)) {
-            return refuse(path, "is there twice");
-        }
-        before.push(without_slash(path));
-    }
-    options
-        .pages
-        .iter()
-        .try_for_each(|(path, page)| page.check(path))
-}
-
-/// Checks that no other path of the protocol is that of the server card.
-// AMB-77
-fn check_card_path(options: &HttpOptions) -> Result<()> {
-    let (Some(card), Some((stream, post))) = (options.card_path(), &options.old_paths) else {
-        return Ok(());
-    };
-    match [stream, post]
-        .iter()
-        .any(|path| without_slash(path) == card)
-    {
-        true => {
-            let text = format!(
-                "the server card and old_paths have the path '{}'",
-                Excerpt(&card)
-            );
-            Err(Error::new(ErrorKind::Invalid, text))
-        }
-        false => Ok(()),
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::reply::json_head;
 use crate::error::{Excerpt, RpcError};
 use crate::jsonrpc::{self, Malformed, Request, RequestId};
 use crate::transport::http::{HttpRequest, ResponseHead};
+
+/// Returns the head of a response that is a single message.
+pub(super) fn json_head(status: u16) -> ResponseHead {
+    ResponseHead::new(status).header("Content-Type", "application/json")
+}
 
 /// The HTTP response to a request that is answered without a handler, most often a refusal.
 pub(super) struct Refusal {

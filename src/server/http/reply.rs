@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::denied::Demand;
+use super::challenge::Demand;
+use super::refusal::json_head;
 use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
@@ -274,11 +275,6 @@ impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply").finish_non_exhaustive()
     }
-}
-
-/// Returns the head of a response that is a single message.
-pub(super) fn json_head(status: u16) -> ResponseHead {
-    ResponseHead::new(status).header("Content-Type", "application/json")
 }
 
 /// Returns the head of a response that is an event stream.

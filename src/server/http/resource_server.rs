@@ -10,13 +10,11 @@ use serde::Serialize;
 
 use super::cors;
 use super::denied::{BEARER, DPOP, Denied, Why};
-use super::options::HttpOptions;
 use super::refusal::{Refusal, without_slash};
-use super::verifier::{Grant, TokenVerifier, has_passed};
+use super::verifier::{Grant, ProofCheck, TokenVerifier, has_passed};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::Url;
-use crate::shares::Client;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
 /// The path prefix of protected resource metadata.
@@ -67,27 +65,6 @@ pub struct ResourceServer {
     documentation: Option<String>,
     metadata_url: String,
     proofs: Option<Arc<dyn ProofCheck>>,
-}
-
-/// A check that the sender of a token has the key that the token is bound to.
-pub(super) trait ProofCheck: Send + Sync {
-    /// Returns whether tokens that are not bound to a key are refused.
-    fn is_required(&self) -> bool;
-
-    /// Returns the accepted signature algorithms of proofs.
-    fn algorithms(&self) -> &'static [&'static str];
-
-    /// Checks that a request to the URL `target` has a valid proof for its token. The proof must be
-    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. A valid
-    /// proof is remembered as a proof of `client`, and is not accepted again.
-    fn check(
-        &self,
-        request: &HttpRequest<'_>,
-        target: &str,
-        token: &str,
-        thumbprint: &str,
-        client: &Client,
-    ) -> Result<(), Denied>;
 }
 
 /// The protected resource metadata of the server (RFC 9728, section 2).
@@ -238,10 +215,11 @@ impl ResourceServer {
         &self.metadata_url
     }
 
-    /// Checks whether a request may be served, and returns its principal.
+    /// Checks whether a request may be served, and returns its principal. `endpoint` is the path of
+    /// the endpoint.
     pub(super) fn admit(
         &self,
-        options: &HttpOptions,
+        endpoint: &str,
         request: &HttpRequest<'_>,
     ) -> Result<Principal, Denied> {
         let (way, token) = self.token_of(request)?;
@@ -254,7 +232,7 @@ impl ResourceServer {
         if expiry.is_some_and(has_passed) {
             return Err(Denied::invalid_token("it has expired"));
         }
-        self.check_key(options, request, way, token, &grant)?;
+        self.check_key(endpoint, request, way, token, &grant)?;
         let principal = grant.principal;
         let principal = self.with_implied(principal);
         let lacks = |scope: &String| !principal.has_scope(scope);
@@ -300,7 +278,7 @@ impl ResourceServer {
     /// if proofs are required.
     fn check_key(
         &self,
-        options: &HttpOptions,
+        endpoint: &str,
         request: &HttpRequest<'_>,
         way: Way,
         token: &str,
@@ -308,7 +286,7 @@ impl ResourceServer {
     ) -> Result<(), Denied> {
         let why = match (way, &grant.key, self.proofs()) {
             (Way::Proved, Some(key), Some(proofs)) => {
-                let target = self.target_of(options, request);
+                let target = self.target_of(endpoint, request);
                 let client = grant.principal.client();
                 return proofs.check(request, &target, token, key, &client);
             }
@@ -325,9 +303,9 @@ impl ResourceServer {
 
     /// Returns the URL that a client sent a request to. Scheme and host are those of the server's
     /// configured URL, since a proxy may have changed the `Host` field.
-    fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
+    fn target_of(&self, endpoint: &str, request: &HttpRequest<'_>) -> String {
         let path = request.target.split('?').next().unwrap_or_default();
-        match path.strip_prefix(options.path.as_str()) {
+        match path.strip_prefix(endpoint) {
             Some("") => self.resource.clone(),
             Some("/") => format!("{}/", without_slash(&self.resource)),
             _ => format!("{}{path}", origin_of(&self.resource)),
@@ -353,10 +331,10 @@ impl ResourceServer {
     }
 
     /// Whether the metadata is served at a path.
-    pub(super) fn serves_metadata_at(&self, options: &HttpOptions, path: &str) -> bool {
+    pub(super) fn serves_metadata_at(&self, endpoint: &str, path: &str) -> bool {
         let inserted = path.strip_prefix(WELL_KNOWN);
         let is_known = inserted.is_some_and(|rest| {
-            [path_of(&self.resource), &options.path, ""]
+            [path_of(&self.resource), endpoint, ""]
                 .map(without_slash)
                 .contains(&without_slash(rest))
         });
@@ -368,11 +346,11 @@ impl ResourceServer {
     /// Spec: RFC 9728, section 3.
     pub(super) fn serve_metadata(
         &self,
-        options: &HttpOptions,
+        endpoint: &str,
         request: &HttpRequest<'_>,
     ) -> Option<Refusal> {
         let path = request.target.split('?').next().unwrap_or_default();
-        if !self.serves_metadata_at(options, path) {
+        if !self.serves_metadata_at(endpoint, path) {
             return None;
         }
         // The metadata is public, also for pages of other sites.

@@ -12,14 +12,13 @@ use std::time::Instant;
 use super::super::dispatch::Conversation;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
-use super::card;
+use super::challenge::{Challenger, Demand, Era};
 use super::clients::Verified;
 use super::cors::{self, ForReader};
-use super::denied::{Challenger, Demand, Era};
 use super::expiring::bounded;
 use super::modern::{self, ParamMembers};
 use super::options::HttpOptions;
-use super::pages::{self, HttpPage};
+use super::pages::HttpPage;
 use super::refusal::{
     MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at, no_session,
     refuse_malformed, refuse_request, token, unknown_session, unknown_version,
@@ -27,6 +26,7 @@ use super::refusal::{
 use super::reply::Reply;
 use super::session::{Session, Sessions, check_opening, peer_name};
 use super::stream::RequestStream;
+use super::{guard, paths};
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
 use crate::protocol::incident::Incident;
@@ -109,7 +109,7 @@ impl HttpService {
             modern_conversation,
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
-            card: card::served(inner, &options),
+            card: paths::served_card(inner, &options),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
             verified: Verified::default(),
@@ -217,14 +217,14 @@ impl Served {
         if let Some(answer) = self.public_answer(&request) {
             return Err((answer, response));
         }
-        let response = match cors::reader(&self.options, &request) {
+        let response = match guard::reader(&self.options, &request) {
             Some(origin) => Box::new(ForReader {
                 inner: response,
                 origin,
             }),
             None => response,
         };
-        if let Some(page) = pages::wanted(&self.options, &request) {
+        if let Some(page) = paths::wanted(&self.options, &request) {
             return Err((self.page(page, &request), response));
         }
         let principal = match self.let_in(&request) {
@@ -234,7 +234,7 @@ impl Served {
         if let Some(principal) = &principal {
             self.verified.remember(&request, principal);
         }
-        if request.method == "OPTIONS" && cors::reader(&self.options, &request).is_some() {
+        if request.method == "OPTIONS" && guard::reader(&self.options, &request).is_some() {
             let refusal = Refusal {
                 head: cors::preflight(&request, self.methods_at(&request)),
                 body: Vec::new(),

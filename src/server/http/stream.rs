@@ -35,7 +35,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::super::subscriptions::Offered;
-use super::denied::Demand;
+use super::challenge::Demand;
 use super::history::{self, History, Missing};
 use super::reply::{end_with, stream_head, takes_no_events};
 use super::session::Session;

@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use super::denied::Denied;
 use crate::protocol::principal::Principal;
+use crate::shares::Client;
+use crate::transport::http::HttpRequest;
 
 /// The tolerated difference between the clock of this machine and the clock of the issuer.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
@@ -97,4 +99,25 @@ impl Grant {
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
+}
+
+/// A check that the sender of a token has the key that the token is bound to.
+pub(super) trait ProofCheck: Send + Sync {
+    /// Returns whether tokens that are not bound to a key are refused.
+    fn is_required(&self) -> bool;
+
+    /// Returns the accepted signature algorithms of proofs.
+    fn algorithms(&self) -> &'static [&'static str];
+
+    /// Checks that a request to the URL `target` has a valid proof for its token. The proof must be
+    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. A valid
+    /// proof is remembered as a proof of `client`, and is not accepted again.
+    fn check(
+        &self,
+        request: &HttpRequest<'_>,
+        target: &str,
+        token: &str,
+        thumbprint: &str,
+        client: &Client,
+    ) -> Result<(), Denied>;
 }

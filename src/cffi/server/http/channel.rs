@@ -15,7 +15,7 @@ use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::handle::Tagged;
 use crate::cffi::queue::Kind;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::user::{UserData, call_back};
+use crate::cffi::user::{Callback, UserData, call_back};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -59,10 +59,9 @@ pub type mcplink_http_write_fn = Option<
 pub type mcplink_http_end_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
 
-type BeginFn =
-    unsafe extern "C-unwind" fn(*mut c_void, *const mcplink_http_head_t, i64) -> mcplink_status_t;
-type WriteFn = unsafe extern "C-unwind" fn(*mut c_void, *const c_char, usize) -> mcplink_status_t;
-type EndFn = unsafe extern "C-unwind" fn(*mut c_void, bool);
+type BeginFn = Callback<mcplink_http_begin_fn>;
+type WriteFn = Callback<mcplink_http_write_fn>;
+type EndFn = Callback<mcplink_http_end_fn>;
 
 /// The state that an exchange and its response writer share.
 pub(super) struct Channel {

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use super::channel::{
     Channel, Writer, mcplink_http_begin_fn, mcplink_http_end_fn, mcplink_http_write_fn,
 };
+use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{Outcome, plain, told};
+use crate::cffi::entry::{Outcome, plain};
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
 };
 use crate::cffi::refusal::{Refusal, Settings, constructed, refused};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{measured, missing, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
@@ -74,7 +75,6 @@ impl Handled for mcplink_exchange_t {
 }
 
 impl Settings for mcplink_exchange_t {
-    const NAME: &'static str = "exchange";
     const TARGET: &'static str = "http";
 
     fn refusal(&self) -> &Refusal {
@@ -257,41 +257,28 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     }
 }
 
-/// Reports that the client has disconnected: the rest of the response is not sent. If the response
-/// has not ended, the function end is still called.
-///
-/// exchange: the exchange.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_exchange_gone(
-    exchange: *mut mcplink_exchange_t,
-) -> mcplink_status_t {
-    told("mcplink_exchange_gone", || {
-        // SAFETY: the header requires an exchange of this library.
-        unsafe { enter(exchange, "exchange") }?.channel.lose();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
+actions! {
+    /// exchange: the exchange.
+    entering(exchange: mcplink_exchange_t);
 
-/// Begins the response as an event stream, so that proxies do not drop the idle connection. Call
-/// the function when the response has not begun after the interval that was set with
-/// mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
-/// accept event streams, or the response has begun.
-///
-/// exchange: the exchange.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may run
-/// on this thread. Blocks: only while these functions run. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_exchange_silent(
-    exchange: *mut mcplink_exchange_t,
-) -> mcplink_status_t {
-    told("mcplink_exchange_silent", || {
-        // SAFETY: the header requires an exchange of this library.
-        unsafe { enter(exchange, "exchange") }?
-            .channel
-            .break_silence();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    /// Reports that the client has disconnected: the rest of the response is not sent. If the
+    /// response has not ended, the function end is still called.
+    ///
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_exchange_gone() {
+        exchange.channel.lose();
+    }
+
+    /// Begins the response as an event stream, so that proxies do not drop the idle connection.
+    /// Call the function when the response has not begun after the interval that was set with
+    /// mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
+    /// accept event streams, or the response has begun.
+    ///
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may
+    /// run on this thread. Blocks: only while these functions run. Since 0.1.
+    fn mcplink_exchange_silent() {
+        exchange.channel.break_silence();
+    }
 }
 
 /// Frees an exchange: none of its functions runs afterwards. A response that has not ended is

@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
-use crate::cffi::entry::{find, giving, optional, told, value};
-use crate::cffi::error::mcplink_error_t;
+use crate::cffi::actions::actions;
+use crate::cffi::entry::{find, optional, value};
+use crate::cffi::fallible::fallible;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
+use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
 
@@ -72,78 +73,68 @@ impl Handled for mcplink_listener_t {
     }
 }
 
-/// Listens for HTTP clients. Threads of the library accept and serve them.
-///
-/// Any client that can reach the address can send requests. If no other machine needs access, pass
-/// only a port: then only this machine has access. Authenticate clients of other machines with
-/// mcplink_http_options_on_authenticate.
-///
-/// server: the server.
-/// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. If a setter of the options failed, this function fails with the error of that
-/// setter.
-/// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
-/// "8080". With port 0 the system chooses a port.
-/// listener: receives the listener, NULL on failure. The caller owns it and frees it with
-/// mcplink_listener_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
-/// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since
-/// 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_listen_http(
-    server: *mut mcplink_server_t,
-    options: *const mcplink_http_options_t,
-    bind: *const c_char,
-    listener: *mut *mut mcplink_listener_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server and options of this library, text that ends in NUL, and
-    // pointers that can be written to.
-    unsafe {
-        giving(listener, err, || {
-            let server = enter(server, "server")?;
-            let bind = text::name(bind, "bind")?;
-            server.check_open()?;
-            let options = match optional(options, "options")? {
-                Some(options) => options.for_server(&server)?,
-                None => mcplink_http_options_t::default().for_server(&server)?,
-            };
-            let listener = Arc::new(server.server.listen_http(bind, options)?);
-            let number = server.serving.enter(Arc::clone(&listener) as _)?;
-            Ok(into_raw(mcplink_listener_t {
-                gate: Gate::new(),
-                url: listener.url().into(),
-                listener,
-                serving: Arc::clone(&server.serving),
-                number,
-            }))
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
+
+    /// Listens for HTTP clients. Threads of the library accept and serve them.
+    ///
+    /// Any client that can reach the address can send requests. If no other machine needs access,
+    /// pass
+    /// only a port: then only this machine has access. Authenticate clients of other machines with
+    /// mcplink_http_options_on_authenticate.
+    ///
+    /// options: the options, which are copied. NULL for the defaults, which accept all clients
+    /// without authentication. If a setter of the options failed, this function fails with the
+    /// error of that setter.
+    /// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
+    /// "8080". With port 0 the system chooses a port.
+    /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
+    /// mcplink_listener_free, before or after the server.
+    /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
+    /// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no.
+    /// Since 0.1.
+    fn mcplink_server_listen_http(
+        options: *const mcplink_http_options_t,
+        bind: *const c_char,
+    ) -> listener: mcplink_listener_t {
+        let bind = text::name(bind, "bind")?;
+        server.check_open()?;
+        let options = match optional(options, "options")? {
+            Some(options) => options.for_server(&server)?,
+            None => mcplink_http_options_t::default().for_server(&server)?,
+        };
+        let listener = Arc::new(server.server.listen_http(bind, options)?);
+        let number = server.serving.enter(Arc::clone(&listener) as _)?;
+        into_raw(mcplink_listener_t {
+            gate: Gate::new(),
+            url: listener.url().into(),
+            listener,
+            serving: Arc::clone(&server.serving),
+            number,
         })
     }
 }
 
-/// Returns the port on which a listener accepts connections, also if the system chose the port.
-///
-/// listener: the listener; for NULL the function returns 0.
-/// Returns: the port. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener_t) -> u16 {
-    // SAFETY: the header requires a listener of this library, which is live.
-    unsafe { find(listener) }.map_or(0, |listener| listener.listener.local_addr().port())
-}
+getters! {
+    /// listener: the listener; for NULL the function returns {neutral}.
+    /// Threads: any. Since 0.1.
+    find(listener: mcplink_listener_t);
 
-/// Returns the URL of the endpoint of a listener, for clients on this machine.
-///
-/// listener: the listener; for NULL the function returns "".
-/// Returns: text that is valid as long as the listener. Threads: any. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_url(
-    listener: *const mcplink_listener_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a listener of this library, which is live; the text never
-    // changes.
-    view_or_empty(unsafe { find(listener) }.as_deref().map(|it| &it.url))
+    /// Returns the port on which a listener accepts connections, also if the system chose the port.
+    ///
+    /// Returns: the port.
+    fn mcplink_listener_port() -> u16 {
+        listener.listener.local_addr().port()
+    }
+
+    /// Returns the URL of the endpoint of a listener, for clients on this machine.
+    ///
+    /// Returns: text that is valid as long as the listener.
+    fn mcplink_listener_url() -> mcplink_str_t {
+        listener.url.view()
+    }
 }
 
 /// Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
@@ -160,43 +151,31 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
-/// Lets the health page of a listener answer with status 503 from now on. Everything else is served
-/// as before. Call it some time before mcplink_listener_close, which stops accepting connections at
-/// once: a load balancer then sends no new requests.
-///
-/// listener: the listener.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_fail_health(
-    listener: *mut mcplink_listener_t,
-) -> mcplink_status_t {
-    told("mcplink_listener_fail_health", || {
-        // SAFETY: the header requires a listener of this library.
-        let listener = unsafe { enter(listener, "listener") }?;
-        listener.listener.fail_health();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
+actions! {
+    /// listener: the listener.
+    entering(listener: mcplink_listener_t);
 
-/// Closes a listener: it accepts no more requests, calls in flight may continue for the drain time
-/// of the server, and sessions end. A handler should not call this function, because the function
-/// would wait for the handler's own call. A handler can free the listener or stop the server
-/// instead.
-///
-/// listener: the listener.
-/// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
-/// drain time and a few seconds at most. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_listener_close(
-    listener: *mut mcplink_listener_t,
-) -> mcplink_status_t {
-    told("mcplink_listener_close", || {
-        // SAFETY: the header requires a listener of this library.
-        let listener = unsafe { enter(listener, "listener") }?;
+    /// Lets the health page of a listener answer with status 503 from now on. Everything else is
+    /// served as before. Call it some time before mcplink_listener_close, which stops accepting
+    /// connections at
+    /// once: a load balancer then sends no new requests.
+    ///
+    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_listener_fail_health() {
+        listener.listener.fail_health();
+    }
+
+    /// Closes a listener: it accepts no more requests, calls in flight may continue for the drain
+    /// time of the server, and sessions end. A handler should not call this function, because the
+    /// function would wait for the handler's own call. A handler can free the listener or stop the
+    /// server instead.
+    ///
+    /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
+    /// drain time and a few seconds at most. Since 0.1.
+    #[must_use]
+    fn mcplink_listener_close() {
         listener.close();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Closes a listener and frees it. If a callback of the server calls this function, the function

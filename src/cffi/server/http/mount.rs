@@ -8,11 +8,13 @@ use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{ffi, giving, optional, told};
+use crate::cffi::entry::{ffi, optional};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
 };
 use crate::cffi::refusal::Settings as _;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -56,45 +58,35 @@ impl Handled for mcplink_http_t {
     }
 }
 
-/// Makes an endpoint that the host mounts in its own web server. The host passes each request to
-/// mcplink_http_serve.
-///
-/// server: the server.
-/// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. If a setter of the options failed, this function fails with the error of that
-/// setter. The host itself has to limit the number of connections.
-/// http: receives the endpoint, NULL on failure. The caller owns it and frees it with
-/// mcplink_http_free, before or after the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
-/// stopped. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_server_http(
-    server: *mut mcplink_server_t,
-    options: *const mcplink_http_options_t,
-    http: *mut *mut mcplink_http_t,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires a server and options of this library and pointers that can be
-    // written to.
-    unsafe {
-        giving(http, err, || {
-            let server = enter(server, "server")?;
-            server.check_open()?;
-            let options = match optional(options, "options")? {
-                Some(options) => options.for_server(&server)?,
-                None => mcplink_http_options_t::default().for_server(&server)?,
-            };
-            let service = server.server.http_service(options);
-            let number = server.serving.enter(Arc::new(service.clone()))?;
-            Ok(into_raw(mcplink_http_t {
-                gate: Gate::new(),
-                service,
-                stage: Arc::clone(&server.stage),
-                serving: Arc::clone(&server.serving),
-                number,
-            }))
+fallible! {
+    /// server: the server.
+    /// err: receives the error on failure; the caller frees it. May be NULL.
+    enter(server: *mut mcplink_server_t);
+
+    /// Makes an endpoint that the host mounts in its own web server. The host passes each request
+    /// to mcplink_http_serve.
+    ///
+    /// options: the options, which are copied. NULL for the defaults, which accept all clients
+    /// without authentication. If a setter of the options failed, this function fails with the
+    /// error of that setter. The host itself has to limit the number of connections.
+    /// http: receives the endpoint, NULL on failure. The caller owns it and frees it with
+    /// mcplink_http_free, before or after the server.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
+    /// was stopped. Threads: any. Blocks: no. Since 0.1.
+    fn mcplink_server_http(options: *const mcplink_http_options_t) -> http: mcplink_http_t {
+        server.check_open()?;
+        let options = match optional(options, "options")? {
+            Some(options) => options.for_server(&server)?,
+            None => mcplink_http_options_t::default().for_server(&server)?,
+        };
+        let service = server.server.http_service(options);
+        let number = server.serving.enter(Arc::new(service.clone()))?;
+        into_raw(mcplink_http_t {
+            gate: Gate::new(),
+            service,
+            stage: Arc::clone(&server.stage),
+            serving: Arc::clone(&server.serving),
+            number,
         })
     }
 }
@@ -136,20 +128,18 @@ pub unsafe extern "C" fn mcplink_http_serve(
     }
 }
 
-/// Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
-///
-/// http: the endpoint.
-/// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
-/// seconds at most. Since 0.1.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
-    told("mcplink_http_close", || {
-        // SAFETY: the header requires an endpoint of this library.
-        let http = unsafe { enter(http, "http") }?;
+actions! {
+    /// http: the endpoint.
+    entering(http: mcplink_http_t);
+
+    /// Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
+    ///
+    /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
+    /// seconds at most. Since 0.1.
+    #[must_use]
+    fn mcplink_http_close() {
         http.close();
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    }
 }
 
 /// Closes an endpoint and frees it.

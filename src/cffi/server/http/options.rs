@@ -1,42 +1,33 @@
 //! HTTP options of a server.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
+use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, measured, missing, name, optional};
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::http::{HttpOptions, HttpPage, StaticTokens};
 use crate::transport::http::{HttpLimits, Network};
 
 /// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
 /// a time may use the options. Listeners and endpoints copy the options with which they are made.
+#[derive(Default)]
 pub struct mcplink_http_options_t {
-    path: Option<String>,
+    /// The options of the Rust API, without access, limits and lists.
+    http: HttpOptions,
     hosts: Vec<String>,
     origins: Vec<String>,
-    sessions: bool,
-    max_sessions: Option<usize>,
-    session_idle: Option<Duration>,
-    old_paths: Option<(String, String)>,
-    health: Option<String>,
-    pages: Vec<(String, HttpPage)>,
-    max_requests: Option<usize>,
-    max_streams: Option<usize>,
-    kept_events: Option<(usize, usize)>,
-    max_kept_bytes: Option<usize>,
-    keep_alive: Option<Duration>,
     trusted_proxies: Vec<Network>,
     limits: HttpLimits,
     access: Access,
@@ -58,33 +49,7 @@ enum Access {
     Tokens(Box<mcplink_resource_server_t>),
 }
 
-impl Default for mcplink_http_options_t {
-    fn default() -> Self {
-        Self {
-            path: None,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            sessions: true,
-            max_sessions: None,
-            session_idle: None,
-            old_paths: None,
-            health: None,
-            pages: Vec::new(),
-            max_requests: None,
-            max_streams: None,
-            kept_events: None,
-            max_kept_bytes: None,
-            keep_alive: None,
-            trusted_proxies: Vec::new(),
-            limits: HttpLimits::default(),
-            access: Access::Open,
-            refusal: Refusal::default(),
-        }
-    }
-}
-
 impl Settings for mcplink_http_options_t {
-    const NAME: &'static str = "options";
     const TARGET: &'static str = "http";
 
     fn refusal(&self) -> &Refusal {
@@ -93,6 +58,11 @@ impl Settings for mcplink_http_options_t {
 }
 
 impl mcplink_http_options_t {
+    /// Changes the options of the Rust API.
+    fn change(&mut self, change: impl FnOnce(HttpOptions) -> HttpOptions) {
+        self.http = change(mem::take(&mut self.http));
+    }
+
     /// Builds the HTTP options of the Rust API for a server.
     ///
     /// # Errors
@@ -100,46 +70,14 @@ impl mcplink_http_options_t {
     /// Fails if a setter of the options failed, or if the resource server is invalid.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Outcome<HttpOptions> {
         self.refusal.check()?;
-        let mut options = HttpOptions::new()
-            .sessions(self.sessions)
+        let mut options = self
+            .http
+            .clone()
             .allowed_origins(self.origins.clone())
             .trusted_proxies(self.trusted_proxies.iter().copied())
             .limits(self.limits.clone());
-        if let Some(path) = &self.path {
-            options = options.path(path);
-        }
         if !self.hosts.is_empty() {
             options = options.allowed_hosts(self.hosts.clone());
-        }
-        if let Some(max) = self.max_sessions {
-            options = options.max_sessions(max);
-        }
-        if let Some(idle) = self.session_idle {
-            options = options.session_idle(idle);
-        }
-        if let Some((stream, post)) = &self.old_paths {
-            options = options.old_paths(stream, post);
-        }
-        if let Some(path) = &self.health {
-            options = options.health(path);
-        }
-        for (path, page) in &self.pages {
-            options = options.page(path, page.clone());
-        }
-        if let Some(max) = self.max_requests {
-            options = options.max_requests(max);
-        }
-        if let Some(max) = self.max_streams {
-            options = options.max_streams(max);
-        }
-        if let Some((events, bytes)) = self.kept_events {
-            options = options.kept_events(events, bytes);
-        }
-        if let Some(bytes) = self.max_kept_bytes {
-            options = options.max_kept_bytes(bytes);
-        }
-        if let Some(interval) = self.keep_alive {
-            options = options.keep_alive(interval);
         }
         let options = match &self.access {
             Access::Open => options,
@@ -224,10 +162,10 @@ pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_op
     unsafe { free(options) }
 }
 
-setters! {
+actions! {
     /// options: the options.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    mcplink_http_options_t as options;
+    set(options: mcplink_http_options_t);
 
     /// Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
     /// status 404.
@@ -239,7 +177,7 @@ setters! {
             let text = format!("the path '{path}' does not begin with '/'");
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        options.path = Some(path.to_owned());
+        options.change(|http| http.path(path));
     }
 
     /// Adds an allowed host name. A request is refused if the host name in its header field Host is
@@ -285,14 +223,17 @@ setters! {
     /// change notifications. Default: true.
     ///
     /// sessions: true to give these clients sessions.
-    fn mcplink_http_options_set_sessions(sessions: bool) { options.sessions = sessions }
+    fn mcplink_http_options_set_sessions(sessions: bool) {
+        options.change(|http| http.sessions(sessions));
+    }
 
     /// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
     /// no open stream for this time. Default: 30 minutes.
     ///
     /// idle_ms: the idle timeout, in milliseconds.
     fn mcplink_http_options_set_session_idle_ms(idle_ms: u32) {
-        options.session_idle = Some(Duration::from_millis(idle_ms.into()));
+        let idle = Duration::from_millis(idle_ms.into());
+        options.change(|http| http.session_idle(idle));
     }
 
     /// Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are
@@ -302,7 +243,7 @@ setters! {
     /// post: the path to which the client posts messages.
     fn mcplink_http_options_set_old_paths(stream: *const c_char, post: *const c_char) {
         let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
-        options.old_paths = Some((stream.to_owned(), post.to_owned()));
+        options.change(|http| http.old_paths(stream, post));
     }
 
     /// Serves a page that tells the health of the server, for load balancers. By default there is
@@ -315,7 +256,8 @@ setters! {
     ///
     /// path: the path, for example "/healthz".
     fn mcplink_http_options_set_health(path: *const c_char) {
-        options.health = Some(name(path, "path")?.to_owned());
+        let path = name(path, "path")?;
+        options.change(|http| http.health(path));
     }
 
     /// Adds a static page of the host, with an ETag that is made from its content.
@@ -341,7 +283,7 @@ setters! {
         if let Some(value) = optional(cache_control, "cache_control")? {
             page = page.cache_control(value.to_owned());
         }
-        options.pages.push((path.to_owned(), page));
+        options.change(|http| http.page(path, page));
     }
 
     /// Sets the limits for the stored events of each stream of a session. A client that reconnects
@@ -352,7 +294,7 @@ setters! {
     /// bytes: the maximum number of bytes of the events.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_kept_events(events: usize, bytes: usize) {
-        options.kept_events = Some((events, bytes));
+        options.change(|http| http.kept_events(events, bytes));
     }
 
     /// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
@@ -363,83 +305,89 @@ setters! {
     /// interval_ms: the interval in milliseconds, at least 1.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_keep_alive_ms(interval_ms: u32) {
-        options.keep_alive = Some(Duration::from_millis(interval_ms.max(1).into()));
+        let interval = Duration::from_millis(interval_ms.max(1).into());
+        options.change(|http| http.keep_alive(interval));
     }
 }
 
-/// A limit of a server over HTTP. The comment of each limit states the default and the effect at
-/// the limit.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_http_limit {
-    /// The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
-    /// with the most sessions ends to make room. If no session is idle, the next client is refused
-    /// with status 503.
-    MCPLINK_HTTP_LIMIT_SESSIONS = 701,
-    /// The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
-    /// Default: 1024. The next request is answered with a "busy" error.
-    MCPLINK_HTTP_LIMIT_REQUESTS = 702,
-    /// The maximum number of streams of change notifications, for all clients of revisions since
-    /// 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
-    /// next stream is refused with a "busy" error. Some streams are reserved for clients that have
-    /// few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
-    MCPLINK_HTTP_LIMIT_STREAMS = 703,
-    /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
-    /// the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or MCPLINK_HTTP_LIMIT_SESSIONS
-    /// is larger than its default, the default rises to their sum and 4000. Another number stays.
-    /// If the streams and sessions that are set need more connections, that is logged. At the
-    /// limit, an idle connection of the client with the most connections is closed to make room. If
-    /// no connection is idle, the next connection is answered with status 503.
-    MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
-    /// The maximum number of requests that are served at once, each on its own thread. Default: 64.
-    /// Further requests wait, unless they need no handler, such as pings and cancellations. The
-    /// client with the fewest threads gets the next free thread.
-    MCPLINK_HTTP_LIMIT_WORKERS = 705,
-    /// The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
-    /// newest request of the client with the most waiting requests is answered with status 503.
-    MCPLINK_HTTP_LIMIT_WAITING = 706,
-    /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
-    /// longer request head is answered with status 431 or 414.
-    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
-    /// The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
-    /// A request with more fields is answered with status 431.
-    MCPLINK_HTTP_LIMIT_FIELDS = 708,
-    /// The maximum number of bytes of one stream that wait until the client reads them. Default:
-    /// 256 KiB. At the limit, nothing more is written to the stream until the client reads.
-    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
-    /// The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
-    /// request is answered with status 408.
-    MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
-    /// The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
-    /// milliseconds. Default: 10000. After that the request is answered with status 408.
-    MCPLINK_HTTP_LIMIT_BODY_MS = 711,
-    /// The minimum rate of a request body, in bytes per second. Default: 1024. See
-    /// MCPLINK_HTTP_LIMIT_BODY_MS.
-    MCPLINK_HTTP_LIMIT_BODY_RATE = 712,
-    /// The maximum time that a client may read nothing while data for the client waits, in
-    /// milliseconds. Default: 30000. After that the connection of the client is aborted.
-    MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
-    /// The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
-    /// the connection is closed.
-    MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
-    /// The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
-    /// the limit, the oldest events of the stream with the most stored bytes are dropped.
-    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
-    /// The maximum number of bytes that wait until clients read them, of all clients together.
-    /// Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
-    /// product of waiting bytes and time without reading.
-    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
-    /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
-    /// After that the connection is closed.
-    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
-    /// The maximum share, in percent, of connections, threads and sessions that one client may use
-    /// while other clients need them too. Default: 50. While no other client needs them, one client
-    /// may use all of them.
-    MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
-    /// The number of reserved connections and threads beyond the limits, in percent of the limits.
-    /// Only clients that use few connections and threads may use the reserved ones. Default: 12.
-    /// With 0, nothing is reserved.
-    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
+enumeration! {
+    /// A limit of a server over HTTP. The comment of each limit states the default and the effect
+    /// at the limit.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum mcplink_http_limit {
+        /// The maximum number of sessions. Default: 10000. At the limit, an idle session of the
+        /// client with the most sessions ends to make room. If no session is idle, the next client
+        /// is refused with status 503.
+        MCPLINK_HTTP_LIMIT_SESSIONS = 701,
+        /// The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
+        /// Default: 1024. The next request is answered with a "busy" error.
+        MCPLINK_HTTP_LIMIT_REQUESTS = 702,
+        /// The maximum number of streams of change notifications, for all clients of revisions
+        /// since 2026-07-28. Each resource and task in the filter of a stream counts too. Default:
+        /// 10000. The next stream is refused with a "busy" error. Some streams are reserved for
+        /// clients that have few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
+        MCPLINK_HTTP_LIMIT_STREAMS = 703,
+        /// The maximum number of open connections. Default: 24000, and never more than seven
+        /// eighths of the process's descriptor limit. If MCPLINK_HTTP_LIMIT_STREAMS or
+        /// MCPLINK_HTTP_LIMIT_SESSIONS is larger than its default, the default rises to their sum
+        /// and 4000. Another number stays. If the streams and sessions that are set need more
+        /// connections, that is logged. At the limit, an idle connection of the client with the
+        /// most connections is closed to make room. If no connection is idle, the next connection
+        /// is answered with status 503.
+        MCPLINK_HTTP_LIMIT_CONNECTIONS = 704,
+        /// The maximum number of requests that are served at once, each on its own thread. Default:
+        /// 64. Further requests wait, unless they need no handler, such as pings and cancellations.
+        /// The client with the fewest threads gets the next free thread.
+        MCPLINK_HTTP_LIMIT_WORKERS = 705,
+        /// The maximum number of requests that wait for a thread. Default: 256. Above the limit,
+        /// the newest request of the client with the most waiting requests is answered with status
+        /// 503.
+        MCPLINK_HTTP_LIMIT_WAITING = 706,
+        /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB.
+        /// A longer request head is answered with status 431 or 414.
+        MCPLINK_HTTP_LIMIT_HEAD_BYTES = 707,
+        /// The maximum number of header fields of a request. Default: 128; values above 256 act as
+        /// 256. A request with more fields is answered with status 431.
+        MCPLINK_HTTP_LIMIT_FIELDS = 708,
+        /// The maximum number of bytes of one stream that wait until the client reads them.
+        /// Default: 256 KiB. At the limit, nothing more is written to the stream until the client
+        /// reads.
+        MCPLINK_HTTP_LIMIT_STREAM_BYTES = 709,
+        /// The maximum time to receive a request head, in milliseconds. Default: 10000. After that
+        /// the request is answered with status 408.
+        MCPLINK_HTTP_LIMIT_HEAD_MS = 710,
+        /// The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
+        /// milliseconds. Default: 10000. After that the request is answered with status 408.
+        MCPLINK_HTTP_LIMIT_BODY_MS = 711,
+        /// The minimum rate of a request body, in bytes per second. Default: 1024. See
+        /// MCPLINK_HTTP_LIMIT_BODY_MS.
+        MCPLINK_HTTP_LIMIT_BODY_RATE = 712,
+        /// The maximum time that a client may read nothing while data for the client waits, in
+        /// milliseconds. Default: 30000. After that the connection of the client is aborted.
+        MCPLINK_HTTP_LIMIT_WRITE_MS = 713,
+        /// The maximum time that a connection may be idle, in milliseconds. Default: 75000. After
+        /// that the connection is closed.
+        MCPLINK_HTTP_LIMIT_IDLE_MS = 714,
+        /// The maximum number of bytes of all stored events of all sessions. Default: 256 MiB.
+        /// Above the limit, the oldest events of the stream with the most stored bytes are dropped.
+        MCPLINK_HTTP_LIMIT_KEPT_BYTES = 715,
+        /// The maximum number of bytes that wait until clients read them, of all clients together.
+        /// Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
+        /// product of waiting bytes and time without reading.
+        MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 716,
+        /// The maximum time until the first byte of a new connection, in milliseconds. Default:
+        /// 10000. After that the connection is closed.
+        MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 717,
+        /// The maximum share, in percent, of connections, threads and sessions that one client may
+        /// use while other clients need them too. Default: 50. While no other client needs them,
+        /// one client may use all of them.
+        MCPLINK_HTTP_LIMIT_PART_PERCENT = 718,
+        /// The number of reserved connections and threads beyond the limits, in percent of the
+        /// limits. Only clients that use few connections and threads may use the reserved ones.
+        /// Default: 12. With 0, nothing is reserved.
+        MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 719,
+    }
 }
 
 impl mcplink_http_options_t {
@@ -447,62 +395,34 @@ impl mcplink_http_options_t {
         use mcplink_http_limit as Limit;
         let limits = &mut self.limits;
         let time = Duration::from_millis(bound.try_into().unwrap_or(u64::MAX));
-        match limit {
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_SESSIONS as i32 => {
-                self.max_sessions = Some(bound)
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_REQUESTS as i32 => {
-                self.max_requests = Some(bound)
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_STREAMS as i32 => {
-                self.max_streams = Some(bound)
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_CONNECTIONS as i32 => {
-                limits.max_connections = bound
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_WORKERS as i32 => limits.max_workers = bound,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_WAITING as i32 => limits.max_waiting = bound,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_HEAD_BYTES as i32 => {
-                limits.max_head_bytes = bound
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_FIELDS as i32 => limits.max_fields = bound,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_STREAM_BYTES as i32 => {
-                limits.max_stream_bytes = bound
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_HEAD_MS as i32 => limits.head_timeout = time,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_BODY_MS as i32 => limits.body_timeout = time,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_BODY_RATE as i32 => {
-                limits.min_body_rate = bound
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_WRITE_MS as i32 => limits.write_timeout = time,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_IDLE_MS as i32 => limits.keep_alive = time,
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_KEPT_BYTES as i32 => {
-                self.max_kept_bytes = Some(bound)
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_UNSENT_BYTES as i32 => {
-                limits.max_unsent_bytes = bound
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS as i32 => {
-                limits.first_byte_timeout = time
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_PART_PERCENT as i32 => {
-                limits.part_percent = bound
-            }
-            _ if limit == Limit::MCPLINK_HTTP_LIMIT_RESERVE_PERCENT as i32 => {
-                limits.reserve_percent = bound
-            }
-            _ => {
-                let text = format!("there is no limit {limit}: use one of enum mcplink_http_limit");
-                return Err(Error::new(ErrorKind::Invalid, text));
-            }
+        match Limit::read(limit, "limit")? {
+            Limit::MCPLINK_HTTP_LIMIT_SESSIONS => self.change(|http| http.max_sessions(bound)),
+            Limit::MCPLINK_HTTP_LIMIT_REQUESTS => self.change(|http| http.max_requests(bound)),
+            Limit::MCPLINK_HTTP_LIMIT_STREAMS => self.change(|http| http.max_streams(bound)),
+            Limit::MCPLINK_HTTP_LIMIT_CONNECTIONS => limits.max_connections = bound,
+            Limit::MCPLINK_HTTP_LIMIT_WORKERS => limits.max_workers = bound,
+            Limit::MCPLINK_HTTP_LIMIT_WAITING => limits.max_waiting = bound,
+            Limit::MCPLINK_HTTP_LIMIT_HEAD_BYTES => limits.max_head_bytes = bound,
+            Limit::MCPLINK_HTTP_LIMIT_FIELDS => limits.max_fields = bound,
+            Limit::MCPLINK_HTTP_LIMIT_STREAM_BYTES => limits.max_stream_bytes = bound,
+            Limit::MCPLINK_HTTP_LIMIT_HEAD_MS => limits.head_timeout = time,
+            Limit::MCPLINK_HTTP_LIMIT_BODY_MS => limits.body_timeout = time,
+            Limit::MCPLINK_HTTP_LIMIT_BODY_RATE => limits.min_body_rate = bound,
+            Limit::MCPLINK_HTTP_LIMIT_WRITE_MS => limits.write_timeout = time,
+            Limit::MCPLINK_HTTP_LIMIT_IDLE_MS => limits.keep_alive = time,
+            Limit::MCPLINK_HTTP_LIMIT_KEPT_BYTES => self.change(|http| http.max_kept_bytes(bound)),
+            Limit::MCPLINK_HTTP_LIMIT_UNSENT_BYTES => limits.max_unsent_bytes = bound,
+            Limit::MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS => limits.first_byte_timeout = time,
+            Limit::MCPLINK_HTTP_LIMIT_PART_PERCENT => limits.part_percent = bound,
+            Limit::MCPLINK_HTTP_LIMIT_RESERVE_PERCENT => limits.reserve_percent = bound,
         }
         Ok(())
     }
 }
 
-setters! {
+actions! {
     /// options: the options.
-    mcplink_http_options_t as options;
+    set(options: mcplink_http_options_t);
 
     /// Sets a limit of a server over HTTP. The length of a body is limited by
     /// MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
@@ -515,40 +435,9 @@ setters! {
     }
 }
 
-/// Sets a function that authenticates each request before the request is processed. By default all
-/// clients are accepted without authentication. If clients are authenticated in another way already
-/// (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this call fails.
-///
-/// options: the options.
-/// callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
-/// requests, on several at once. With a pump, it runs on the thread that dispatches the pump. NULL
-/// is refused: see mcplink_http_options_clear_authenticate.
-/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
-/// cleared, or when the options and all listeners and endpoints made with them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
-    options: *mut mcplink_http_options_t,
-    callback: mcplink_authenticate_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires options of this library.
-    unsafe {
-        set(options, "mcplink_http_options_on_authenticate", |options| {
-            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-            let setter = "mcplink_http_options_on_authenticate";
-            options.access.check(setter)?;
-            options.access = Access::Host(hook);
-            Ok(())
-        })
-    }
-}
-
-setters! {
+actions! {
     /// options: the options.
-    mcplink_http_options_t as options;
+    set(options: mcplink_http_options_t);
 
     /// Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
     /// of mcplink_http_options_add_token. If no resource server is set, all clients are then
@@ -587,5 +476,26 @@ setters! {
     ///
     /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one
     /// at a time. Since 0.1.
-    fn mcplink_http_options_clear_resource_server() { options.clear_tokens() }
+    fn mcplink_http_options_clear_resource_server() {
+        options.clear_tokens()
+    }
+
+    /// Sets a function that authenticates each request before the request is processed. By default
+    /// all clients are accepted without authentication. If clients are authenticated in another way
+    /// already (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this
+    /// call fails.
+    ///
+    /// callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
+    /// requests, on several at once. With a pump, it runs on the thread that dispatches the pump.
+    /// NULL
+    /// is refused: see mcplink_http_options_clear_authenticate.
+    /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+    /// cleared, or when the options and all listeners and endpoints made with them are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+    fn mcplink_http_options_on_authenticate(callback: mcplink_authenticate_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        let setter = "mcplink_http_options_on_authenticate";
+        options.access.check(setter)?;
+        options.access = Access::Host(hook);
+    }
 }

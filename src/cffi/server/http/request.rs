@@ -6,17 +6,18 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, find, need, plain};
 use crate::cffi::failure::Failure;
+use crate::cffi::getters::getters;
 use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, refused};
-use crate::cffi::setters::setters;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
-use crate::cffi::user::{Hook, call_back};
+use crate::cffi::text::{self, Text, mcplink_str_t};
+use crate::cffi::user::{Callback, Hook, call_back};
 use crate::error::{Error, ErrorKind};
 use crate::server::Principal;
 use crate::server::http::{Denied, Grant};
@@ -70,8 +71,7 @@ impl Object for mcplink_http_request_t {
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
-pub(super) type AuthenticateFn =
-    unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
+pub(super) type AuthenticateFn = Callback<mcplink_authenticate_fn>;
 
 /// How often a thread that waits for the host's callback checks whether the server was stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -141,7 +141,6 @@ impl Check {
 }
 
 impl Settings for mcplink_http_request_t {
-    const NAME: &'static str = "request";
     const TARGET: &'static str = "http";
 
     fn refusal(&self) -> &Refusal {
@@ -242,11 +241,12 @@ impl Decision {
 /// `request` is NULL, or an object of this library, of any kind.
 unsafe fn set(
     request: *mut mcplink_http_request_t,
+    what: &str,
     setter: &str,
     change: impl FnOnce(&mut Decision) -> Outcome<()>,
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
-    let request = match unsafe { need(request, mcplink_http_request_t::NAME) } {
+    let request = match unsafe { need(request, what) } {
         Ok(request) => request,
         Err(failure) => return refused(mcplink_http_request_t::TARGET, setter, failure),
     };
@@ -254,7 +254,7 @@ unsafe fn set(
         Some(decision) => change(decision),
         None => Err(Failure::object::<mcplink_http_request_t>(
             Fault::Stale,
-            "request",
+            what,
         )),
     };
     plain(|| request.attempt(setter, change))
@@ -272,105 +272,64 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     Some(token.trim_ascii()).filter(|token| is_bearer && !token.is_empty())
 }
 
-/// Returns the method of an HTTP request.
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_method(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.method),
-    )
+getters! {
+    /// request: the request; for NULL the function returns {neutral}.
+    /// Threads: one at a time. Since 0.1.
+    find(request: mcplink_http_request_t);
+
+    /// Returns the method of an HTTP request.
+    ///
+    /// Returns: text that is valid as long as the request.
+    fn mcplink_http_request_method() -> mcplink_str_t {
+        request.method.view()
+    }
+
+    /// Returns the target of an HTTP request: the path and query, as received.
+    ///
+    /// Returns: text that is valid as long as the request.
+    fn mcplink_http_request_target() -> mcplink_str_t {
+        request.target.view()
+    }
+
+    /// Returns the value of a header field of an HTTP request.
+    ///
+    /// field: the name of the field; case-insensitive.
+    /// Returns: the first value, valid as long as the request; empty when there is no such field.
+    /// Bytes that are not UTF-8 are replaced by U+FFFD.
+    fn mcplink_http_request_header(field: *const c_char) -> mcplink_str_t {
+        let field = text::name(field, "field").ok()?;
+        let mut headers = request.headers.iter();
+        let (_, value) = headers.find(|(name, _)| name.as_str().eq_ignore_ascii_case(field))?;
+        value.view()
+    }
+
+    /// Returns the address and port of the sender of an HTTP request.
+    ///
+    /// Returns: text that is valid as long as the request; empty when the address is unknown.
+    fn mcplink_http_request_remote() -> mcplink_str_t {
+        request.remote.as_ref()?.view()
+    }
+
+    /// Returns the access token of an HTTP request: the text after Bearer in its header field
+    /// Authorization.
+    ///
+    /// Returns: text that is valid as long as the request; empty without a token. Never pass the
+    /// token on, nor log it.
+    fn mcplink_http_request_token() -> mcplink_str_t {
+        request.token.as_ref()?.view()
+    }
 }
 
-/// Returns the target of an HTTP request: the path and query, as received.
-///
-/// request: the request; for NULL the function returns "".
-/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_target(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .map(|request| &request.target),
-    )
-}
-
-/// Returns the value of a header field of an HTTP request.
-///
-/// request: the request; for NULL the function returns empty text.
-/// field: the name of the field; case-insensitive.
-/// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
-/// that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_header(
-    request: *const mcplink_http_request_t,
-    field: *const c_char,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library and text that ends in NUL.
-    let (request, field) = unsafe { (find(request), text::name(field, "field")) };
-    let (Some(request), Ok(field)) = (&request, field) else {
-        return mcplink_str_t::EMPTY;
-    };
-    let mut headers = request.headers.iter();
-    let found = headers.find(|(name, _)| name.as_str().eq_ignore_ascii_case(field));
-    view_or_empty(found.map(|(_, value)| value))
-}
-
-/// Returns the address and port of the sender of an HTTP request.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty when the address is unknown. Threads:
-/// one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_remote(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(|request| request.remote.as_ref()),
-    )
-}
-
-/// Returns the access token of an HTTP request: the text after Bearer in its header field
-/// Authorization.
-///
-/// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty without a token. Never pass the token
-/// on, nor log it.
-/// Threads: one at a time. Since 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_http_request_token(
-    request: *const mcplink_http_request_t,
-) -> mcplink_str_t {
-    // SAFETY: the header requires a request of this library.
-    view_or_empty(
-        unsafe { find(request) }
-            .as_deref()
-            .and_then(|request| request.token.as_ref()),
-    )
-}
-
-setters! {
+actions! {
     /// request: the request.
-    mcplink_http_request_t as request;
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
+    /// Threads: any, until the callback returns. Since 0.1.
+    set(request: mcplink_http_request_t);
 
     /// Admits a request that the host has authenticated.
     ///
     /// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
     /// request states are bound to the principal that made them.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_admit(principal: *const c_char) {
         let principal = text::filled(principal, "principal")?;
         request.verdict = Some(Ok(principal.to_owned()));
@@ -382,8 +341,6 @@ setters! {
     ///
     /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown
     /// scopes.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_set_scopes(scopes: *const c_char) {
         request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
     }
@@ -436,8 +393,6 @@ setters! {
     ///
     /// why: the reason, for the client and the log, for example "it was revoked". It must not quote
     /// the token.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_refuse_token(why: *const c_char) {
         let why = text::name(why, "why")?;
         request.verdict = Some(Err(Denied::invalid_token(why)));
@@ -447,8 +402,6 @@ setters! {
     /// then ask its user to grant the scopes.
     ///
     /// scopes: all required scopes, separated by spaces.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_need_scopes(scopes: *const c_char) {
         let scopes = text::filled(scopes, "scopes")?;
         request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
@@ -458,8 +411,6 @@ setters! {
     /// Unlike status 401, the answer does not make the client discard its token.
     ///
     /// why: the reason, for the host's log.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_put_off(why: *const c_char) {
         let why = text::name(why, "why")?;
         request.verdict = Some(Err(Denied::unavailable(why)));
@@ -469,8 +420,6 @@ setters! {
     ///
     /// challenge: the required credentials, for the header field WWW-Authenticate (RFC 9110), for
     /// example "Bearer".
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     fn mcplink_http_request_challenge(challenge: *const c_char) {
         let challenge = text::name(challenge, "challenge")?;
         if challenge.contains(char::is_control) {

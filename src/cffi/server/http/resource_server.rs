@@ -1,21 +1,20 @@
 //! Resource servers (OAuth): servers that require access tokens.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::mcplink_server_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
+use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
-use crate::cffi::setters::setters;
-use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{bytes, filled, filled_measured, missing, name, optional};
-use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::cffi::user::Hook;
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::StateKey;
 use crate::server::http::ResourceServer;
@@ -78,7 +77,6 @@ enum Checked {
 }
 
 impl Settings for mcplink_resource_server_t {
-    const NAME: &'static str = "server";
     const TARGET: &'static str = "http";
     const CONSTRUCTOR: Option<&'static str> = Some("mcplink_resource_server_new");
 
@@ -285,10 +283,10 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     })
 }
 
-setters! {
+actions! {
     /// server: the description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_resource_server_t as server;
+    set(server: mcplink_resource_server_t);
 
     /// Adds another authorization server. The library itself cannot verify the tokens of this
     /// authorization server, so a function of the host has to verify them: see
@@ -334,7 +332,9 @@ setters! {
 
     /// Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without
     /// a proxy.
-    fn mcplink_resource_server_clear_proxy() { server.proxy = None }
+    fn mcplink_resource_server_clear_proxy() {
+        server.proxy = None
+    }
 
     /// Sets the certificate authorities that are trusted when the issuer's metadata and keys are
     /// fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
@@ -352,50 +352,22 @@ setters! {
 
     /// Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate
     /// authorities is trusted.
-    fn mcplink_resource_server_use_default_roots() { server.roots = None }
-}
-
-/// Sets a function of the host that verifies tokens of any kind.
-///
-/// server: the description.
-/// callback: called for each token. The callback sees only the token of the request
-/// (mcplink_http_request_token), and must not pass the token on. The callback calls
-/// mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then the
-/// library checks the audience and the expiry. For threads see
-/// mcplink_http_options_on_authenticate. NULL is refused: see
-/// mcplink_resource_server_use_default_keys.
-/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
-/// cleared, or when all objects that use the description are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no. Since
-/// 0.1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
-    server: *mut mcplink_resource_server_t,
-    callback: mcplink_authenticate_fn,
-    user: *mut c_void,
-    destroy: mcplink_destroy_fn,
-) -> mcplink_status_t {
-    let user = UserData::new(user, destroy);
-    // SAFETY: the header requires a description of this library.
-    unsafe {
-        set(server, "mcplink_resource_server_set_verifier", |server| {
-            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-            server.need_check(|check| matches!(check, Checked::Host(_)))?;
-            server.check = Checked::Host(hook);
-            Ok(())
-        })
+    fn mcplink_resource_server_use_default_roots() {
+        server.roots = None
     }
 }
 
-setters! {
+actions! {
     /// server: the description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    mcplink_resource_server_t as server;
+    set(server: mcplink_resource_server_t);
 
     /// Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
     /// mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
     /// issuer's metadata names.
-    fn mcplink_resource_server_use_default_keys() { server.check = Checked::Discovered }
+    fn mcplink_resource_server_use_default_keys() {
+        server.check = Checked::Discovered
+    }
 
     /// Sets the scopes that every request requires. The first challenge names these scopes to the
     /// client. mcplink_server_require_scopes sets further scopes for single tools, prompts,
@@ -409,7 +381,9 @@ setters! {
 
     /// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
     /// mcplink_server_require_scopes are required.
-    fn mcplink_resource_server_clear_required_scopes() { server.required.clear() }
+    fn mcplink_resource_server_clear_required_scopes() {
+        server.required.clear()
+    }
 
     /// Sets the supported scopes that the metadata lists. List only the scopes for ordinary use,
     /// because some clients request all listed scopes at once. Default: the scopes that every
@@ -470,7 +444,7 @@ setters! {
     /// listener or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
     /// Since 0.1.
     fn mcplink_resource_server_set_dpop(dpop: arg::mcplink_dpop) {
-        server.dpop = mcplink_dpop::of(dpop)?;
+        server.dpop = mcplink_dpop::read(dpop, "use of DPoP")?;
     }
 
     /// Sets the keys for nonces. Each DPoP proof must then contain a nonce of this server, so that
@@ -490,6 +464,24 @@ setters! {
             keys: keys.iter().copied().map(StateKey::new).collect(),
             life: Duration::from_millis(lifetime_ms.into()),
         });
+    }
+
+    /// Sets a function of the host that verifies tokens of any kind.
+    ///
+    /// callback: called for each token. The callback sees only the token of the request
+    /// (mcplink_http_request_token), and must not pass the token on. The callback calls
+    /// mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then
+    /// the library checks the audience and the expiry. For threads see
+    /// mcplink_http_options_on_authenticate. NULL is refused: see
+    /// mcplink_resource_server_use_default_keys.
+    /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+    /// cleared, or when all objects that use the description are freed.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no. Since
+    /// 0.1.
+    fn mcplink_resource_server_set_verifier(callback: mcplink_authenticate_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        server.need_check(|check| matches!(check, Checked::Host(_)))?;
+        server.check = Checked::Host(hook);
     }
 }
 

@@ -3,13 +3,13 @@
 use std::ffi::c_char;
 
 use super::options::mcplink_http_options_t;
+use crate::cffi::actions::actions;
 use crate::cffi::refusal::set;
-use crate::cffi::setters::setters;
 use crate::cffi::text::filled;
 
-setters! {
+actions! {
     /// options: the options.
-    mcplink_http_options_t as options;
+    set(options: mcplink_http_options_t);
 
     /// Adds a fixed access token (API key): a client is accepted if it sends one of the added
     /// tokens as Authorization: Bearer TOKEN. Other requests get status 401. The library stores and

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::schema::json::millis;
 use crate::server::StateKey;
 use crate::server::http::denied::{Denied, Why};
-use crate::server::http::resource_server::ProofCheck;
+use crate::server::http::verifier::ProofCheck;
 use crate::server::state::KeyRing;
 use crate::shares::Client;
 use crate::sync::Mutex;

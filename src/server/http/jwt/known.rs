@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 
-use super::Claims;
+use super::claims::Claims;
 use super::jwk::Key;
 use crate::sync::Mutex;
 

@@ -2,6 +2,7 @@
 //!
 //! Spec: RFC 7519; RFC 9068; RFC 8725.
 
+mod claims;
 mod discovery;
 mod dpop;
 #[cfg(fuzzing)]
@@ -16,12 +17,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use ureq::Proxy;
 
+use self::claims::{Claims, Many, Parts};
 use self::discovery::Way;
 pub use self::dpop::Dpop;
 use self::jwk::Key;
@@ -88,41 +88,6 @@ struct Header {
     kid: Option<String>,
     typ: Option<String>,
     crit: Option<IgnoredAny>,
-}
-
-/// The claims that are read from a token.
-#[derive(Deserialize)]
-struct Claims {
-    iss: Option<String>,
-    sub: Option<String>,
-    #[serde(default)]
-    aud: Many,
-    exp: Option<f64>,
-    nbf: Option<f64>,
-    #[serde(default)]
-    scope: Many,
-    #[serde(default)]
-    scp: Many,
-    cnf: Option<JsonObject>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(untagged)]
-enum Many {
-    #[default]
-    None,
-    One(String),
-    Some(Vec<String>),
-}
-
-impl Many {
-    fn all(&self) -> &[String] {
-        match self {
-            Self::None => &[],
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Some(some) => some,
-        }
-    }
 }
 
 impl JwtVerifier {
@@ -393,28 +358,6 @@ fn thumbprint_in(cnf: &JsonObject) -> Result<&str, Denied> {
     thumbprint.filter(|_| cnf.len() == 1).ok_or_else(|| {
         Denied::invalid_token("it is bound to a key in a way that is not taken here (cnf)")
     })
-}
-
-/// A JWT in parts: the decoded header and claims, the signed text, and the signature.
-struct Parts<'a> {
-    header: Vec<u8>,
-    claims: Vec<u8>,
-    signed: &'a [u8],
-    signature: Vec<u8>,
-}
-
-impl<'a> Parts<'a> {
-    fn of(jwt: &'a str) -> Option<Self> {
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
-        let (signed, signature) = jwt.rsplit_once('.')?;
-        let (header, claims) = signed.split_once('.')?;
-        Some(Self {
-            header: decode(header)?,
-            claims: decode(claims)?,
-            signed: signed.as_bytes(),
-            signature: decode(signature)?,
-        })
-    }
 }
 
 /// Converts seconds since 1970 to a time.

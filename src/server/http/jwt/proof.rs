@@ -11,7 +11,7 @@ use orion::hazardous::hash::sha2::sha256::Sha256;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::Parts;
+use super::claims::Parts;
 use super::jwk::{self, Jwk, Key};
 use super::seen::ProofId;
 

@@ -7,7 +7,7 @@ use super::super::denied::Denied;
 use super::super::options::{Access, HttpOptions};
 use super::super::pages::HttpPage;
 use super::super::refusal::{DECIDING, Refusal, contradicted, contradiction, is_at};
-use super::super::{guard, pages};
+use super::super::{guard, pages, paths};
 use super::Served;
 use crate::protocol::LogLevel;
 use crate::protocol::principal::Principal;
@@ -36,7 +36,7 @@ impl Served {
         let access = || match &self.options.access {
             Access::Open => Ok(None),
             Access::Checked(authenticate) => authenticate(request).map(Some),
-            Access::Tokens(server) => server.admit(&self.options, request).map(Some),
+            Access::Tokens(server) => server.admit(&self.options.path, request).map(Some),
         };
         // The check is the host's code, and may panic.
         let admitted = catch_unwind(AssertUnwindSafe(access));
@@ -71,7 +71,7 @@ impl Served {
         if let Some(name) = contradicted(request, &DECIDING) {
             return Some(Refusal::text(400, contradiction(name)));
         }
-        if pages::is_health(&self.options, request) {
+        if paths::is_health(&self.options, request) {
             return Some(self.health(request));
         }
         if self.closing.load(Ordering::SeqCst) {
@@ -79,7 +79,7 @@ impl Served {
             return Some(refusal.header("Retry-After", "1"));
         }
         if let Access::Tokens(server) = &self.options.access
-            && let Some(answer) = server.serve_metadata(&self.options, request)
+            && let Some(answer) = server.serve_metadata(&self.options.path, request)
         {
             return Some(answer);
         }

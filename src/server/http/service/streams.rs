@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::super::expiring::bounded;
-use super::super::guard;
+use super::super::fields::text;
 use super::super::history::{EventId, Missing};
 use super::super::refusal::{Refusal, accepts};
 use super::super::reply::stream_head;
@@ -79,7 +79,7 @@ impl Served {
             return Err(Refusal::text(406, text));
         }
         let session = self.named_session(request, principal.map(Principal::name))?;
-        let Some(last) = guard::text(request, "Last-Event-ID") else {
+        let Some(last) = text(request, "Last-Event-ID") else {
             return Ok(Wanted {
                 stream: Arc::clone(&session.get_stream),
                 seen: None,
