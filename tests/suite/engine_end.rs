@@ -177,6 +177,7 @@ fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
     });
     let connection = Connection::server()
         .handlers(handlers)
+        .drain(LONG)
         .open(over(ours))
         .unwrap();
     let peer = connection.peer();
