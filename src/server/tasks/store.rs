@@ -239,10 +239,12 @@ impl Table {
 }
 
 impl TaskStore {
-    /// Records that a task is finished. From now on the task can be evicted.
+    /// Records that a task is finished. From now on the task can be evicted. Later calls have no
+    /// effect.
     pub(super) fn is_over(&self, number: u64) {
         let mut table = self.table.lock();
-        let Some(entry) = table.tasks.get(&number) else {
+        let entry = table.tasks.get(&number);
+        let Some(entry) = entry.filter(|entry| entry.idle.is_none()) else {
             return;
         };
         let until = entry.task.until;

@@ -255,6 +255,14 @@ impl Task {
     }
 
     fn finish(&self, outcome: &Outcome) -> Option<Vec<Waiter>> {
+        if self.state.lock().stage.is_terminal() {
+            return None;
+        }
+        // A client that sees the end may start another task at once. So the table learns of the end
+        // before clients can see it: the task can be evicted then, in the order of the ends.
+        if let Some(store) = self.store.upgrade() {
+            store.is_over(self.number);
+        }
         let mut state = self.state.lock();
         if !state.step(Stage::Ended(outcome.clone())) {
             return None;
@@ -268,9 +276,6 @@ impl Task {
             work.cancel("the task is over");
         }
         drop(asking);
-        if let Some(store) = self.store.upgrade() {
-            store.is_over(self.number);
-        }
         self.tell();
         Some(waiters)
     }
