@@ -202,23 +202,28 @@ fn open_later(gate: &Starts, span: Duration) -> thread::JoinHandle<()> {
 #[test]
 fn a_child_that_needs_time_to_start_is_waited_for() {
     let modern = r#"read_one; discovered; while read_one; do :; done"#;
-    for (script, era) in [(modern, Era::Modern), ("serve", Era::Legacy)] {
-        for pipes in [false, true] {
-            let (starts, gate, memory) = (Starts::new(), Starts::new(), EraMemory::new());
-            let script = format!(r#"while [ ! -e "$GATE" ]; do sleep 0.02; done; {script}"#);
-            let child = child(&starts, &script).env("GATE", &gate.0).pipes(pipes);
-            let client = asker()
-                .era_memory(&memory)
-                .probe_timeout(Duration::from_millis(50))
-                .connect_timeout(Duration::from_secs(4));
-            // Longer than a probe may take, and than half of the time.
-            let opening = open_later(&gate, Duration::from_millis(2300));
-            let client = connect(client, child).unwrap();
-            opening.join().unwrap();
-            assert_eq!((client.era(), starts.count()), (era, 1));
-            assert_eq!(memory.entries().len(), 1);
+    let starting = |script: &str, era, pipes| {
+        let (starts, gate, memory) = (Starts::new(), Starts::new(), EraMemory::new());
+        let script = format!(r#"while [ ! -e "$GATE" ]; do sleep 0.02; done; {script}"#);
+        let child = child(&starts, &script).env("GATE", &gate.0).pipes(pipes);
+        let client = asker()
+            .era_memory(&memory)
+            .probe_timeout(Duration::from_millis(50))
+            .connect_timeout(Duration::from_secs(4));
+        // Longer than a probe may take, and than half of the time.
+        let opening = open_later(&gate, Duration::from_millis(2300));
+        let client = connect(client, child).unwrap();
+        opening.join().unwrap();
+        assert_eq!((client.era(), starts.count()), (era, 1));
+        assert_eq!(memory.entries().len(), 1);
+    };
+    std::thread::scope(|threads| {
+        for (script, era) in [(modern, Era::Modern), ("serve", Era::Legacy)] {
+            for pipes in [false, true] {
+                threads.spawn(move || starting(script, era, pipes));
+            }
         }
-    }
+    });
 }
 
 // It reads for a server that is slow to start: `docker run -i`, `ssh`.
