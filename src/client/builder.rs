@@ -6,19 +6,16 @@ use std::time::Duration;
 
 use super::Client;
 use super::cache::ResponseCache;
-use super::call_options::DefaultTimeouts;
 use super::connect_cancel;
 use super::era::{Era, EraMemory};
-use super::input::{InputHandlers, MaxAtOnce};
-use super::paging::ListBounds;
+use super::input::MaxAtOnce;
 use super::requester::Requester;
 use super::restart::{ConnectionEvent, Restart};
-use super::supervisor::{EventHook, Supervisor};
+use super::settings::ClientSettings;
+use super::supervisor::Supervisor;
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
-use crate::protocol::{
-    CancelToken, Handlers, KeepAlive, LogHook, LogLevel, LogRecord, Peer, Responder,
-};
+use crate::protocol::{CancelToken, KeepAlive, LogLevel, LogRecord, Peer, Responder};
 use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
@@ -33,83 +30,43 @@ use crate::validation::Validator;
 #[derive(Clone)]
 #[must_use = "a client that is not connected does nothing"]
 pub struct ClientBuilder {
-    pub(super) info: Implementation,
-    pub(super) send_client_info: bool,
-    pub(super) capabilities: ClientCapabilities,
-    pub(super) revisions: Vec<ProtocolVersion>,
-    pub(super) era: Option<Era>,
-    pub(super) memory: Option<EraMemory>,
-    pub(super) probe_timeout: Duration,
-    pub(super) connect_timeout: Duration,
-    pub(super) handlers: Handlers,
-    pub(super) inputs: InputHandlers,
-    pub(super) limits: Limits,
-    pub(super) threads: Threads,
-    pub(super) log: Option<LogHook>,
-    pub(super) list_bounds: ListBounds,
-    pub(super) timeouts: DefaultTimeouts,
-    pub(super) restart: Option<Restart>,
-    pub(super) on_connection_event: Option<EventHook>,
-    /// Whether connection events are logged. They are not if a hook of the host gets them.
-    pub(super) logs_connection_events: bool,
-    pub(super) keep_alive: Option<KeepAlive>,
-    pub(super) slow_handler: Duration,
-    pub(super) trace_context: Option<TraceHook>,
-    pub(super) validator: Option<Validator>,
-    pub(super) cache: Option<ResponseCache>,
-    pub(super) strict: bool,
-    pub(super) assumes_capabilities: bool,
-    pub(super) declares_handlers: bool,
+    pub(super) settings: ClientSettings,
     cancel: Option<CancelToken>,
 }
 
-/// A hook that returns the trace context of a request: see [`ClientBuilder::trace_context`].
-type TraceHook = Arc<dyn Fn() -> TraceContext + Send + Sync>;
-
-impl ClientBuilder {
-    pub(super) fn new(info: Implementation) -> Self {
-        Self {
-            info,
-            send_client_info: true,
-            capabilities: ClientCapabilities::default(),
-            revisions: ProtocolVersion::ALL.to_vec(),
-            era: None,
-            memory: None,
-            probe_timeout: Duration::from_secs(5),
-            connect_timeout: Duration::from_secs(60),
-            handlers: Handlers::new(),
-            inputs: InputHandlers::default(),
-            limits: Limits::default(),
-            threads: Threads::default(),
-            log: None,
-            list_bounds: ListBounds::default(),
-            timeouts: DefaultTimeouts::default(),
-            restart: None,
-            on_connection_event: None,
-            logs_connection_events: true,
-            keep_alive: None,
-            slow_handler: Duration::from_secs(30),
-            trace_context: None,
-            validator: Validator::for_schemas_of_peers(),
-            cache: None,
-            strict: false,
-            assumes_capabilities: false,
-            declares_handlers: true,
+impl Client {
+    /// Creates a builder for a client with this name and version. The name is for programs, not for
+    /// display.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
+            settings: ClientSettings::new(Implementation::new(name, version)),
             cancel: None,
         }
     }
 
+    /// Connects to a server with default settings. The server gets the name of this library as the
+    /// client's name.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`ClientBuilder::connect`].
+    pub fn connect(transport: impl Transport + 'static) -> Result<Self> {
+        Self::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).connect(transport)
+    }
+}
+
+impl ClientBuilder {
     /// Sets the client's description of itself: title, description, icons, website. The description
     /// also replaces the client's name and version.
     pub fn info(mut self, info: Implementation) -> Self {
-        self.info = info;
+        self.settings.info = info;
         self
     }
 
     /// Sets whether requests contain the client's name and version. Defaults to yes. The setting
     /// applies since 2026-07-28. In the legacy era the name and version are required.
     pub fn send_client_info(mut self, send_client_info: bool) -> Self {
-        self.send_client_info = send_client_info;
+        self.settings.send_client_info = send_client_info;
         self
     }
 
@@ -130,7 +87,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&ElicitRequestFormParams, &Requester) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.on_form(Arc::new(handler));
+        self.settings.inputs.on_form(Arc::new(handler));
         self
     }
 
@@ -150,7 +107,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&ElicitRequestURLParams, &Requester) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.on_url(Arc::new(handler));
+        self.settings.inputs.on_url(Arc::new(handler));
         self
     }
 
@@ -167,7 +124,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.pages.on_complete = Some(Arc::new(handler));
+        self.settings.inputs.pages.on_complete = Some(Arc::new(handler));
         self
     }
 
@@ -195,14 +152,14 @@ impl ClientBuilder {
         + Sync
         + 'static,
     ) -> Self {
-        self.inputs.on_sample(Arc::new(handler));
+        self.settings.inputs.on_sample(Arc::new(handler));
         self
     }
 
     /// Sets whether sampling requests may contain tools for the model. If so, the client declares
     /// this capability. Defaults to no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
     pub fn sampling_tools(mut self, allowed: bool) -> Self {
-        self.inputs.sampling_tools = allowed;
+        self.settings.inputs.sampling_tools = allowed;
         self
     }
 
@@ -210,7 +167,7 @@ impl ClientBuilder {
     /// (`includeContext`). If so, the client declares this capability. Defaults to no. Since
     /// 2025-11-25; deprecated by the protocol.
     pub fn sampling_context(mut self, honoured: bool) -> Self {
-        self.inputs.sampling_context = honoured;
+        self.settings.inputs.sampling_context = honoured;
         self
     }
 
@@ -230,7 +187,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&Requester) -> Result<Vec<Root>, RpcError> + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.on_roots(Arc::new(handler));
+        self.settings.inputs.on_roots(Arc::new(handler));
         self
     }
 
@@ -245,7 +202,7 @@ impl ClientBuilder {
     ///
     /// Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
     pub fn max_concurrent_inputs(mut self, max: usize) -> Self {
-        self.inputs.max_at_once = MaxAtOnce(max);
+        self.settings.inputs.max_at_once = MaxAtOnce(max);
         self
     }
 
@@ -254,7 +211,7 @@ impl ClientBuilder {
     /// [`on_request`](Self::on_request). With `roots.listChanged` set to false, the client does not
     /// promise to report changes of its roots.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
-        self.capabilities = capabilities;
+        self.settings.capabilities = capabilities;
         self
     }
 
@@ -263,7 +220,7 @@ impl ClientBuilder {
     /// may declare more for single calls: see
     /// [`CallOptions::client_capabilities`](super::CallOptions::client_capabilities).
     pub fn declare_handlers(mut self, declare: bool) -> Self {
-        self.declares_handlers = declare;
+        self.settings.declares_handlers = declare;
         self
     }
 
@@ -276,7 +233,11 @@ impl ClientBuilder {
     ///
     /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; sent to earlier servers too).
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
-        let extensions = self.capabilities.extensions.get_or_insert_default();
+        let extensions = self
+            .settings
+            .capabilities
+            .extensions
+            .get_or_insert_default();
         extensions.insert(id.into(), settings.into());
         self
     }
@@ -300,7 +261,7 @@ impl ClientBuilder {
     /// Sets the allowed revisions. Defaults to all revisions. The client uses the newest allowed
     /// revision that the server supports.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
-        self.revisions = revisions.to_vec();
+        self.settings.revisions = revisions.to_vec();
         self
     }
 
@@ -311,14 +272,14 @@ impl ClientBuilder {
     /// the server names other revisions, or refuses over HTTP, the client uses the era that the
     /// server supports.
     pub fn era(mut self, era: Era) -> Self {
-        self.era = Some(era);
+        self.settings.era = Some(era);
         self
     }
 
     /// Sets the store in which the client remembers the eras of servers. The next connection to a
     /// remembered server uses the remembered era. By default no era is remembered.
     pub fn era_memory(mut self, memory: &EraMemory) -> Self {
-        self.memory = Some(memory.clone());
+        self.settings.memory = Some(memory.clone());
         self
     }
 
@@ -335,7 +296,7 @@ impl ClientBuilder {
     /// A discovery result that arrives later, during initialization, still counts. If the client
     /// concluded the era only from a missing answer, the era is not [remembered](Self::era_memory).
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
-        self.probe_timeout = timeout;
+        self.settings.probe_timeout = timeout;
         self
     }
 
@@ -343,7 +304,7 @@ impl ClientBuilder {
     /// server, but not the time that a user takes for a login. Defaults to 60 s. After this time
     /// connecting fails with [`ErrorKind::Timeout`].
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
+        self.settings.connect_timeout = timeout;
         self
     }
 
@@ -354,7 +315,7 @@ impl ClientBuilder {
         method: impl Into<String>,
         handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
     ) -> Self {
-        self.handlers = self.handlers.request(method, handler);
+        self.settings.handlers = self.settings.handlers.request(method, handler);
         self
     }
 
@@ -365,7 +326,7 @@ impl ClientBuilder {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        self.handlers = self.handlers.notification(method, handler);
+        self.settings.handlers = self.settings.handlers.notification(method, handler);
         self
     }
 
@@ -395,7 +356,7 @@ impl ClientBuilder {
 
     /// Sets the limits of the connection, such as the maximum length of a message.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.settings.limits = limits;
         self
     }
 
@@ -406,7 +367,7 @@ impl ClientBuilder {
     /// cannot be interrupted keeps its thread. A login (feature `auth`) keeps its thread, because
     /// other connections may wait for the login.
     pub fn threads(mut self, threads: &Threads) -> Self {
-        self.threads = threads.clone();
+        self.settings.threads = threads.clone();
         self
     }
 
@@ -414,7 +375,7 @@ impl ClientBuilder {
     /// client has its own cache, within the client's [`limits`](Self::limits). To disable caching,
     /// set [`max_cached_responses`](Limits::max_cached_responses) to 0.
     pub fn cache(mut self, cache: &ResponseCache) -> Self {
-        self.cache = Some(cache.clone());
+        self.settings.cache = Some(cache.clone());
         self
     }
 
@@ -429,7 +390,7 @@ impl ClientBuilder {
     /// roots) that deviates then reaches no handler. A legacy server gets an error, and a call of
     /// the modern era fails. `docs/compatibility.md` lists all accepted deviations.
     pub fn strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
+        self.settings.strict = strict;
         self
     }
 
@@ -439,28 +400,28 @@ impl ClientBuilder {
     /// Some servers have tools but do not declare the capability `tools`. With this setting, a
     /// server without tools answers a tool call with its own error.
     pub fn assume_capabilities(mut self, assume: bool) -> Self {
-        self.assumes_capabilities = assume;
+        self.settings.assumes_capabilities = assume;
         self
     }
 
     /// Sets the timeout of calls whose options do not set one. Defaults to 60 s. See
     /// [`CallOptions::timeout`](super::CallOptions::timeout).
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
-        self.timeouts.timeout = Some(timeout);
+        self.settings.timeouts.timeout = Some(timeout);
         self
     }
 
     /// Sets the maximum timeout of calls whose options do not set one. Defaults to 10 min. See
     /// [`CallOptions::max_timeout`](super::CallOptions::max_timeout).
     pub fn max_call_timeout(mut self, max_timeout: Duration) -> Self {
-        self.timeouts.max_timeout = Some(max_timeout);
+        self.settings.timeouts.max_timeout = Some(max_timeout);
         self
     }
 
     /// Limits the number of pages of one list. Defaults to 10 000. A request for a page above the
     /// limit fails with [`ErrorKind::Limit`].
     pub fn max_list_pages(mut self, max_list_pages: usize) -> Self {
-        self.list_bounds.max_list_pages = max_list_pages;
+        self.settings.list_bounds.max_list_pages = max_list_pages;
         self
     }
 
@@ -468,7 +429,7 @@ impl ClientBuilder {
     /// longer list fails with [`ErrorKind::Limit`]. There is no such limit for a list that is read
     /// page by page.
     pub fn max_list_items(mut self, max_list_items: usize) -> Self {
-        self.list_bounds.max_list_items = max_list_items;
+        self.settings.list_bounds.max_list_items = max_list_items;
         self
     }
 
@@ -486,14 +447,14 @@ impl ClientBuilder {
     ///
     /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
-        self.validator = validator.into();
+        self.settings.validator = validator.into();
         self
     }
 
     /// Sets the hook that receives the library's log records. The hook runs on any thread, for one
     /// record at a time, and should return quickly. Defaults to no hook.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
-        self.log = Some(Arc::new(hook));
+        self.settings.log = Some(Arc::new(hook));
         self
     }
 
@@ -511,7 +472,7 @@ impl ClientBuilder {
     ///
     /// Spec: Transports, stdio, "Unexpected Termination" (2026-07-28).
     pub fn restart(mut self, restart: Restart) -> Self {
-        self.restart = Some(restart);
+        self.settings.restart = Some(restart);
         self
     }
 
@@ -527,8 +488,8 @@ impl ClientBuilder {
         mut self,
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
     ) -> Self {
-        self.on_connection_event = Some(Arc::new(hook));
-        self.logs_connection_events = false;
+        self.settings.on_connection_event = Some(Arc::new(hook));
+        self.settings.logs_connection_events = false;
         self
     }
 
@@ -536,7 +497,7 @@ impl ClientBuilder {
     /// pass them to the host.
     #[cfg(feature = "cffi")]
     pub(crate) fn log_connection_events(mut self) -> Self {
-        self.logs_connection_events = true;
+        self.settings.logs_connection_events = true;
         self
     }
 
@@ -550,7 +511,7 @@ impl ClientBuilder {
     ///
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
-        self.keep_alive = Some(keep_alive);
+        self.settings.keep_alive = Some(keep_alive);
         self
     }
 
@@ -558,7 +519,7 @@ impl ClientBuilder {
     /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler).
     /// Defaults to 30 s.
     pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
-        self.slow_handler = slow_handler;
+        self.settings.slow_handler = slow_handler;
         self
     }
 
@@ -575,7 +536,7 @@ impl ClientBuilder {
         mut self,
         hook: impl Fn() -> TraceContext + Send + Sync + 'static,
     ) -> Self {
-        self.trace_context = Some(Arc::new(hook));
+        self.settings.trace_context = Some(Arc::new(hook));
         self
     }
 
@@ -639,20 +600,20 @@ impl ClientBuilder {
     /// On an error the server is ended and not [restarted](Self::restart): only a server that was
     /// once connected is restarted.
     pub fn connect(mut self, transport: impl Transport + 'static) -> Result<Client> {
-        if self.revisions.is_empty() {
+        if self.settings.revisions.is_empty() {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "a client needs at least one revision",
             ));
         }
-        let extensions = self.capabilities.extensions.iter();
+        let extensions = self.settings.capabilities.extensions.iter();
         for id in extensions.flat_map(JsonObject::keys) {
             check_extension_id(id)?;
         }
         let transport = Box::new(transport);
         match self.cancel.take() {
-            Some(token) => connect_cancel::connect(self, transport, &token),
-            None => Supervisor::open(self, transport, None).map(Client::new),
+            Some(token) => connect_cancel::connect(self.settings, transport, &token),
+            None => Supervisor::open(self.settings, transport, None).map(Client::new),
         }
     }
 }
@@ -660,8 +621,8 @@ impl ClientBuilder {
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder")
-            .field("info", &self.info)
-            .field("revisions", &self.revisions)
+            .field("info", &self.settings.info)
+            .field("revisions", &self.settings.revisions)
             .finish_non_exhaustive()
     }
 }

@@ -33,12 +33,11 @@ use std::time::Instant;
 
 pub(super) use self::store::Topic;
 use self::store::{Key, Store};
-use super::ServerDescription;
+use super::connection::ServerDescription;
 use super::request_meta::RequestMeta;
 use crate::jsonrpc::RawResult;
-use crate::protocol::{Handlers, Stats};
-use crate::schema::tree;
-use crate::schema::{CacheHint, JsonObject, ResourceUpdatedNotificationParams, meta_key, method};
+use crate::protocol::Stats;
+use crate::schema::{CacheHint, JsonObject, meta_key};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 use crate::transport::exchange_transport::ExchangeTransport;
@@ -169,44 +168,6 @@ impl ClientCache {
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
-    }
-
-    /// Adds handlers that remove cached responses when the server reports a change. The handlers
-    /// run on the reading thread.
-    pub(super) fn listen_in(
-        self: &Arc<Self>,
-        handlers: Handlers,
-        on_tools_changed: impl Fn() + Send + Sync + 'static,
-    ) -> Handlers {
-        let this = Arc::clone(self);
-        let tools = method::NOTIFICATIONS_TOOLS_LIST_CHANGED;
-        let handlers = handlers.quick_notification(tools, move |_, _| {
-            this.changed(Some(&Topic::Tools));
-            on_tools_changed();
-        });
-        let lists = [
-            (method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, Topic::Prompts),
-            (
-                method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
-                Topic::Resources,
-            ),
-        ];
-        let handlers = lists.into_iter().fold(handlers, |handlers, (name, topic)| {
-            let this = Arc::clone(self);
-            handlers.quick_notification(name, move |_, _| this.changed(Some(&topic)))
-        });
-        let this = Arc::clone(self);
-        handlers.quick_notification(
-            method::NOTIFICATIONS_RESOURCES_UPDATED,
-            move |_, notification| {
-                // A notification without a resource has no effect.
-                if let Ok(params) =
-                    tree::read::<ResourceUpdatedNotificationParams>(notification.params())
-                {
-                    this.changed(Some(&Topic::resource(&params.uri)));
-                }
-            },
-        )
     }
 
     /// Records which server a new connection has reached. The cache keys contain the server.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::Client;
 use super::cache::{Fetched, Topic};
 use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
@@ -12,7 +13,6 @@ use super::output_schemas::{self, ResultCheck};
 use super::paging::Pages;
 use super::request_meta::params_text;
 use super::supervisor::ping_method;
-use super::{Client, Inner, idempotency};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::schema::tree;
@@ -74,10 +74,6 @@ pub(crate) fn tool_params(name: &str, arguments: &impl Serialize) -> Result<Stri
 }
 
 impl Client {
-    pub(super) fn new(supervisor: std::sync::Arc<super::supervisor::Supervisor>) -> Self {
-        Self(std::sync::Arc::new(Inner { supervisor }))
-    }
-
     /// Lists all tools, over all pages.
     ///
     /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
@@ -214,8 +210,8 @@ impl Client {
     ) -> Result<ResultCheck> {
         let supervisor = &self.0.supervisor;
         options.apply_defaults(supervisor.settings().timeouts);
-        let age = supervisor.outputs.age();
-        let schema = supervisor.outputs.check_of(name).map_err(|error| {
+        let age = supervisor.server.outputs.age();
+        let schema = supervisor.server.outputs.check_of(name).map_err(|error| {
             let (name, server) = (Excerpt(name), self.server_name());
             error.context(format_args!(
                 "the output schema of tool '{name}' of '{server}' can't be used"
@@ -240,7 +236,7 @@ impl Client {
         let mut read = self.decode(method::TOOLS_CALL, text);
         // After a restart no schemas are known. After a change of the tools other schemas are
         // known.
-        let is_valid = self.0.supervisor.outputs.age() == check.age;
+        let is_valid = self.0.supervisor.server.outputs.age() == check.age;
         let schema = check.schema.as_ref().filter(|_| is_valid);
         if let Ok(result) = &mut read
             && !self.0.supervisor.settings().strict
@@ -591,7 +587,7 @@ impl Client {
         )?;
         let params = SetLevelRequestParams::new(level.clone());
         self.call::<EmptyResult>(method::LOGGING_SET_LEVEL, &params, options)?;
-        *self.0.supervisor.log_level.lock() = Some(level);
+        *self.0.supervisor.server.log_level.lock() = Some(level);
         Ok(())
     }
 
@@ -634,7 +630,11 @@ impl Client {
         first: FirstRequest,
     ) -> Result<RawResult> {
         self.request_text(method, params, options, first, |number| {
-            idempotency::is_harmless(self, number, method, params)
+            self.0
+                .supervisor
+                .server
+                .harmless_tools
+                .is_harmless(number, method, params)
         })
     }
 
@@ -690,6 +690,7 @@ impl Client {
             let peer = &supervisor.generation().peer;
             let server = self.server_name();
             supervisor
+                .server
                 .reported_misfits
                 .tell(peer, &server, method, misfits);
         }

@@ -25,18 +25,17 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::connection::{Reopening, ServerDescription};
 use super::era::{self, Era, Verdict};
 use super::handshake::{Answer, Handshake};
 use super::header_params;
 use super::input::{InputHandlers, Known};
 use super::misfits;
 use super::request_meta::RequestMeta;
-use super::session::Reopening;
-use super::supervisor::Supervisor;
-use super::{ClientBuilder, ServerDescription};
+use super::settings::ClientSettings;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{CancelToken, Connection, LogLevel, Peer, RequestOptions};
+use crate::protocol::{CancelToken, Connection, Handlers, LogLevel, Peer, RequestOptions};
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -61,10 +60,13 @@ pub(super) struct Opened {
 /// calls. Messages that the server sends before the stream is open could be lost.
 const STREAM_WAIT: Duration = Duration::from_secs(2);
 
+/// Opens a connection with these handlers. Returns the connection with its number.
+type OpenConnection<'a> = dyn Fn(Handlers, Box<dyn Transport>) -> Result<(Connection, u64)> + 'a;
+
 /// The state of one connect operation, from the first attempt to the result.
 pub(super) struct Opening<'a> {
-    supervisor: &'a Arc<Supervisor>,
-    settings: &'a ClientBuilder,
+    settings: &'a ClientSettings,
+    open_connection: &'a OpenConnection<'a>,
     /// The input handlers of this connection. The handlers get the server's description when the
     /// client knows it.
     inputs: InputHandlers,
@@ -88,15 +90,15 @@ pub(super) struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     pub(super) fn new(
-        supervisor: &'a Arc<Supervisor>,
+        settings: &'a ClientSettings,
+        open_connection: &'a OpenConnection<'a>,
         transport: &dyn Transport,
         known: Option<Era>,
         cancel: Option<CancelToken>,
     ) -> Self {
-        let settings = supervisor.settings();
         Self {
-            supervisor,
             settings,
+            open_connection,
             inputs: settings.inputs.for_one_server(),
             deadline: Instant::now().checked_add(settings.connect_timeout),
             spare: transport.again(),
@@ -403,32 +405,15 @@ impl<'a> Opening<'a> {
     }
 
     fn open(&mut self, transport: Box<dyn Transport>) -> Result<Connection> {
-        let settings = self.settings;
-        self.number = self.supervisor.next_number();
-        let handlers =
-            settings
-                .handlers
-                .clone()
-                .owned_request(method::PING, true, |_, responder| {
-                    // The answer fails only if the server has gone, and then no server waits for
-                    // the answer.
-                    drop(responder.respond(&EmptyResult::default()));
-                });
-        let mut connection = Connection::client()
-            .handlers(
-                self.supervisor
-                    .follow(self.inputs.serve(handlers), self.number),
-            )
-            .limits(settings.limits.clone())
-            .threads(&settings.threads)
-            .slow_handler(settings.slow_handler)
-            .strict(settings.strict)
-            .keep_alive(settings.keep_alive);
-        if let Some(log) = &settings.log {
-            connection = connection.log(log.clone());
-        }
-        let connection = connection.open_boxed(transport)?;
-        self.supervisor.adopt(&connection)?;
+        let handlers = self.settings.handlers.clone();
+        let handlers = handlers.owned_request(method::PING, true, |_, responder| {
+            // The answer fails only if the server has gone, and then no server waits for the
+            // answer.
+            drop(responder.respond(&EmptyResult::default()));
+        });
+        let handlers = self.inputs.serve(handlers);
+        let (connection, number) = (self.open_connection)(handlers, transport)?;
+        self.number = number;
         Ok(connection)
     }
 

@@ -12,8 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use super::handle::Client;
+use super::settings::ClientSettings;
 use super::supervisor::Supervisor;
-use super::{Client, ClientBuilder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
 use crate::transport::{Stack, Transport};
@@ -31,7 +32,7 @@ enum Event {
 
 /// Connects to a server on another thread. Returns early when the token is cancelled.
 pub(super) fn connect(
-    settings: ClientBuilder,
+    settings: ClientSettings,
     transport: Box<dyn Transport>,
     token: &CancelToken,
 ) -> Result<Client> {

@@ -63,7 +63,7 @@ impl Client {
         // Cached responses of a server that has gone are not used.
         let supervisor = &self.0.supervisor;
         let bypass = options.bypass_cache || supervisor.generation().peer.is_closed();
-        supervisor.cache.look_up(request, topic, bypass)
+        supervisor.server.cache.look_up(request, topic, bypass)
     }
 
     fn finish_fetch(

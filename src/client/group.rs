@@ -16,7 +16,8 @@ use serde::Serialize;
 
 pub use self::names::GroupNames;
 use self::names::{Kind, Listed};
-use super::subscription::{Event, Subscription, into_channel};
+use super::event::Event;
+use super::subscription::{Subscription, into_channel};
 use super::{CallOptions, Client, ClientBuilder, Config, PendingCall, ServerConfig};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{CallToolResult, GetPromptResult, ReadResourceResult, SubscriptionFilter};
@@ -217,7 +218,7 @@ impl Group {
                 continue;
             }
             let (server, builder) = (server.clone(), builder(server));
-            let threads = builder.threads.clone();
+            let threads = builder.settings.threads.clone();
             jobs.push(Job {
                 server: name,
                 threads,

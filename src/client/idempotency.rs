@@ -9,27 +9,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::Client;
 use crate::schema::{Tool, method};
 use crate::sync::Mutex;
-
-/// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
-/// idempotent or read-only on the connection `number`.
-pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Call {
-        name: String,
-    }
-    method::IDEMPOTENT.contains(&method)
-        || (method == method::TOOLS_CALL
-            && serde_json::from_str::<Call>(params).is_ok_and(|call| {
-                client
-                    .0
-                    .supervisor
-                    .harmless_tools
-                    .contains(&call.name, number)
-            }))
-}
 
 /// The tools that the server listed as idempotent. The key of an entry is the name of the tool, and
 /// the value is the number of the connection on which the tool was listed.
@@ -52,6 +33,19 @@ impl HarmlessTools {
     /// Forgets all idempotent tools, because the server's list of tools has changed.
     pub(super) fn forget(&self) {
         self.0.lock().clear();
+    }
+
+    /// Whether a request is idempotent. A tool call is idempotent if the server listed the tool as
+    /// idempotent or read-only on the connection `number`.
+    pub(super) fn is_harmless(&self, number: u64, method: &str, params: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Call {
+            name: String,
+        }
+        method::IDEMPOTENT.contains(&method)
+            || (method == method::TOOLS_CALL
+                && serde_json::from_str::<Call>(params)
+                    .is_ok_and(|call| self.contains(&call.name, number)))
     }
 
     fn contains(&self, name: &str, number: u64) -> bool {

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::Client;
+use super::cache::Topic;
 use super::call_options::CallOptions;
-use super::idempotency;
+use super::connection::ClientConnection;
 use super::input::{Question, Questions};
 use super::request_meta::with_answers;
-use super::supervisor::ClientConnection;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{Call, When};
 use crate::schema::tree;
@@ -169,11 +169,31 @@ impl Client {
         refusal: &Error,
         mut options: CallOptions<'_>,
     ) -> Result<bool> {
-        let supervisor = &self.0.supervisor;
         Ok(
-            generation.has_recovered(session, refusal, &options, supervisor)?
+            generation.has_recovered(session, refusal, &options, &self.0.supervisor.server)?
                 || self.has_learned(generation, method, refusal, &mut options),
         )
+    }
+
+    /// Handles a call that was refused because its header fields no longer match the tool. Lists
+    /// the tools again. Returns whether the call can be repeated.
+    fn has_learned(
+        &self,
+        generation: &ClientConnection,
+        method: &str,
+        error: &Error,
+        options: &mut CallOptions<'_>,
+    ) -> bool {
+        let mismatch = error
+            .rpc()
+            .is_some_and(|rpc| rpc.code == ErrorCode::HEADER_MISMATCH);
+        if !mismatch || method != method::TOOLS_CALL || !generation.is_stateless() {
+            return false;
+        }
+        // The cached list is outdated.
+        let cache = &self.0.supervisor.server.cache;
+        cache.forget(&Topic::of_list(method::TOOLS_LIST));
+        self.list_tools_with(options.for_one()).is_ok()
     }
 
     fn request_once(
@@ -224,7 +244,8 @@ impl Client {
         options: &mut CallOptions<'_>,
         first: FirstRequest,
     ) -> Result<Answer> {
-        let is_harmless = |number| idempotency::is_harmless(self, number, method, &params);
+        let known = &self.0.supervisor.server.harmless_tools;
+        let is_harmless = |number| known.is_harmless(number, method, &params);
         let (started, mut user_time) = (about_now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, first, is_harmless)?;
         let generation = self.0.supervisor.generation();

@@ -59,8 +59,8 @@ impl Client {
         let Err(refusal) = generation.peer.notify(method, &params) else {
             return Ok(());
         };
-        let (options, supervisor) = (CallOptions::new(), &self.0.supervisor);
-        if generation.has_recovered(session, &refusal, &options, supervisor)? {
+        let (options, server) = (CallOptions::new(), &self.0.supervisor.server);
+        if generation.has_recovered(session, &refusal, &options, server)? {
             return generation.peer.notify(method, &params);
         }
         Err(refusal)

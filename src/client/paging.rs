@@ -30,22 +30,6 @@ use crate::schema::{
     Skill, Tool, method,
 };
 
-/// The maximum numbers of pages and items of a list.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ListBounds {
-    pub(super) max_list_pages: usize,
-    pub(super) max_list_items: usize,
-}
-
-impl Default for ListBounds {
-    fn default() -> Self {
-        Self {
-            max_list_pages: 10_000,
-            max_list_items: 100_000,
-        }
-    }
-}
-
 /// The result of a list method, such as [`ListToolsResult`]. This trait is sealed.
 pub trait ListPage: sealed::Sealed + DeserializeOwned + Clone {
     /// The type of the listed items.
@@ -231,7 +215,7 @@ impl StartedPage {
             cursor: None,
         };
         let params = params_text(P::METHOD, &params)?;
-        let age = client.0.supervisor.outputs.age();
+        let age = client.0.supervisor.server.outputs.age();
         let topic = Topic::of_list(P::METHOD);
         Ok(match client.look_up(P::METHOD, topic, &params, options) {
             Looked::Found(_) => None,
@@ -345,7 +329,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
                 (age, page)
             }
             None => {
-                let age = supervisor.outputs.age();
+                let age = supervisor.server.outputs.age();
                 let page = client.call_or_recall(P::METHOD, topic.clone(), &params, options);
                 (age, page)
             }
@@ -355,7 +339,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
                 if is_empty {
                     return Ok(None);
                 }
-                supervisor.cache.forget(&topic);
+                supervisor.server.cache.forget(&topic);
                 self.is_lost = true;
                 return Err(error);
             }

@@ -22,39 +22,12 @@ use std::time::{Duration, Instant};
 
 use super::call_options::CallOptions;
 use super::connect::{finish_opening, initialize};
-use super::supervisor::{ClientConnection, Supervisor};
+use super::connection::{ClientConnection, RecoveryLock, Reopening};
+use super::server_state::ServerState;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CancelToken, LogLevel, Peer, RequestOptions};
-use crate::schema::{
-    InitializeRequestParams, JsonObject, LoggingLevel, SetLevelRequestParams, method,
-};
-use crate::sync::{Condvar, Mutex};
+use crate::schema::{JsonObject, LoggingLevel, SetLevelRequestParams, method};
 use crate::transport::message::RequestKind;
-
-/// The params and the timeout for opening a new session of the server.
-#[derive(Debug)]
-pub(super) struct Reopening {
-    pub(super) params: InitializeRequestParams,
-    pub(super) patience: Duration,
-    recovery: Arc<RecoveryLock>,
-}
-
-/// The lock for recovering the session. Only one caller at a time holds the lock.
-#[derive(Debug, Default)]
-struct RecoveryLock {
-    // Guards the right to recover, not the session, and is not held during requests. Waiters check
-    // the session's number and `is_held` under this mutex.
-    state: Mutex<RecoveryState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct RecoveryState {
-    /// Whether a caller holds the recovery lock.
-    is_held: bool,
-    /// The last time at which the server proved that it knows the session.
-    last_proved: Option<Instant>,
-}
 
 /// Whether the refusal of a request proves that the session of the request is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,31 +62,7 @@ enum Proof {
     Neither,
 }
 
-impl Reopening {
-    pub(super) fn new(params: InitializeRequestParams, patience: Duration) -> Self {
-        Self {
-            params,
-            patience,
-            recovery: Arc::default(),
-        }
-    }
-}
-
-impl RecoveryLock {
-    /// Wakes the callers that wait for the recovery lock.
-    fn wake(&self) {
-        // The mutex is locked so that the wakeup cannot fall between a waiter's check and its wait.
-        let _state = self.state.lock();
-        self.changed.notify_all();
-    }
-}
-
 impl ClientConnection {
-    /// Returns the number of the session that the next request uses; `None` without sessions.
-    pub(super) fn session(&self) -> Option<u64> {
-        self.peer.core().exchange_transport()?.session()
-    }
-
     /// Recovers from the refusal of a request. If the session of the request was lost, opens a new
     /// session, unless another caller has opened one. Returns whether to repeat the request.
     ///
@@ -125,22 +74,22 @@ impl ClientConnection {
         session: Option<u64>,
         refusal: &Error,
         options: &CallOptions<'_>,
-        supervisor: &Supervisor,
+        server: &ServerState,
     ) -> Result<bool> {
         match Loss::of(refusal) {
-            Some(loss) => self.recover(session, loss, options, supervisor),
+            Some(loss) => self.recover(session, loss, options, server),
             None => Ok(false),
         }
     }
 
     /// Checks the session after the server refused the stream for messages outside of calls. If the
     /// session is lost, opens a new session.
-    pub(super) fn look_after_session(&self, refusal: &Error, supervisor: &Supervisor) {
+    pub(super) fn look_after_session(&self, refusal: &Error, server: &ServerState) {
         if Loss::of(refusal).is_none() {
             return;
         }
         let session = self.session();
-        let recovered = self.recover(session, Loss::Possible, &CallOptions::new(), supervisor);
+        let recovered = self.recover(session, Loss::Possible, &CallOptions::new(), server);
         if let Err(error) = recovered
             && !self.peer.is_closed()
         {
@@ -155,7 +104,7 @@ impl ClientConnection {
         session: Option<u64>,
         loss: Loss,
         options: &CallOptions<'_>,
-        supervisor: &Supervisor,
+        server: &ServerState,
     ) -> Result<bool> {
         let (Some(_), Some(reopening)) = (session, &self.reopening) else {
             return Ok(false);
@@ -208,7 +157,7 @@ impl ClientConnection {
                 Proof::Lost => {}
             }
         }
-        self.initialize_again(reopening, &bound, supervisor)
+        self.initialize_again(reopening, &bound, server)
             .map(|()| true)
             .map_err(|error| {
                 error
@@ -246,7 +195,7 @@ impl ClientConnection {
         &self,
         reopening: &Reopening,
         bound: &Bound<'_>,
-        supervisor: &Supervisor,
+        server: &ServerState,
     ) -> Result<()> {
         let result = initialize(&self.peer, &reopening.params, bound.left(), bound.cancel)?;
         let revision = self.revision;
@@ -259,11 +208,10 @@ impl ClientConnection {
         if opened.is_err() {
             self.peer.core().listen(Duration::ZERO, None);
         }
-        supervisor
-            .subscriptions
-            .subscribe_again(&self.peer, self.number);
-        supervisor.missed_changes(&self.peer, self.number);
-        let level = supervisor.log_level.lock().clone();
+        let subscriptions = &server.subscriptions;
+        subscriptions.subscribe_again(&self.peer, self.number);
+        server.missed_changes(&self.peer, self.number);
+        let level = server.log_level.lock().clone();
         if let Some(level) = level {
             self.set_log_level_again(level, bound);
         }

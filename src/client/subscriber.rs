@@ -4,16 +4,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::subscription::Event;
-use super::subscriptions::{Subscriptions, is_part};
-use super::supervisor::ClientConnection;
+use super::connection::ClientConnection;
+use super::event::{Event, OnEvent};
+use super::sub_resource::is_part;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::protocol::{CancelToken, Peer, StartedCall};
-use crate::schema::{JsonObject, SubscriptionFilter, method};
+use crate::schema::{JsonObject, SubscriptionFilter};
 use crate::sync::{Condvar, Mutex};
-
-/// The callback that receives the events of a subscription.
-pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// A subscriber: the filter, the callback and the phase of one subscription.
 pub(super) struct Subscriber {
@@ -209,64 +206,6 @@ impl Subscriber {
         }
         drop(state);
         self.changed.notify_all();
-    }
-
-    /// Handles the end of the request that keeps the subscription open, or the end of the
-    /// connection. Runs on the thread that detected the end.
-    pub(super) fn end(
-        self: &Arc<Self>,
-        all: &Arc<Subscriptions>,
-        peer: &Peer,
-        number: u64,
-        outcome: Result<()>,
-    ) {
-        let mut state = self.state.lock();
-        if !state.is_on(number) {
-            return;
-        }
-        match state.phase {
-            Phase::Opening => {
-                // The server must agree before it ends the request. This also holds if the server
-                // withdraws the request.
-                let fault = match outcome {
-                    Err(error) if error.kind() != ErrorKind::Cancelled => error,
-                    _ => {
-                        let text = format!(
-                            "'{}' ended {} before it agreed to it",
-                            peer.name(),
-                            method::SUBSCRIPTIONS_LISTEN
-                        );
-                        Error::new(ErrorKind::Protocol, text).sent(true)
-                    }
-                };
-                state.fault.get_or_insert(fault);
-                drop(state);
-                self.changed.notify_all();
-            }
-            Phase::Open => {
-                // On stdio a server may cancel the request instead of answering it.
-                let clean = match &outcome {
-                    Ok(()) => true,
-                    Err(error) => error.kind() == ErrorKind::Cancelled,
-                };
-                let is_refused = outcome.is_err_and(|error| error.rpc().is_some());
-                if !clean && !is_refused && peer.is_closed() && all.lasts() {
-                    state.phase = Phase::Waiting;
-                    return;
-                }
-                state.phase = Phase::Ending;
-                drop(state);
-                // Earlier events are still queued. So the subscription stays in the table until
-                // these events were reported.
-                let (subscriber, all) = (Arc::clone(self), Arc::clone(all));
-                peer.run_in_order(move || {
-                    if all.drop_one(&subscriber) {
-                        (subscriber.on_event)(Event::Ended { clean });
-                    }
-                });
-            }
-            Phase::Waiting | Phase::Ending | Phase::Over => {}
-        }
     }
 
     /// Blocks until the server has agreed to the subscription.

@@ -20,56 +20,15 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::Client;
 use super::call_options::CallOptions;
-use super::subscriber::{OnEvent, Subscriber, Wait};
+use super::connection::ClientConnection;
+use super::event::{Event, OnEvent};
+use super::subscriber::{Subscriber, Wait};
 use super::subscriptions::Subscriptions;
-use super::supervisor::ClientConnection;
 use crate::error::Result;
-use crate::schema::{SubscriptionFilter, TaskStatus};
+use crate::schema::SubscriptionFilter;
 
 /// The maximum number of events that wait in the channel of a subscription.
 const MAX_EVENTS: usize = 1024;
-
-/// An event of a [`Subscription`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Event {
-    /// The list of tools has changed.
-    ToolsChanged,
-    /// The list of prompts has changed.
-    PromptsChanged,
-    /// The list of resources has changed.
-    ResourcesChanged,
-    /// The content of the resource with this URI has changed. The resource may be a part of a
-    /// resource in the filter.
-    ResourceUpdated(String),
-    /// The state of a task has changed. The event contains the complete state of the task. The
-    /// server sends the event for each change. Most servers also send the event at the start of the
-    /// subscription.
-    #[non_exhaustive]
-    TaskChanged {
-        /// The task id, for [`Client::task`].
-        id: String,
-        /// The status of the task.
-        status: TaskStatus,
-        /// The task as JSON, a [`DetailedTask`](crate::schema::DetailedTask). The task includes its
-        /// input requests, its result or its error, if any.
-        json: String,
-    },
-    /// The subscription was renewed and continues. Changes may have been missed, so the host should
-    /// assume that everything has changed.
-    ///
-    /// The event is reported after the connection was lost and restored by a
-    /// [restart](super::ClientBuilder::restart). In the legacy era over HTTP there are two more
-    /// causes: a new session was opened, or the stream of changes was interrupted.
-    EverythingChanged,
-    /// The subscription has ended. No further event follows.
-    #[non_exhaustive]
-    Ended {
-        /// Whether the server ended the subscription normally. If false, the connection was lost or
-        /// closed, or the server failed. Changes may then have been missed.
-        clean: bool,
-    },
-}
 
 /// A subscription to changes on the server. Dropping the handle ends the subscription.
 ///
@@ -211,7 +170,7 @@ impl Client {
                 meta.clone(),
                 Arc::clone(&on_event),
             )),
-            all: Arc::clone(&self.0.supervisor.subscriptions),
+            all: Arc::clone(&self.0.supervisor.server.subscriptions),
         };
         let session = generation.session();
         let refused = make();
@@ -220,7 +179,7 @@ impl Client {
         };
         // The refused subscription is withdrawn before a new session is opened.
         drop(refused);
-        if !generation.has_recovered(session, &refusal, &options, &self.0.supervisor)? {
+        if !generation.has_recovered(session, &refusal, &options, &self.0.supervisor.server)? {
             return Err(refusal);
         }
         let subscription = make();

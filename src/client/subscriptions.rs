@@ -24,15 +24,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::connection::ClientConnection;
+use super::event::Event;
 use super::request_meta::params_text;
 use super::subscriber::{Phase, Subscriber, Wait};
-use super::subscription::Event;
-use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Notification;
 use crate::protocol::{Handlers, Peer};
 use crate::schema::tree;
-use crate::schema::url::normalized;
 use crate::schema::{
     JsonObject, NotificationMetaObject, ServerCapabilities, SubscribeRequestParams,
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
@@ -147,7 +146,7 @@ impl Subscriptions {
                     .envelope
                     .write(id, &params, &subscriber.meta, text)
             },
-            move |outcome| ending.end(&all, &peer, number, outcome.map(drop)),
+            move |outcome| all.end(&ending, &peer, number, outcome.map(drop)),
         )?;
         subscriber.keep(call, None);
         Ok(())
@@ -212,7 +211,65 @@ impl Subscriptions {
         for subscriber in concerned {
             let text = format!("the connection to '{}' has ended", peer.name());
             let error = Error::new(ErrorKind::Closed, text).sent(true);
-            subscriber.end(self, peer, number, Err(error));
+            self.end(&subscriber, peer, number, Err(error));
+        }
+    }
+
+    /// Handles the end of the request that keeps the subscription open, or the end of the
+    /// connection. Runs on the thread that detected the end.
+    fn end(
+        self: &Arc<Self>,
+        subscriber: &Arc<Subscriber>,
+        peer: &Peer,
+        number: u64,
+        outcome: Result<()>,
+    ) {
+        let mut state = subscriber.state.lock();
+        if !state.is_on(number) {
+            return;
+        }
+        match state.phase {
+            Phase::Opening => {
+                // The server must agree before it ends the request. This also holds if the server
+                // withdraws the request.
+                let fault = match outcome {
+                    Err(error) if error.kind() != ErrorKind::Cancelled => error,
+                    _ => {
+                        let text = format!(
+                            "'{}' ended {} before it agreed to it",
+                            peer.name(),
+                            method::SUBSCRIPTIONS_LISTEN
+                        );
+                        Error::new(ErrorKind::Protocol, text).sent(true)
+                    }
+                };
+                state.fault.get_or_insert(fault);
+                drop(state);
+                subscriber.changed.notify_all();
+            }
+            Phase::Open => {
+                // On stdio a server may cancel the request instead of answering it.
+                let clean = match &outcome {
+                    Ok(()) => true,
+                    Err(error) => error.kind() == ErrorKind::Cancelled,
+                };
+                let is_refused = outcome.is_err_and(|error| error.rpc().is_some());
+                if !clean && !is_refused && peer.is_closed() && self.lasts() {
+                    state.phase = Phase::Waiting;
+                    return;
+                }
+                state.phase = Phase::Ending;
+                drop(state);
+                // Earlier events are still queued. So the subscription stays in the table until
+                // these events were reported.
+                let (subscriber, all) = (Arc::clone(subscriber), Arc::clone(self));
+                peer.run_in_order(move || {
+                    if all.drop_one(&subscriber) {
+                        (subscriber.on_event)(Event::Ended { clean });
+                    }
+                });
+            }
+            Phase::Waiting | Phase::Ending | Phase::Over => {}
         }
     }
 
@@ -500,38 +557,9 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
     }
 }
 
-/// Whether the resource `uri` equals the resource `whole` or lies below `whole`. Compares the URIs
-/// as written, and in normalized form.
-pub(super) fn is_part(uri: &str, whole: &str) -> bool {
-    is_part_exactly(uri, whole) || is_part_exactly(&normalized(uri), &normalized(whole))
-}
-
-/// Whether the resource `uri` equals the resource `whole` or lies below `whole`. Compares the URIs
-/// only as written.
-pub(super) fn is_part_exactly(uri: &str, whole: &str) -> bool {
-    uri.strip_prefix(whole).is_some_and(|rest| {
-        rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])
-    })
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_of_a_resource_are_told_from_its_neighbours() {
-        fn check(uri: &str, expected: bool) {
-            assert_eq!(is_part(uri, "file:///a/b"), expected, "{uri}");
-        }
-        check("file:///a/b", true);
-        check("file:///a/b/c.txt", true);
-        check("file:///a/b#l3", true);
-        check("file:///a/bc", false);
-        check("file:///a", false);
-        assert!(is_part("file:///a/b", "file:///a/"));
-        assert!(is_part("docs://caf%C3%A9/menu", "docs://café"));
-        assert!(is_part("https://example.com/", "HTTPS://example.com"));
-    }
 
     #[test]
     fn a_filter_is_cut_to_what_a_server_can() {

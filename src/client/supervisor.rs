@@ -35,25 +35,19 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::cache::{ClientCache, ResponseCache};
+use super::cache::ResponseCache;
 use super::call_options::CallOptions;
 use super::connect::{Opened, Opening};
-use super::era;
+use super::connection::{ClientConnection, ServerDescription};
+use super::era::{self, Era};
 use super::header_params::Mirrors;
-use super::idempotency::HarmlessTools;
-use super::input::InputHandlers;
-use super::misfits;
 use super::output_schemas::Outputs;
-use super::request_meta::RequestMeta;
 use super::restart::{Attempts, ConnectionEvent};
-use super::session::Reopening;
-use super::subscriptions::Subscriptions;
-use super::{ClientBuilder, Era, ServerDescription};
+use super::server_state::ServerState;
+use super::settings::ClientSettings;
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::protocol::{CancelToken, Connection, Handlers, LogLevel, OnCancel, Peer, tell};
-use crate::schema::{
-    JsonObject, LoggingLevel, ProtocolVersion, Tool, TraceContext, meta_key, method,
-};
+use crate::protocol::{CancelToken, Connection, Handlers, LogLevel, OnCancel, tell};
+use crate::schema::{JsonObject, ProtocolVersion, Tool, TraceContext, meta_key, method};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Allowance, Stack, Started, Transport};
 
@@ -61,30 +55,15 @@ use crate::transport::{Allowance, Stack, Started, Transport};
 /// descriptions stay in memory, because references to them must stay valid.
 const MAX_DESCRIPTIONS: usize = 64;
 
-/// A hook that receives the connection events of a client.
-pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
-
 thread_local! {
     /// On a restarting thread, the address of its supervisor; on other threads, 0. A restarting
     /// thread must not wait for the restart that it performs itself.
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// One connection of a client, with the data that calls need.
-pub(super) struct ClientConnection {
-    pub(super) number: u64,
-    pub(super) peer: Peer,
-    pub(super) envelope: RequestMeta,
-    pub(super) inputs: InputHandlers,
-    pub(super) revision: ProtocolVersion,
-    pub(super) mirrors: Mirrors,
-    /// The parameters for opening a new session; `None` if the server has no sessions.
-    pub(super) reopening: Option<Reopening>,
-}
-
 /// The supervisor of a client, which manages the client's connections.
 pub(super) struct Supervisor {
-    settings: ClientBuilder,
+    settings: ClientSettings,
     /// The transport and the policy for restarting the server; `None` without restarts.
     again: Option<RestartPlan>,
     /// The known era of the server for the next connect: first the host's setting, later the era
@@ -94,13 +73,7 @@ pub(super) struct Supervisor {
     address: Option<String>,
     me: Weak<Self>,
     descriptions: Descriptions,
-    pub(super) subscriptions: Arc<Subscriptions>,
-    pub(super) harmless_tools: HarmlessTools,
-    pub(super) outputs: Outputs,
-    pub(super) cache: Arc<ClientCache>,
-    pub(super) reported_misfits: misfits::ReportedMisfits,
-    /// The log level that the host set last; `None` if the host set no level.
-    pub(super) log_level: Mutex<Option<LoggingLevel>>,
+    pub(super) server: Arc<ServerState>,
     /// The number of the newest connection.
     numbers: AtomicUsize,
     /// The threads of started calls.
@@ -149,7 +122,7 @@ enum Phase {
 impl Supervisor {
     /// Opens the first connection, unless `cancel` is cancelled first.
     pub(super) fn open(
-        mut settings: ClientBuilder,
+        mut settings: ClientSettings,
         transport: Box<dyn Transport>,
         cancel: Option<CancelToken>,
     ) -> Result<Arc<Self>> {
@@ -174,6 +147,7 @@ impl Supervisor {
         };
         let cache = settings.cache.take();
         let cache = cache.unwrap_or_else(|| ResponseCache::new(&settings.limits));
+        let outputs = Outputs::new(settings.validator.clone(), settings.strict);
         let state = State {
             phase: Phase::Down(Error::new(ErrorKind::Closed, "not connected yet")),
             generation: None,
@@ -188,15 +162,10 @@ impl Supervisor {
             me: me.clone(),
             verdict: Mutex::new(settings.era),
             address: transport.address(),
-            subscriptions: Arc::new(Subscriptions::new(again.is_some())),
-            outputs: Outputs::new(settings.validator.clone(), settings.strict),
-            cache: Arc::new(ClientCache::new(cache)),
+            server: Arc::new(ServerState::new(cache, outputs, again.is_some())),
             settings,
             again,
             descriptions: Descriptions::new(),
-            harmless_tools: HarmlessTools::default(),
-            reported_misfits: misfits::ReportedMisfits::default(),
-            log_level: Mutex::default(),
             numbers: AtomicUsize::new(0),
             call_threads: Started::default(),
             running_calls: AtomicUsize::new(0),
@@ -207,7 +176,7 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    pub(super) fn settings(&self) -> &ClientBuilder {
+    pub(super) fn settings(&self) -> &ClientSettings {
         &self.settings
     }
 
@@ -275,7 +244,7 @@ impl Supervisor {
     /// are idempotent. `age` is the [generation](Outputs::age) of the known tools, which was read
     /// before the tools were listed.
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
-        if !self.outputs.learn(tools, age) {
+        if !self.server.outputs.learn(tools, age) {
             let peer = &self.generation().peer;
             peer.core().log_as("client", LogLevel::Warning, || {
                 format!(
@@ -286,7 +255,8 @@ impl Supervisor {
         }
         if self.resends() {
             let max = self.settings.list_bounds.max_list_items;
-            self.harmless_tools
+            self.server
+                .harmless_tools
                 .note(tools, max, self.generation().number);
         }
     }
@@ -453,14 +423,26 @@ impl Supervisor {
         std::ptr::from_ref(self) as usize
     }
 
-    /// Returns an unused number for the next connection.
-    pub(super) fn next_number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
-    }
-
-    /// Registers a connection that is being opened. A close of the client then ends this
-    /// connection.
-    pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
+    /// Opens a connection with these handlers of the host. Returns the connection with its number.
+    /// A close of the client ends the connection, although it is not the current one yet.
+    fn open_connection(
+        self: &Arc<Self>,
+        handlers: Handlers,
+        transport: Box<dyn Transport>,
+    ) -> Result<(Connection, u64)> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+        let settings = &self.settings;
+        let mut connection = Connection::client()
+            .handlers(self.follow(handlers, number))
+            .limits(settings.limits.clone())
+            .threads(&settings.threads)
+            .slow_handler(settings.slow_handler)
+            .strict(settings.strict)
+            .keep_alive(settings.keep_alive);
+        if let Some(log) = &settings.log {
+            connection = connection.log(log.clone());
+        }
+        let connection = connection.open_boxed(transport)?;
         let mut state = self.state.lock();
         if let Phase::Over(error) = &state.phase {
             let error = error.clone();
@@ -471,7 +453,7 @@ impl Supervisor {
         let former = state.opening.replace(connection.clone());
         drop(state);
         drop(former);
-        Ok(())
+        Ok((connection, number))
     }
 
     /// Opens a connection and makes it the current connection.
@@ -484,7 +466,8 @@ impl Supervisor {
         let memory = self.settings.memory.as_ref().zip(of_era);
         let remembered = memory.and_then(|(memory, address)| memory.recall(address));
         let known = self.verdict.lock().or(remembered);
-        let opened = Opening::new(self, &*transport, known, cancel).run(transport);
+        let open = |handlers, transport| self.open_connection(handlers, transport);
+        let opened = Opening::new(&self.settings, &open, &*transport, known, cancel).run(transport);
         let proved = opened.as_ref().ok().filter(|opened| opened.is_proved);
         let era = proved.map(|opened| Era::of(opened.server.revision));
         *self.verdict.lock() = era;
@@ -526,7 +509,7 @@ impl Supervisor {
         }
         let (address, exchange_transport) =
             (self.address.as_deref(), peer.core().exchange_transport());
-        self.cache.settle(
+        self.server.cache.settle(
             address,
             self.description(),
             &envelope,
@@ -572,8 +555,8 @@ impl Supervisor {
         }
         // The next server may have other data than the lost server. Only the idempotency of the
         // tools is preserved, for calls that were in flight.
-        self.cache.lose();
-        self.outputs.forget();
+        self.server.cache.lose();
+        self.server.outputs.forget();
         let Some(again) = &self.again else {
             self.changed.notify_all();
             let settings = &self.settings;
@@ -607,7 +590,7 @@ impl Supervisor {
                 let peer = state.last().peer.clone();
                 drop(state);
                 self.changed.notify_all();
-                let subscriptions = Arc::clone(&self.subscriptions);
+                let subscriptions = Arc::clone(&self.server.subscriptions);
                 subscriptions.stop_lasting();
                 return peer.run_in_order(move || subscriptions.end_waiting());
             }
@@ -617,48 +600,26 @@ impl Supervisor {
     }
 
     /// Adds the handlers for change notifications and for the end of the connection.
-    pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
-        let me = self.me.clone();
-        // The handler runs on the reading thread, before the host's handler. The host's handler may
-        // list the tools at once.
-        let handlers = self.cache.listen_in(handlers, move || {
-            if let Some(supervisor) = me.upgrade() {
-                supervisor.harmless_tools.forget();
-                supervisor.outputs.forget();
-            }
-        });
-        let handlers = self.subscriptions.listen_in(handlers, number);
+    fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
+        let handlers = self.server.listen_in(handlers, number);
         let me = self.me.clone();
         let handlers = handlers.unheard(move |error| {
             let supervisor = me.upgrade();
             if let Some((supervisor, generation)) =
                 supervisor.and_then(|supervisor| supervisor.current(number))
             {
-                generation.look_after_session(error, &supervisor);
+                generation.look_after_session(error, &supervisor.server);
             }
         });
-        let me = self.me.clone();
-        let handlers = handlers.heard_again(move |peer| {
-            if let Some(supervisor) = me.upgrade() {
-                supervisor.missed_changes(peer, number);
-            }
-        });
-        let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));
+        let server = Arc::clone(&self.server);
+        let handlers = handlers.heard_again(move |peer| server.missed_changes(peer, number));
+        let (me, server) = (self.me.clone(), Arc::clone(&self.server));
         handlers.farewell(move |peer| {
-            subscriptions.connection_ended(peer, number);
+            server.subscriptions.connection_ended(peer, number);
             if let Some(supervisor) = me.upgrade() {
                 supervisor.lost(number);
             }
         })
-    }
-
-    /// Handles an interruption in which notifications may have been missed. Clears the cached data
-    /// of the server, and notifies the subscriptions.
-    pub(super) fn missed_changes(&self, peer: &Peer, number: u64) {
-        self.cache.empty();
-        self.harmless_tools.forget();
-        self.outputs.forget();
-        self.subscriptions.everything_changed(peer, number);
     }
 
     /// Reports a connection event to the host. Called only by the restarting thread or, without
@@ -690,7 +651,7 @@ impl Supervisor {
     }
 
     fn close_with(&self, close: fn(&Connection)) {
-        self.subscriptions.stop_lasting();
+        self.server.subscriptions.stop_lasting();
         let mut state = self.state.lock();
         if !matches!(state.phase, Phase::Over(_)) {
             state.phase = Phase::Over(match &state.generation {

@@ -305,7 +305,7 @@ impl Client {
 
     /// Whether a plain call of a tool has to be made as a task, as revision 2025-11-25 defines it.
     pub(super) fn calls_as_task(&self, name: &str) -> bool {
-        self.runs_tasks() && self.0.supervisor.outputs.needs_task(name)
+        self.runs_tasks() && self.0.supervisor.server.outputs.needs_task(name)
     }
 
     /// Calls a tool and waits for its result. If the tool requires a task, the call is made as a

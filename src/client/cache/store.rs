@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::subscriptions::is_part_exactly;
+use super::super::sub_resource::is_part_exactly;
 use crate::fallible;
 use crate::schema::url::normalized;
 use crate::schema::{CacheHint, method};

@@ -211,7 +211,7 @@ impl SkillReader {
             return error;
         }
         let topic = Topic::of_list(method::SKILLS_LIST);
-        self.client.0.supervisor.cache.forget(&topic);
+        self.client.0.supervisor.server.cache.forget(&topic);
         let (uri, label) = (Excerpt(uri), Excerpt(&self.label));
         let error = error.context(format_args!("'{uri}' of '{label}'"));
         error.remark(REMEDY)

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{ClientConnection, Phase, RESTARTS, Supervisor};
+use super::{Phase, RESTARTS, Supervisor};
+use crate::client::connection::ClientConnection;
 use crate::client::restart::ConnectionEvent;
 use crate::error::{Error, ErrorKind};
 use crate::protocol::{LogLevel, tell};
@@ -29,7 +30,7 @@ impl Supervisor {
             }
         }
         if self.is_over() {
-            self.subscriptions.end_waiting();
+            self.server.subscriptions.end_waiting();
         }
         self.state.lock().restarting = false;
         self.changed.notify_all();
@@ -85,7 +86,8 @@ impl Supervisor {
                 let capabilities = &self.description().capabilities;
                 let generation = self.generation();
                 self.restore_log_level(&generation);
-                self.subscriptions
+                self.server
+                    .subscriptions
                     .restore(&generation, capabilities, patience);
                 if !self.is_over() {
                     self.tell(ConnectionEvent::Restored { attempt });
@@ -102,7 +104,7 @@ impl Supervisor {
 
     /// Sends the log level to the server of the new connection, if the host has set a log level.
     fn restore_log_level(&self, generation: &ClientConnection) {
-        let Some(level) = self.log_level.lock().clone() else {
+        let Some(level) = self.server.log_level.lock().clone() else {
             return;
         };
         if generation.revision.is_modern() || self.description().capabilities.logging.is_none() {
@@ -144,7 +146,7 @@ impl Supervisor {
         }
         state.phase = Phase::Over(error.clone());
         drop(state);
-        self.subscriptions.stop_lasting();
+        self.server.subscriptions.stop_lasting();
         self.changed.notify_all();
         self.tell(ConnectionEvent::GivenUp { error });
     }
