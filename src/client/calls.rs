@@ -617,25 +617,7 @@ impl Client {
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
         let params = params_text(method, params)?;
-        self.request_with_first(method, &params, &mut options, FirstRequest::Unsent)
-    }
-
-    /// Sends a request of any method, unless `first` says that the request was already sent. Then
-    /// waits for the result, as [`request`](Self::request) does.
-    pub(super) fn request_with_first(
-        &self,
-        method: &str,
-        params: &str,
-        options: &mut CallOptions<'_>,
-        first: FirstRequest,
-    ) -> Result<RawResult> {
-        self.request_text(method, params, options, first, |number| {
-            self.0
-                .supervisor
-                .server
-                .harmless_tools
-                .is_harmless(number, method, params)
-        })
+        self.request_text(method, &params, &mut options, FirstRequest::Unsent, true)
     }
 
     /// Sends a request and decodes the result. The method determines the type of the result.

@@ -116,15 +116,17 @@ impl Client {
     ///
     /// If the server refused the request without processing it, the client may be able to resolve
     /// the reason. The request is then sent once more. Other retries follow
-    /// [`Supervisor::send`](super::supervisor::Supervisor::send).
+    /// [`Supervisor::send`](super::supervisor::Supervisor::send). With `may_repeat`, an idempotent
+    /// request may be repeated although the server may have received it.
     pub(super) fn request_text(
         &self,
         method: &str,
         params: &str,
         options: &mut CallOptions<'_>,
         first: FirstRequest,
-        is_harmless: impl Fn(u64) -> bool,
+        may_repeat: bool,
     ) -> Result<RawResult> {
+        let known = &self.0.supervisor.server.harmless_tools;
         let sent_on = first.generation().cloned();
         let mut first = Some(first);
         self.0
@@ -132,7 +134,7 @@ impl Client {
             .send(
                 options,
                 sent_on.as_ref(),
-                is_harmless,
+                |number| may_repeat && known.is_harmless(number, method, params),
                 |generation, options| {
                     let session = generation.session();
                     let clock = Clock::start(generation);
@@ -244,10 +246,8 @@ impl Client {
         options: &mut CallOptions<'_>,
         first: FirstRequest,
     ) -> Result<Answer> {
-        let known = &self.0.supervisor.server.harmless_tools;
-        let is_harmless = |number| known.is_harmless(number, method, &params);
         let (started, mut user_time) = (about_now(), Duration::ZERO);
-        let mut result = self.request_text(method, &params, options, first, is_harmless)?;
+        let mut result = self.request_text(method, &params, options, first, true)?;
         let generation = self.0.supervisor.generation();
         let mut pause = PAUSES.0;
         for round_trip in 0..MAX_ROUND_TRIPS {
@@ -292,7 +292,7 @@ impl Client {
             let spent = started.elapsed().saturating_sub(user_time);
             let mut rest = options.after(Duration::ZERO, spent);
             result = self
-                .request_text(method, &again, &mut rest, FirstRequest::Unsent, |_| false)
+                .request_text(method, &again, &mut rest, FirstRequest::Unsent, false)
                 .map_err(|error| error.sent(true))?;
         }
         match self.judge_result(&generation, method, &result)? {

@@ -501,7 +501,7 @@ impl Client {
             false,
             options,
             move |client, params, mut options, first| {
-                client.request_with_first(&name, &params, &mut options, first)
+                client.request_text(&name, &params, &mut options, first, true)
             },
         )
     }

@@ -575,13 +575,8 @@ impl TaskHandle {
         answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);
         let text = params_text(method::TASKS_UPDATE, &params)?;
-        client.request_text(
-            method::TASKS_UPDATE,
-            &text,
-            options,
-            FirstRequest::Unsent,
-            |_| false,
-        )?;
+        let first = FirstRequest::Unsent;
+        client.request_text(method::TASKS_UPDATE, &text, options, first, false)?;
         Ok(None)
     }
 
@@ -631,9 +626,7 @@ impl TaskHandle {
     fn request_raw(&self, method: &str, options: &mut CallOptions<'_>) -> Result<RawResult> {
         let text = params_text(method, &TaskRequestParams::new(&self.id))?;
         self.client
-            .request_text(method, &text, options, FirstRequest::Unsent, |_| {
-                method == method::TASKS_GET
-            })
+            .request_text(method, &text, options, FirstRequest::Unsent, true)
     }
 
     fn named(&self) -> String {

@@ -87,7 +87,7 @@ pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";
 pub const NOTIFICATIONS_TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 /// The methods whose requests are idempotent, because they only read or set a value.
-pub(crate) const IDEMPOTENT: [&str; 13] = [
+pub(crate) const IDEMPOTENT: [&str; 14] = [
     PING,
     SERVER_DISCOVER,
     TOOLS_LIST,
@@ -101,4 +101,5 @@ pub(crate) const IDEMPOTENT: [&str; 13] = [
     PROMPTS_GET,
     COMPLETION_COMPLETE,
     LOGGING_SET_LEVEL,
+    TASKS_GET,
 ];
