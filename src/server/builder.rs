@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use super::Server;
 use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
+use super::inner::{Declared, Inner};
 use super::pages::Pages;
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
@@ -25,9 +27,8 @@ use super::session_state::LatestContext;
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
 use super::subscriptions::Subscriptions;
-use super::tasks::{TaskOptions, Tasks};
+use super::tasks::{self, TaskOptions, Tasks};
 use super::tools::{NewTool, Tools};
-use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
@@ -71,6 +72,7 @@ impl ServerBuilder {
             templates: Default::default(),
             unlisted_resources: None,
             completers: Default::default(),
+            declared: Declared::default(),
             requirements: Requirements::default(),
             guards: Vec::new(),
             own_capabilities: ServerCapabilities::default(),
@@ -100,7 +102,7 @@ impl ServerBuilder {
             pages: Pages::new(&Limits::default()),
             tasks: None,
             skills: None,
-            skill_methods: Vec::new(),
+            feature_methods: Vec::new(),
             validator: Some(Validator::for_own_schemas()),
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
@@ -302,6 +304,7 @@ impl ServerBuilder {
     // L-TASK-B-24
     pub fn tasks(mut self, options: TaskOptions) -> Self {
         self.inner.tasks = Some(Tasks::new(options));
+        self.inner.feature_methods.extend(tasks::METHODS);
         self
     }
 
@@ -404,7 +407,9 @@ impl ServerBuilder {
         resource: Resource,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
-        let added = resources::add(&self.inner.resources, resource, resources::reading(handler));
+        let added = self
+            .inner
+            .add_resource(resource, resources::reading(handler));
         self.noting(added)
     }
 
@@ -415,7 +420,7 @@ impl ServerBuilder {
         resource: Resource,
         handler: impl Fn(ResourceCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = resources::add(&self.inner.resources, resource, Arc::new(handler));
+        let added = self.inner.add_resource(resource, Arc::new(handler));
         self.noting(added)
     }
 
@@ -444,8 +449,9 @@ impl ServerBuilder {
         template: ResourceTemplate,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
-        let added =
-            resources::add_template(&self.inner.templates, template, resources::reading(handler));
+        let added = self
+            .inner
+            .add_template(template, resources::reading(handler));
         self.noting(added)
     }
 
@@ -456,7 +462,7 @@ impl ServerBuilder {
         template: ResourceTemplate,
         handler: impl Fn(ResourceCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = resources::add_template(&self.inner.templates, template, Arc::new(handler));
+        let added = self.inner.add_template(template, Arc::new(handler));
         self.noting(added)
     }
 
@@ -489,7 +495,7 @@ impl ServerBuilder {
         prompt: Prompt,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
-        let added = prompts::add(&self.inner.prompts, prompt, prompts::prompting(handler));
+        let added = self.inner.add_prompt(prompt, prompts::prompting(handler));
         self.noting(added)
     }
 
@@ -500,7 +506,7 @@ impl ServerBuilder {
         prompt: Prompt,
         handler: impl Fn(PromptCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = prompts::add(&self.inner.prompts, prompt, Arc::new(handler));
+        let added = self.inner.add_prompt(prompt, Arc::new(handler));
         self.noting(added)
     }
 
@@ -535,7 +541,7 @@ impl ServerBuilder {
         handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
         let handler = completion::completing(handler);
-        let added = self.inner.completers.add(reference, argument, handler);
+        let added = self.inner.add_completer(reference, argument, handler);
         self.noting(added)
     }
 
@@ -548,7 +554,7 @@ impl ServerBuilder {
         handler: impl Fn(CompletionCall) + Send + Sync + 'static,
     ) -> Self {
         let handler = Arc::new(handler);
-        let added = self.inner.completers.add(reference, argument, handler);
+        let added = self.inner.add_completer(reference, argument, handler);
         self.noting(added)
     }
 
@@ -637,10 +643,9 @@ impl ServerBuilder {
     /// capability is declared automatically.
     pub fn declare_capability(self, list: List) -> Self {
         match list {
-            List::Tools => self.inner.tools.declare(),
-            List::Prompts => self.inner.prompts.declare(),
-            List::Resources => self.inner.resources.declare(),
-            List::ResourceTemplates => self.inner.templates.declare(),
+            List::Tools => self.inner.declare_tools(),
+            List::Prompts => self.inner.declare_prompts(),
+            List::Resources | List::ResourceTemplates => self.inner.declare_resources(),
             List::Skills => return self.with_skills(),
         }
         self
@@ -723,7 +728,7 @@ impl ServerBuilder {
         for finish in self.finishing {
             finish(&mut inner)?;
         }
-        inner.requirements.check(&inner)?;
+        inner.check_requirements()?;
         Ok(Server(Arc::new(inner)))
     }
 

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::dispatch::Serve;
-use super::guard::Primitive;
 use super::paging::{Cursor, List};
+use super::primitive::Primitive;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
 use crate::sync::Mutex;
@@ -26,9 +25,6 @@ pub(super) trait Listed: Clone {
 
     /// The list that contains the items of this type.
     const LIST: List;
-
-    /// The function that serves requests for items of this type.
-    const SERVE: Serve;
 
     /// Returns the unique key of the item.
     fn key(&self) -> &str;
@@ -54,7 +50,7 @@ pub(super) struct Beside {
 
 /// Implements [`Listed`] for a type of the schema.
 macro_rules! listed {
-    ($item:ident in $page:ident of $list:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path
+    ($item:ident in $page:ident of $list:ident, $noun:literal, $key:ident, $primitive:ident
      $(, normalized by $normalized:path)?) => {
         impl $crate::server::catalogue::Listed for $item {
             type Page = $page;
@@ -62,8 +58,6 @@ macro_rules! listed {
             const NOUN: &'static str = $noun;
 
             const LIST: $crate::server::paging::List = $crate::server::paging::List::$list;
-
-            const SERVE: $crate::server::dispatch::Serve = $serve;
 
             fn key(&self) -> &str {
                 &self.$key
@@ -73,8 +67,8 @@ macro_rules! listed {
                 Some($normalized(&self.$key))
             })?
 
-            fn primitive(&self) -> $crate::server::guard::Primitive<'_> {
-                $crate::server::guard::Primitive::$primitive(&self.$key)
+            fn primitive(&self) -> $crate::server::primitive::Primitive<'_> {
+                $crate::server::primitive::Primitive::$primitive(&self.$key)
             }
 
             fn page(items: Vec<Self>, beside: $crate::server::catalogue::Beside) -> $page {
@@ -109,11 +103,6 @@ impl<T, H> Entry<T, H> {
 /// All registered items of one kind, in the order of registration.
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
-    /// The function that serves requests for the items of the catalogue. It is set when the first
-    /// item is added, or when the server declares the capability. Since every request reads the
-    /// function, reading it takes no lock. The function is reachable only through this pointer. So
-    /// a program without such items is linked without the function.
-    serve: OnceLock<Serve>,
 }
 
 struct Shelf<T, H> {
@@ -142,7 +131,6 @@ impl<T, H> Default for Catalogue<T, H> {
         };
         Self {
             shelf: Mutex::new(shelf),
-            serve: OnceLock::new(),
         }
     }
 }
@@ -173,7 +161,6 @@ impl<T: Listed, H> Catalogue<T, H> {
         }
         Arc::make_mut(&mut shelf.entries).push(entry);
         shelf.pages.clear();
-        self.declare();
         Ok(())
     }
 
@@ -218,16 +205,6 @@ impl<T: Listed, H> Catalogue<T, H> {
         }
         let alike = shelf.by_normalized_key.get(&normalized(key))?;
         alike.first().cloned()
-    }
-
-    /// Returns the function that serves requests for the items of this catalogue. Returns `None` if
-    /// the server does not declare the capability for these items.
-    pub(super) fn serve(&self) -> Option<Serve> {
-        self.serve.get().copied()
-    }
-
-    pub(super) fn declare(&self) {
-        self.serve.get_or_init(|| T::SERVE);
     }
 
     /// Returns a snapshot of all entries, in order.

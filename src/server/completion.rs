@@ -5,19 +5,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::call::Unanswered;
 use super::context::Context;
-use super::dispatch::{Conversation, Serve, read, send};
 use super::error_map::HandlerError;
-use super::guard::{GuardedResult, Primitive};
+use super::guard::GuardedResult;
+use super::primitive::Primitive;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::Request;
-use crate::protocol::Responder;
-use crate::schema::{
-    CompleteRequestParams, CompleteResult, Completion, CompletionReference, FitTo,
-};
+use crate::schema::{CompleteResult, Completion, CompletionReference, FitTo};
 use crate::sync::Mutex;
 
 pub(super) type CompletionHandler = Arc<dyn Fn(CompletionCall) + Send + Sync>;
@@ -44,8 +40,6 @@ fn key(reference: &CompletionReference, argument: &str) -> Key {
 #[derive(Default)]
 pub(super) struct Completers {
     table: Mutex<HashMap<Key, CompletionHandler>>,
-    /// The function that serves completion requests. It is set when the first completer is added.
-    serve: OnceLock<Serve>,
 }
 
 impl Completers {
@@ -63,17 +57,15 @@ impl Completers {
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         table.insert(key, handler);
-        self.serve.get_or_init(|| Conversation::complete);
         Ok(())
     }
 
-    fn find(&self, reference: &CompletionReference, argument: &str) -> Option<CompletionHandler> {
+    pub(super) fn find(
+        &self,
+        reference: &CompletionReference,
+        argument: &str,
+    ) -> Option<CompletionHandler> {
         self.table.lock().get(&key(reference, argument)).cloned()
-    }
-
-    /// Returns the function that serves completion requests, or `None` if there is no completer.
-    pub(super) fn serve(&self) -> Option<Serve> {
-        self.serve.get().copied()
     }
 }
 
@@ -87,10 +79,10 @@ impl fmt::Debug for Completers {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompletionRequest {
-    reference: CompletionReference,
-    argument: String,
-    value: String,
-    known: BTreeMap<String, String>,
+    pub(super) reference: CompletionReference,
+    pub(super) argument: String,
+    pub(super) value: String,
+    pub(super) known: BTreeMap<String, String>,
 }
 
 impl CompletionRequest {
@@ -195,8 +187,8 @@ impl<T: CompletionOutput> CompletionOutput for Result<T, HandlerError> {
 /// If the call is dropped without an answer, the client gets an internal error. Completions can't
 /// make input requests ([`Context::ask`]).
 pub struct CompletionCall {
-    call: Unanswered,
-    completing: CompletionRequest,
+    pub(super) call: Unanswered,
+    pub(super) completing: CompletionRequest,
 }
 
 impl CompletionCall {
@@ -244,7 +236,7 @@ impl fmt::Debug for CompletionCall {
 }
 
 /// Answers a call with a completion or an error.
-fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()> {
+pub(super) fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()> {
     let answer = completion.map(|completion| {
         let mut result = CompleteResult::new(cut(completion));
         context.release(GuardedResult::Completion(&mut result));
@@ -267,7 +259,7 @@ pub(super) fn completing<R: CompletionOutput>(
 }
 
 /// Returns the prompt or template that a reference names.
-fn target(reference: &CompletionReference) -> Primitive<'_> {
+pub(super) fn target(reference: &CompletionReference) -> Primitive<'_> {
     match reference {
         CompletionReference::Prompt(prompt) => Primitive::Prompt(&prompt.name),
         CompletionReference::Resource(template) => Primitive::ResourceTemplate(&template.uri),
@@ -284,94 +276,6 @@ fn cut(mut completion: Completion) -> Completion {
         completion.total = Some(total);
     }
     completion
-}
-
-impl Conversation {
-    fn complete(self: Arc<Self>, request: Request, responder: Responder) {
-        let opened = read(&request).and_then(|mut params: CompleteRequestParams| {
-            let terms = self.terms(&responder, params.meta.as_mut())?;
-            Ok((params, terms))
-        });
-        let admitted = opened.and_then(|(params, terms)| {
-            let meta = params.meta.as_ref();
-            let has = self.has(&params.reference);
-            let access = self.access(&request, &responder, Some(has), &terms, meta);
-            self.admit_as(&access, Some(target(&params.reference)))?;
-            self.check_argument(&params.reference, &params.argument.name)?;
-            Ok((params, terms))
-        });
-        let (params, terms) = match admitted {
-            Ok(admitted) => admitted,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
-        let (reference, argument) = (params.reference, params.argument);
-        let handler = self.server.completers.find(&reference, &argument.name);
-        let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self, request, responder, terms, meta) else {
-            return;
-        };
-        let Some(handler) = handler else {
-            // Answering fails when the client no longer waits. Then nothing is left to do.
-            _ = give(context, Ok(Completion::default()));
-            return;
-        };
-        let known = params.context.and_then(|context| context.arguments);
-        handler(CompletionCall {
-            call: Unanswered::new(context),
-            completing: CompletionRequest {
-                reference,
-                argument: argument.name,
-                value: argument.value,
-                known: known.unwrap_or_default(),
-            },
-        });
-    }
-
-    /// Returns the item that a reference names: a prompt or a template. If the referenced URI is
-    /// not a template but the URI of a single resource, returns the resource.
-    fn has<'a>(&self, reference: &'a CompletionReference) -> Primitive<'a> {
-        match target(reference) {
-            Primitive::ResourceTemplate(uri)
-                if self.server.templates.find(uri).is_none()
-                    && self.server.resources.find(uri).is_some() =>
-            {
-                Primitive::Resource(uri)
-            }
-            target => target,
-        }
-    }
-
-    /// Checks that the prompt or template exists and has this argument.
-    fn check_argument(
-        &self,
-        reference: &CompletionReference,
-        argument: &str,
-    ) -> Result<(), RpcError> {
-        let known = match reference {
-            CompletionReference::Prompt(prompt) => {
-                let entry = self.server.prompts.find(&prompt.name);
-                let entry = entry.ok_or_else(|| target(reference).unknown())?;
-                let arguments = entry.item.arguments.as_ref();
-                arguments.is_none_or(|declared| declared.iter().any(|it| it.name == argument))
-            }
-            CompletionReference::Resource(template) => {
-                match self.server.templates.find(&template.uri) {
-                    Some(entry) => {
-                        let names = entry.handler.addresses.names();
-                        names.iter().any(|name| name == argument)
-                    }
-                    // A single resource has nothing to complete, but a client may name it.
-                    None if self.server.resources.find(&template.uri).is_some() => true,
-                    None => return Err(target(reference).unknown()),
-                }
-            }
-        };
-        if known {
-            return Ok(());
-        }
-        let text = format!("there is no argument '{}'", Excerpt(argument));
-        Err(RpcError::invalid_params(text))
-    }
 }
 
 #[cfg(all(test, not(loom)))]

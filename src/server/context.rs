@@ -6,12 +6,12 @@ use std::sync::{Arc, LazyLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Inner;
 use super::asking::InputRequester;
-use super::dispatch::Conversation;
+use super::conversation::Conversation;
 use super::error_map::{Failure, HandlerError, for_revision, missing_scopes, reveal};
 use super::guard::GuardedResult;
 use super::in_progress::InProgress;
+use super::inner::Inner;
 use super::input_requests::PendingInputs;
 use super::memory_budget::{EACH_CALL, Reservation, is_large, weight_of};
 use super::mrtr::MrtrState;

@@ -12,10 +12,10 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use super::dispatch::Conversation;
-use super::error_map::{Failure, HandlerError, resource_not_found, reveal};
+use super::conversation::Conversation;
+use super::error_map::{Failure, HandlerError};
+use super::primitive::Primitive;
 use super::session_state::ClientContext;
-use crate::error::{Excerpt, RpcError};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::protocol::{Peer, Responder};
 use crate::schema::{
@@ -108,38 +108,6 @@ where
 
     fn changes_results(&self) -> bool {
         false
-    }
-}
-
-/// An item that a server offers: a tool, prompt, resource or template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Primitive<'a> {
-    /// A tool, by its name.
-    Tool(&'a str),
-    /// A prompt, by its name.
-    Prompt(&'a str),
-    /// A resource, by its URI. The resource is registered under this URI, or read through a
-    /// template.
-    ///
-    /// If the resource is read through a template, the URI is in the client's spelling. A URI may
-    /// have several spellings (`%61` for `a`). So compare the values of the template's variables,
-    /// or list the allowed URIs instead of the forbidden ones.
-    Resource(&'a str),
-    /// A template, by its text.
-    ResourceTemplate(&'a str),
-}
-
-impl Primitive<'_> {
-    /// Returns the error that a client gets if this item does not exist.
-    pub(super) fn unknown(self) -> RpcError {
-        let (noun, name) = match self {
-            Self::Tool(name) => ("tool", name),
-            Self::Prompt(name) => ("prompt", name),
-            Self::ResourceTemplate(template) => ("resource template", template),
-            Self::Resource(uri) => return resource_not_found(uri),
-        };
-        RpcError::invalid_params(format!("unknown {noun}: {}", Excerpt(name)))
     }
 }
 
@@ -274,51 +242,6 @@ pub enum GuardedResult<'a> {
 
 /// All guards of a server, in order.
 pub(super) type Guards = Vec<Arc<dyn Guard>>;
-
-impl Conversation {
-    /// Checks the required scopes, then calls the guards until one refuses.
-    pub(super) fn ask_guards(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
-        let mut guards = self.server.guards.iter();
-        let admitted = self.server.requirements.admit(access);
-        let admitted = admitted.and_then(|()| guards.try_for_each(|guard| guard.admit(access)));
-        match &admitted {
-            Err(HandlerError(Failure::Scopes(scopes))) => access.responder.demand(scopes),
-            Err(HandlerError(Failure::Protocol(_))) => access.responder.refused_by_guard(),
-            _ => {}
-        }
-        admitted
-    }
-
-    /// Checks whether a request may continue. If a guard refuses the request, returns the error for
-    /// the client.
-    pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), RpcError> {
-        self.admit_as(access, access.primitive)
-    }
-
-    /// Checks whether a request may continue. If a guard refuses the request, returns the error for
-    /// the client. The error "not found" names the item `named`.
-    pub(super) fn admit_as(
-        &self,
-        access: &GuardedRequest<'_>,
-        named: Option<Primitive<'_>>,
-    ) -> Result<(), RpcError> {
-        self.ask_guards(access)
-            .map_err(|error| match (error.0, named) {
-                (Failure::NotFound, Some(primitive)) => primitive.unknown(),
-                (Failure::NotFound, None) => RpcError::method_not_found(access.method),
-                (other, _) => {
-                    let peer = access.responder.peer();
-                    reveal(&peer, access.method, other, ("guard of", access.method))
-                }
-            })
-    }
-
-    /// Returns whether all guards allow an item to be on a list.
-    pub(super) fn shows(&self, item: &GuardedRequest<'_>) -> bool {
-        let mut guards = self.server.guards.iter();
-        guards.all(|guard| guard.shows(item))
-    }
-}
 
 impl Context {
     /// Passes a result or log message to the guards before it is sent.

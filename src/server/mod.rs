@@ -23,6 +23,7 @@ mod call;
 mod catalogue;
 mod completion;
 mod context;
+mod conversation;
 #[cfg(feature = "schemars")]
 mod derived;
 mod dispatch;
@@ -36,6 +37,7 @@ mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
 mod in_progress;
+mod inner;
 mod input_requests;
 mod input_rules;
 mod memory_budget;
@@ -43,6 +45,7 @@ mod mrtr;
 mod output;
 mod pages;
 mod paging;
+mod primitive;
 mod progress;
 mod prompts;
 mod rate;
@@ -59,15 +62,9 @@ mod tasks;
 mod tools;
 mod uri;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -76,127 +73,45 @@ pub use self::builder::ServerBuilder;
 #[cfg(feature = "cffi")]
 pub(crate) use self::builder::replica_name;
 pub use self::call::ToolCall;
-use self::catalogue::Entry;
-use self::completion::{Completers, CompletionHandler};
+use self::completion::CompletionHandler;
 pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
+use self::conversation::Conversation;
 #[cfg(feature = "cffi")]
-pub(crate) use self::dispatch::origin_of;
-use self::dispatch::{Conversation, Row};
+pub(crate) use self::conversation::origin_of;
 pub use self::error_map::HandlerError;
-use self::events::{EventHook, SessionHook};
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
 pub use self::forms::Elicited;
-use self::guard::Guards;
-pub use self::guard::{Guard, GuardedRequest, GuardedResult, Primitive};
-use self::memory_budget::MemoryBudget;
+pub use self::guard::{Guard, GuardedRequest, GuardedResult};
+use self::inner::Inner;
 pub use self::output::{Json, ToolOutput};
-use self::pages::Pages;
 pub use self::paging::List;
+pub use self::primitive::Primitive;
+use self::prompts::PromptHandler;
 pub use self::prompts::{PromptCall, PromptOutput};
-use self::prompts::{PromptHandler, Prompts};
 pub use self::rate::RateLimit;
+use self::resources::ReadHandler;
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
-use self::resources::{ReadHandler, Resources, Templates};
-use self::scopes::Requirements;
 pub use self::session_state::ClientContext;
-use self::session_state::LatestContext;
-use self::skills::store::Skills;
-use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
-use self::subscriptions::{Event, Subscriptions};
+use self::subscriptions::Event;
 pub use self::tasks::TaskOptions;
-use self::tasks::Tasks;
-use self::tools::{NewTool, Tools};
+use self::tools::NewTool;
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::protocol::principal::Principal;
 pub use crate::protocol::{CancelToken, Progress, RequestOptions};
-use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
+use crate::protocol::{Connection, ConnectionBuilder};
 use crate::schema::{
-    self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
-    LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate,
-    ServerCapabilities, Tool,
+    self, CompletionReference, LoggingLevel, LoggingMessageNotificationParams, Prompt, Resource,
+    ResourceTemplate, Tool,
 };
-use crate::transport::sys::random;
-use crate::transport::{Limits, Stdio, Threads, Transport};
-use crate::validation::Validator;
+use crate::transport::{Stdio, Transport};
 
 /// An MCP server. Cloning is cheap, and all clones share the state of the server.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
-
-struct Inner {
-    info: Implementation,
-    /// The `_meta` of modern results as text. It is made at the first use.
-    meta_text: OnceLock<Box<str>>,
-    instructions: Option<String>,
-    /// The revisions that the server serves, the newest first.
-    revisions: Vec<ProtocolVersion>,
-    send_server_info: bool,
-    tools: Tools,
-    prompts: Prompts,
-    resources: Resources,
-    templates: Templates,
-    /// The handler of reads of resources that are neither listed nor match a template.
-    unlisted_resources: Option<ReadHandler>,
-    completers: Completers,
-    requirements: Requirements,
-    guards: Guards,
-    /// The capabilities that the host has declared by their names.
-    own_capabilities: ServerCapabilities,
-    /// The settings of the declared extensions, by their ids.
-    extensions: JsonObject,
-    logging: bool,
-    resource_updates: bool,
-    list_changes: bool,
-    hub: Arc<Subscriptions>,
-    /// The memory budget of pending calls, for all connections together.
-    held: MemoryBudget,
-    /// The memory budget of the URIs that legacy clients have subscribed to.
-    subscribed: MemoryBudget,
-    page_size: Option<NonZeroUsize>,
-    hints: HashMap<List, CacheHint>,
-    /// The handlers of custom methods, which the host has added.
-    methods: Handlers,
-    /// The settings of every connection. They are made for the first connection and cloned for each
-    /// further connection.
-    beginning: OnceLock<ConnectionBuilder>,
-    limits: Limits,
-    threads: Threads,
-    drain: Duration,
-    slow_handler: Duration,
-    keep_alive: Option<KeepAlive>,
-    log: Option<LogHook>,
-    on_session: Option<SessionHook>,
-    on_event: Option<EventHook>,
-    /// The name of this replica, with which ids of sessions and tasks begin.
-    replica: Option<Box<str>>,
-    /// The keys that seal the state of a call while the client answers input requests.
-    keys: KeyRing,
-    state_lifetime: Duration,
-    /// The store that remembers which sealed states were used, so that each state is usable only
-    /// once. `None` if states may be used repeatedly.
-    state_store: Option<Arc<dyn StateStore>>,
-    pages: Pages,
-    /// The tasks of the server. `Some` when the host has enabled tasks.
-    tasks: Option<Tasks>,
-    /// The published skills. `Some` when the host has enabled skills.
-    skills: Option<Skills<Arc<Entry<Resource, ReadHandler>>>>,
-    /// The handlers of the methods of skills. They are set when the host enables skills.
-    skill_methods: Vec<Row>,
-    /// The validator that checks the arguments and structured results of tools.
-    validator: Option<Validator>,
-    /// Whether the host was warned that a tool embeds resources but the server does not declare
-    /// resources.
-    embeds_undeclared: AtomicBool,
-    /// The number of connections that were opened. A new connection gets this value as its number.
-    connections: AtomicU64,
-    /// Is cancelled when the host shuts the server down.
-    shutdown: CancelToken,
-    latest_terms: LatestContext,
-}
 
 impl Server {
     /// Adds a tool while the server runs. The JSON Schemas of `A` and of a [`Json`] result are
@@ -291,7 +206,7 @@ impl Server {
             let text = "a skill has a file with the URI of the resource";
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        resources::add(&self.0.resources, resource, handler)?;
+        self.0.add_resource(resource, handler)?;
         self.0.hub.publish(Event::ResourcesChanged);
         Ok(())
     }
@@ -353,7 +268,7 @@ impl Server {
     }
 
     fn add_pattern(&self, template: ResourceTemplate, handler: ReadHandler) -> Result<()> {
-        resources::add_template(&self.0.templates, template, handler)?;
+        self.0.add_template(template, handler)?;
         self.0.hub.publish(Event::ResourcesChanged);
         Ok(())
     }
@@ -396,7 +311,7 @@ impl Server {
     }
 
     fn add_prompting(&self, prompt: Prompt, handler: PromptHandler) -> Result<()> {
-        prompts::add(&self.0.prompts, prompt, handler)?;
+        self.0.add_prompt(prompt, handler)?;
         self.0.hub.publish(Event::PromptsChanged);
         Ok(())
     }
@@ -435,7 +350,7 @@ impl Server {
         handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
         let handler = completion::completing(handler);
-        self.0.completers.add(reference, argument, handler)
+        self.0.add_completer(reference, argument, handler)
     }
 
     /// Adds a completer that may keep the call and answer later, from any thread.
@@ -450,7 +365,7 @@ impl Server {
         handler: impl Fn(CompletionCall) + Send + Sync + 'static,
     ) -> Result<()> {
         let handler: CompletionHandler = Arc::new(handler);
-        self.0.completers.add(reference, argument, handler)
+        self.0.add_completer(reference, argument, handler)
     }
 
     /// Sends a change notification for a resource to all clients that subscribed to the resource.
@@ -693,53 +608,10 @@ impl fmt::Debug for Server {
 
 /// Returns a new id of a session or a task, which can't be guessed. The id begins with the name of
 /// the replica, if there is one.
-// E-TASK-S-54
-fn new_id(replica: Option<&str>) -> Result<String> {
-    let mut bytes = [0; 24];
-    random::fill(&mut bytes)?;
-    let id = URL_SAFE_NO_PAD.encode(bytes);
-    Ok(match replica {
-        Some(replica) => format!("{replica}.{id}"),
-        None => id,
-    })
-}
-
-impl Inner {
-    pub(super) fn new_id(&self) -> Result<String> {
-        new_id(self.replica.as_deref())
-    }
-
-    /// Returns the size of the memory budget for pending calls, in bytes: `max_workers` times
-    /// `max_message_bytes`, but at least [`LEAST`](memory_budget::LEAST). The results of tasks have
-    /// another budget of this size.
-    pub(super) fn max_held(&self) -> usize {
-        let limits = &self.limits;
-        let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
-        worked_on.max(memory_budget::LEAST)
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
-    // E-TASK-S-54, L-TASK-B-24, L-TASK-B-09
-    #[test]
-    fn ids_are_long_and_random() {
-        let ids: HashSet<String> = (0..1000)
-            .map(|_| new_id(None).expect("random bytes"))
-            .collect();
-        assert_eq!(ids.len(), 1000);
-        for id in ids {
-            let bytes = URL_SAFE_NO_PAD.decode(&id).expect("base64");
-            assert!(bytes.len() * 8 >= 128, "{id}");
-        }
-        let id = new_id(Some("r1")).expect("random bytes");
-        let random = id.strip_prefix("r1.").expect("the name comes first");
-        assert_eq!(URL_SAFE_NO_PAD.decode(random).expect("base64").len(), 24);
-    }
     #[test]
     fn the_name_of_a_replica_is_short_and_plain() {
         let build = |name: &str| Server::builder("s", "1").replica(name).build();

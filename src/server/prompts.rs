@@ -8,35 +8,31 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::asking::{InputRequester, Rerun, TextSpan};
+use super::asking::Rerun;
 use super::call::Unanswered;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
-use super::dispatch::{Conversation, read, send};
 use super::error_map::HandlerError;
-use super::guard::{GuardedResult, Primitive};
-use super::paging::List;
+use super::guard::GuardedResult;
 use super::raw_result;
 use super::uri::is_uri;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{RawResult, Request, typed};
-use crate::protocol::Responder;
+use crate::jsonrpc::{RawResult, typed};
 use crate::schema::{
-    ContentBlock, FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt,
-    PromptMessage, ProtocolVersion, ResourceContents, method,
+    ContentBlock, FitTo, GetPromptResult, ListPromptsResult, Prompt, PromptMessage,
+    ProtocolVersion, ResourceContents,
 };
 
-type Arguments = BTreeMap<String, String>;
+pub(super) type Arguments = BTreeMap<String, String>;
 pub(super) type PromptHandler = Arc<dyn Fn(PromptCall) + Send + Sync>;
 pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
-type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
+pub(super) type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
 
 listed!(
     Prompt in ListPromptsResult of Prompts,
     "prompt",
     name,
-    Prompt,
-    Conversation::serve_prompts
+    Prompt
 );
 
 /// Adds a prompt. Fails if the prompt has no name, or if two of its arguments have the same name.
@@ -249,7 +245,7 @@ fn parsed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
 
 /// Checks that a call has all required arguments of the prompt, and no undeclared arguments. A
 /// prompt that declares no arguments accepts any arguments.
-fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
+pub(super) fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     let missing = declared(prompt)
         .find(|argument| argument.is_required() && !arguments.contains_key(&argument.name));
     if let Some(argument) = missing {
@@ -314,67 +310,6 @@ fn is_mime_type(text: &str) -> bool {
     };
     name.split_once('/')
         .is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype))
-}
-
-impl Conversation {
-    fn serve_prompts(self: Arc<Self>, request: Request, responder: Responder) {
-        match request.method() {
-            method::PROMPTS_LIST => {
-                self.list(&request, responder, List::Prompts, &self.server.prompts);
-            }
-            _ => self.get_prompt(request, responder),
-        }
-    }
-
-    fn get_prompt(self: Arc<Self>, request: Request, responder: Responder) {
-        let opened = read(&request).and_then(|mut params: GetPromptRequestParams| {
-            let terms = self.terms(&responder, params.meta.as_mut())?;
-            Ok((params, terms))
-        });
-        let (params, terms) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
-        let arguments = params.arguments.unwrap_or_default();
-        let wanted = Primitive::Prompt(&params.name);
-        let meta = params.meta.as_ref();
-        let found = self
-            .admit(&self.access(&request, &responder, Some(wanted), &terms, meta))
-            .and_then(|()| self.find_prompt(&params.name, &arguments))
-            .and_then(|entry| {
-                let text = serde_json::to_string(&arguments);
-                Ok((
-                    entry,
-                    text.map_err(|_| RpcError::internal("internal error"))?,
-                ))
-            });
-        let (entry, text) = match found {
-            Ok(found) => found,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
-        let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self, request, responder, terms, meta) else {
-            return;
-        };
-        let asker = InputRequester {
-            target: TextSpan::Written(params.name.into()),
-            arguments: Some(TextSpan::Written(text.into())),
-            again: entry,
-        };
-        asker.begin(
-            context,
-            params.request_state.as_deref(),
-            params.input_responses,
-            None,
-        );
-    }
-
-    fn find_prompt(&self, name: &str, arguments: &Arguments) -> Result<Arc<PromptEntry>, RpcError> {
-        let entry = self.server.prompts.find(name);
-        let entry = entry.ok_or_else(|| Primitive::Prompt(name).unknown())?;
-        check(&entry.item, arguments)?;
-        Ok(entry)
-    }
 }
 
 impl Rerun for PromptEntry {

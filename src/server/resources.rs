@@ -10,26 +10,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::Inner;
-use super::asking::{InputRequester, Rerun, TextSpan};
+use super::asking::Rerun;
 use super::call::Unanswered;
-use super::catalogue::{Catalogue, Entry, Listed, listed};
+use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
-use super::dispatch::{Conversation, read, send};
-use super::error_map::{Failure, HandlerError, for_revision, resource_not_found};
-use super::guard::{GuardedRequest, GuardedResult, Primitive};
-use super::paging::List;
+use super::error_map::{Failure, HandlerError, resource_not_found};
+use super::guard::GuardedResult;
 use super::raw_result;
-use super::uri::{UriTemplate, Values, is_uri};
+use super::uri::{UriTemplate, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{RawResult, Request};
-use crate::protocol::Responder;
+use crate::jsonrpc::RawResult;
 use crate::schema::url::normalized;
-use crate::schema::url::percent_decoded;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, method,
+    ProtocolVersion, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 
 pub(super) type ReadHandler = Arc<dyn Fn(ResourceCall) + Send + Sync>;
@@ -39,7 +33,7 @@ pub(super) type Templates = Catalogue<ResourceTemplate, Pattern>;
 /// The parsed URI pattern of a template, and the template's handler.
 pub(super) struct Pattern {
     pub(super) addresses: UriTemplate,
-    handler: ReadHandler,
+    pub(super) handler: ReadHandler,
 }
 
 listed!(
@@ -47,15 +41,13 @@ listed!(
     "resource",
     uri,
     Resource,
-    Conversation::serve_resources,
     normalized by normalized
 );
 listed!(
     ResourceTemplate in ListResourceTemplatesResult of ResourceTemplates,
     "resource template",
     uri_template,
-    ResourceTemplate,
-    Conversation::serve_resources
+    ResourceTemplate
 );
 
 /// Adds a resource after checking its URI and annotations.
@@ -90,9 +82,9 @@ fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> 
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResourceRead {
-    uri: String,
-    mime_type: Option<String>,
-    variables: BTreeMap<String, String>,
+    pub(super) uri: String,
+    pub(super) mime_type: Option<String>,
+    pub(super) variables: BTreeMap<String, String>,
 }
 
 impl ResourceRead {
@@ -325,148 +317,6 @@ pub(super) fn reading<R: ResourceOutput>(
     })
 }
 
-impl Conversation {
-    fn serve_resources(self: Arc<Self>, request: Request, responder: Responder) {
-        let server = &self.server;
-        match request.method() {
-            method::RESOURCES_LIST => {
-                self.list(&request, responder, List::Resources, &server.resources);
-            }
-            method::RESOURCES_TEMPLATES_LIST => self.list(
-                &request,
-                responder,
-                List::ResourceTemplates,
-                &server.templates,
-            ),
-            method::RESOURCES_SUBSCRIBE => send(self.subscribe(&request, &responder), responder),
-            method::RESOURCES_UNSUBSCRIBE => {
-                send(self.unsubscribe(&request, &responder), responder);
-            }
-            _ => self.read_resource(request, responder),
-        }
-    }
-
-    fn read_resource(self: Arc<Self>, request: Request, responder: Responder) {
-        let opened = read(&request).and_then(|mut params: ReadResourceRequestParams| {
-            let terms = self.terms(&responder, params.meta.as_mut())?;
-            Ok((params, terms))
-        });
-        let (params, terms) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
-        let found = self.server.find_resource(&params.uri);
-        // Guards and scopes apply to the URI of the registered resource, however the client spells
-        // it.
-        let uri = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
-        let resource = Primitive::Resource(uri);
-        let meta = params.meta.as_ref();
-        let access = self.access(&request, &responder, Some(resource), &terms, meta);
-        let (handler, read) = match self.reader_of(&params.uri, found.as_deref(), &access) {
-            Ok(found) => found,
-            Err(error) => {
-                let error = for_revision(error, terms.revision);
-                return send::<()>(Err(error), responder);
-            }
-        };
-        let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self, request, responder, terms, meta) else {
-            return;
-        };
-        let asker = InputRequester {
-            target: TextSpan::Written(params.uri.into()),
-            arguments: None,
-            again: Arc::new(Reading { handler, read }),
-        };
-        asker.begin(
-            context,
-            params.request_state.as_deref(),
-            params.input_responses,
-            None,
-        );
-    }
-
-    /// Returns the handler of the resource `found`, or else of the first template that matches the
-    /// URI. Also returns the input of the handler.
-    fn reader_of(
-        &self,
-        uri: &str,
-        found: Option<&Entry<Resource, ReadHandler>>,
-        access: &GuardedRequest<'_>,
-    ) -> Result<(ReadHandler, ResourceRead), RpcError> {
-        check_uri(uri)?;
-        self.admit(access)?;
-        let read = |mime_type: &Option<String>, variables| ResourceRead {
-            uri: uri.to_owned(),
-            mime_type: mime_type.clone(),
-            variables,
-        };
-        if let Some(entry) = found {
-            let read = read(&entry.item.mime_type, BTreeMap::new());
-            return Ok((Arc::clone(&entry.handler), read));
-        }
-        match self.server.find_template(uri) {
-            Some((entry, variables)) if self.shows(&access.about(entry.item.primitive())) => {
-                let read = read(&entry.item.mime_type, variables);
-                Ok((Arc::clone(&entry.handler.handler), read))
-            }
-            _ => match &self.server.unlisted_resources {
-                Some(handler) => Ok((Arc::clone(handler), read(&None, BTreeMap::new()))),
-                None => Err(resource_not_found(uri)),
-            },
-        }
-    }
-}
-
-impl Inner {
-    /// Returns the resource with this URI or with another spelling of this URI.
-    pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
-        let of_skills = self.skills.as_ref().and_then(|skills| skills.find(uri));
-        of_skills.or_else(|| self.resources.find_alike(uri, normalized))
-    }
-
-    /// Returns the first template that matches a URI, with the values of its variables. A match of
-    /// the exact URI is preferred to a match of the normalized URI.
-    fn find_template(&self, uri: &str) -> Option<(Arc<Entry<ResourceTemplate, Pattern>>, Values)> {
-        let templates = self.templates.entries();
-        let first = |values_of: &dyn Fn(&UriTemplate) -> Option<Values>| {
-            templates.iter().find_map(|entry| {
-                let values = values_of(&entry.handler.addresses)?;
-                Some((Arc::clone(entry), values))
-            })
-        };
-        first(&|template| template.matches(uri)).or_else(|| {
-            if templates.is_empty() {
-                return None;
-            }
-            let uri = normalized(uri);
-            first(&|template| template.matches_normalized(&uri))
-        })
-    }
-
-    /// Returns the text of the first template that matches a URI. The function is meant for URIs
-    /// without a resource of their own.
-    pub(super) fn template_of(&self, uri: &str) -> Option<String> {
-        let (entry, _) = self.find_template(uri)?;
-        Some(entry.item.uri_template.clone())
-    }
-
-    /// Returns whether two URIs read the same resource through the template that `other` matches.
-    /// The variables of the template must have equal values in both URIs.
-    pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
-        let Some((entry, other)) = self.find_template(other) else {
-            return false;
-        };
-        let addresses = &entry.handler.addresses;
-        let one = addresses
-            .matches(one)
-            .or_else(|| addresses.matches_normalized(&normalized(one)));
-        let Some(one) = one else { return false };
-        let plain = |value: &String| percent_decoded(value).unwrap_or_else(|| value.clone());
-        one.keys().eq(other.keys()) && one.values().map(plain).eq(other.values().map(plain))
-    }
-}
-
 /// Checks that a text is a URI.
 pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     if is_uri(uri) {
@@ -477,9 +327,9 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
 }
 
 /// A handler of a resource and the read request that is its input.
-struct Reading {
-    handler: ReadHandler,
-    read: ResourceRead,
+pub(super) struct Reading {
+    pub(super) handler: ReadHandler,
+    pub(super) read: ResourceRead,
 }
 
 impl Rerun for Reading {

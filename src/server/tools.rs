@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Inner;
 use super::call::ToolCall;
 use super::catalogue::{self, Catalogue, listed};
-use super::dispatch::Conversation;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, TaskSupport, Tool};
+use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, Tool};
 #[cfg(feature = "http-server")]
 use crate::transport::http::field::Mirrored;
 use crate::validation::{CompiledSchema, Validator};
@@ -17,7 +15,7 @@ pub(super) type Tools = Catalogue<Tool, Work>;
 /// A tool and its handler.
 pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
-listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Conversation::serve_tools);
+listed!(Tool in ListToolsResult of Tools, "tool", name, Tool);
 
 /// A tool that is to be added.
 pub(super) struct NewTool {
@@ -94,7 +92,7 @@ impl OutputCheck {
 }
 
 /// Adds a tool after checking its name and schemas.
-fn add(tools: &Tools, new: NewTool, validator: Option<&Validator>) -> Result<()> {
+pub(super) fn add(tools: &Tools, new: NewTool, validator: Option<&Validator>) -> Result<()> {
     check_name(&new.tool.name)?;
     let checks = compile(&new, validator)
         .map_err(|error| error.context(format_args!("tool '{}'", new.tool.name)))?;
@@ -117,23 +115,6 @@ fn add(tools: &Tools, new: NewTool, validator: Option<&Validator>) -> Result<()>
         output_check,
     };
     tools.add(tool, work)
-}
-
-impl Inner {
-    /// Adds a tool. Fails if the tool's name or a schema is invalid or missing, or if the tool may
-    /// run as a task but the server has no tasks.
-    pub(super) fn add_tool(&self, new: NewTool) -> Result<()> {
-        let execution = new.tool.execution.as_ref();
-        let support = execution.and_then(|execution| execution.task_support.as_ref());
-        if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
-            let text = format!(
-                "tool '{}' is to be run as a task: switch tasks on with ServerBuilder::tasks",
-                Excerpt(&new.tool.name)
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
-        }
-        add(&self.tools, new, self.validator.as_ref())
-    }
 }
 
 /// Compiles the schemas of a tool: the checks of its arguments, and of its results.

@@ -217,7 +217,7 @@ fn a_child_that_needs_time_to_start_is_waited_for() {
         assert_eq!((client.era(), starts.count()), (era, 1));
         assert_eq!(memory.entries().len(), 1);
     };
-    std::thread::scope(|threads| {
+    thread::scope(|threads| {
         for (script, era) in [(modern, Era::Modern), ("serve", Era::Legacy)] {
             for pipes in [false, true] {
                 threads.spawn(move || starting(script, era, pipes));

@@ -2,7 +2,7 @@
 
 use super::ServerBuilder;
 use crate::protocol::principal::scope_set;
-use crate::server::guard::Primitive;
+use crate::server::primitive::Primitive;
 
 impl ServerBuilder {
     /// Sets that a client needs all these scopes to use an item.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::Inner;
+use super::super::inner::Inner;
 use super::super::session_state::unsupported_version;
 use super::refusal::{one_value, token};
 use crate::error::{ErrorCode, Excerpt, RpcError};

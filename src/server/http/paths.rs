@@ -1,6 +1,6 @@
 //! The paths that a server over HTTP serves beside its endpoint: pages, health, server card.
 
-use super::super::Inner;
+use super::super::inner::Inner;
 use super::options::HttpOptions;
 use super::pages::HttpPage;
 use super::refusal::{is_at, without_slash};

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::super::dispatch::Conversation;
+use super::super::Server;
+use super::super::conversation::Conversation;
 use super::super::events::{ServerEvent, ServerEventKind};
-use super::super::{Inner, Server};
+use super::super::inner::Inner;
 use super::challenge::{Challenger, Demand, Era};
 use super::clients::Verified;
 use super::cors::{self, ForReader};

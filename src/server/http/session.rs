@@ -23,9 +23,10 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::dispatch::Conversation;
+use super::super::Server;
+use super::super::conversation::Conversation;
+use super::super::inner::Inner;
 use super::super::subscriptions::{Offered, SessionStream};
-use super::super::{Inner, Server};
 use super::events::Recent;
 use super::history::{Keeper, Store};
 use super::options::HttpOptions;

@@ -9,8 +9,9 @@ use super::published::PublishedSkill;
 use super::store::Skills;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{SKILLS_EXTENSION, method};
+use crate::server::Server;
 use crate::server::builder::ServerBuilder;
-use crate::server::{Inner, Server};
+use crate::server::inner::Inner;
 
 impl ServerBuilder {
     /// Adds a folder whose skills are published (extension `io.modelcontextprotocol/skills`).
@@ -55,7 +56,7 @@ impl ServerBuilder {
         }
         self.inner.skills = Some(Skills::new(SkillOptions::default()));
         // E-SKILL-S-03
-        self.inner.resources.declare();
+        self.inner.declare_resources();
         self.finishing(declare)
     }
 }
@@ -80,9 +81,9 @@ fn declare(server: &mut Inner) -> Result<()> {
         let text = format!("the method {own} belongs to the extension {SKILLS_EXTENSION}");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    server.skill_methods = METHODS.to_vec();
+    server.feature_methods = METHODS.to_vec();
     if has_directories {
-        server.skill_methods.push(DIRECTORY_READ);
+        server.feature_methods.push(DIRECTORY_READ);
     }
     Ok(())
 }

@@ -21,10 +21,13 @@ use crate::schema::{
     PaginatedRequestParams, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
     Resource, Skill, method,
 };
-use crate::server::dispatch::{Conversation, Row, read, send};
+use crate::server::conversation::Conversation;
+use crate::server::dispatch::{read, send};
 use crate::server::error_map::{Failure, reveal};
-use crate::server::guard::{GuardedRequest, Primitive};
+use crate::server::guard::GuardedRequest;
+use crate::server::inner::Row;
 use crate::server::paging::{Cursor, List, Paged, UNCACHED};
+use crate::server::primitive::Primitive;
 use crate::skills::Digest;
 
 /// The handlers of the methods that every server with skills has.

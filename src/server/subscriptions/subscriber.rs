@@ -32,7 +32,7 @@ use super::{Followed, PendingChange, end_of_stream};
 use crate::error::ErrorKind;
 use crate::protocol::{Asking, Peer, Responder, Watcher};
 use crate::schema::{LoggingLevel, ProtocolVersion};
-use crate::server::dispatch::conversation_of;
+use crate::server::conversation::conversation_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::super::dispatch::{Conversation, Row, read, send};
+use super::super::conversation::Conversation;
+use super::super::dispatch::{read, send};
+use super::super::inner::Row;
 use super::super::session_state::ClientContext;
 use super::Tasks;
 use super::start::need_tasks;
@@ -21,7 +23,7 @@ use crate::schema::{
 };
 
 /// The handlers of the task methods.
-pub(super) const METHODS: [Row; 5] = [
+pub(in crate::server) const METHODS: [Row; 5] = [
     (method::TASKS_GET, |conversation, request, responder| {
         conversation.get_task(&request, responder);
     }),

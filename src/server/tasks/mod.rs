@@ -35,6 +35,7 @@ mod task;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+pub(super) use self::methods::METHODS;
 pub(super) use self::start::{Start, need_tasks};
 pub(super) use self::store::Tasks;
 pub(super) use self::task::Task;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::dispatch::conversation_of;
+use super::super::conversation::conversation_of;
 use super::super::memory_budget::LARGE;
 use super::state::Outcome;
 use super::task::Task;

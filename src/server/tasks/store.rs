@@ -13,12 +13,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::super::dispatch::Row;
 use super::super::paging::{Cursor, Paged};
 use super::super::session_state::ClientContext;
 use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
-use super::methods::METHODS;
 use super::notifications::{Follow, follow};
 use super::start::{Decide, Start, decide};
 use super::state::Outcome;
@@ -42,7 +40,6 @@ const NOT_FETCHED: u8 = 1;
 /// All tasks of a server.
 pub(in crate::server) struct Tasks {
     decide: Decide,
-    methods: [Row; 5],
     follow: Follow,
     options: TaskOptions,
     store: Arc<TaskStore>,
@@ -304,7 +301,6 @@ impl Tasks {
         let table = Table::new(options.max_tasks, Limits::default());
         Self {
             decide,
-            methods: METHODS,
             follow,
             options,
             store: Arc::new(TaskStore {
@@ -319,11 +315,6 @@ impl Tasks {
     /// created.
     pub(in crate::server) fn share_by(&self, limits: &Limits) {
         *self.store.table.lock() = Table::new(self.options.max_tasks, limits.clone());
-    }
-
-    /// Returns the handlers of the task methods.
-    pub(in crate::server) fn methods(&self) -> [Row; 5] {
-        self.methods
     }
 
     /// Decides whether a call of a tool becomes a task, or must be refused.
@@ -518,7 +509,7 @@ impl Drop for Tasks {
 mod tests {
     use std::num::NonZeroUsize;
 
-    use super::super::super::new_id;
+    use super::super::super::inner::new_id;
     use super::*;
 
     fn create(

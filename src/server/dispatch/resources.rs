@@ -1,0 +1,196 @@
+//! Requests about resources.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::asking::{InputRequester, TextSpan};
+use super::super::catalogue::{Entry, Listed};
+use super::super::context::Context;
+use super::super::conversation::Conversation;
+use super::super::error_map::{for_revision, resource_not_found};
+use super::super::guard::GuardedRequest;
+use super::super::inner::Inner;
+use super::super::paging::List;
+use super::super::primitive::Primitive;
+use super::super::resources::{self, Pattern, ReadHandler, Reading, ResourceRead, check_uri};
+use super::super::uri::{UriTemplate, Values};
+use super::{read, send};
+use crate::error::{Result, RpcError};
+use crate::jsonrpc::Request;
+use crate::protocol::Responder;
+use crate::schema::url::{normalized, percent_decoded};
+use crate::schema::{ReadResourceRequestParams, Resource, ResourceTemplate, method};
+
+impl Conversation {
+    fn serve_resources(self: Arc<Self>, request: Request, responder: Responder) {
+        let server = &self.server;
+        match request.method() {
+            method::RESOURCES_LIST => {
+                self.list(&request, responder, List::Resources, &server.resources);
+            }
+            method::RESOURCES_TEMPLATES_LIST => self.list(
+                &request,
+                responder,
+                List::ResourceTemplates,
+                &server.templates,
+            ),
+            method::RESOURCES_SUBSCRIBE => send(self.subscribe(&request, &responder), responder),
+            method::RESOURCES_UNSUBSCRIBE => {
+                send(self.unsubscribe(&request, &responder), responder);
+            }
+            _ => self.read_resource(request, responder),
+        }
+    }
+
+    fn read_resource(self: Arc<Self>, request: Request, responder: Responder) {
+        let opened = read(&request).and_then(|mut params: ReadResourceRequestParams| {
+            let terms = self.terms(&responder, params.meta.as_mut())?;
+            Ok((params, terms))
+        });
+        let (params, terms) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let found = self.server.find_resource(&params.uri);
+        // Guards and scopes apply to the URI of the registered resource, however the client spells
+        // it.
+        let uri = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
+        let resource = Primitive::Resource(uri);
+        let meta = params.meta.as_ref();
+        let access = self.access(&request, &responder, Some(resource), &terms, meta);
+        let (handler, read) = match self.reader_of(&params.uri, found.as_deref(), &access) {
+            Ok(found) => found,
+            Err(error) => {
+                let error = for_revision(error, terms.revision);
+                return send::<()>(Err(error), responder);
+            }
+        };
+        let meta = params.meta.map(Arc::new);
+        let Some(context) = Context::new(self, request, responder, terms, meta) else {
+            return;
+        };
+        let asker = InputRequester {
+            target: TextSpan::Written(params.uri.into()),
+            arguments: None,
+            again: Arc::new(Reading { handler, read }),
+        };
+        asker.begin(
+            context,
+            params.request_state.as_deref(),
+            params.input_responses,
+            None,
+        );
+    }
+
+    /// Returns the handler of the resource `found`, or else of the first template that matches the
+    /// URI. Also returns the input of the handler.
+    fn reader_of(
+        &self,
+        uri: &str,
+        found: Option<&Entry<Resource, ReadHandler>>,
+        access: &GuardedRequest<'_>,
+    ) -> Result<(ReadHandler, ResourceRead), RpcError> {
+        check_uri(uri)?;
+        self.admit(access)?;
+        let read = |mime_type: &Option<String>, variables| ResourceRead {
+            uri: uri.to_owned(),
+            mime_type: mime_type.clone(),
+            variables,
+        };
+        if let Some(entry) = found {
+            let read = read(&entry.item.mime_type, BTreeMap::new());
+            return Ok((Arc::clone(&entry.handler), read));
+        }
+        match self.server.find_template(uri) {
+            Some((entry, variables)) if self.shows(&access.about(entry.item.primitive())) => {
+                let read = read(&entry.item.mime_type, variables);
+                Ok((Arc::clone(&entry.handler.handler), read))
+            }
+            _ => match &self.server.unlisted_resources {
+                Some(handler) => Ok((Arc::clone(handler), read(&None, BTreeMap::new()))),
+                None => Err(resource_not_found(uri)),
+            },
+        }
+    }
+}
+
+impl Inner {
+    /// Adds a resource, and declares the capability.
+    pub(in crate::server) fn add_resource(
+        &self,
+        resource: Resource,
+        handler: ReadHandler,
+    ) -> Result<()> {
+        resources::add(&self.resources, resource, handler)?;
+        self.declare_resources();
+        Ok(())
+    }
+
+    /// Adds a resource template, and declares the capability.
+    pub(in crate::server) fn add_template(
+        &self,
+        template: ResourceTemplate,
+        handler: ReadHandler,
+    ) -> Result<()> {
+        resources::add_template(&self.templates, template, handler)?;
+        self.declare_resources();
+        Ok(())
+    }
+
+    /// Declares the capability, which covers single resources and templates.
+    pub(in crate::server) fn declare_resources(&self) {
+        self.declared
+            .resources
+            .get_or_init(|| Conversation::serve_resources);
+    }
+
+    /// Returns the resource with this URI or with another spelling of this URI.
+    pub(in crate::server) fn find_resource(
+        &self,
+        uri: &str,
+    ) -> Option<Arc<Entry<Resource, ReadHandler>>> {
+        let of_skills = self.skills.as_ref().and_then(|skills| skills.find(uri));
+        of_skills.or_else(|| self.resources.find_alike(uri, normalized))
+    }
+
+    /// Returns the first template that matches a URI, with the values of its variables. A match of
+    /// the exact URI is preferred to a match of the normalized URI.
+    fn find_template(&self, uri: &str) -> Option<(Arc<Entry<ResourceTemplate, Pattern>>, Values)> {
+        let templates = self.templates.entries();
+        let first = |values_of: &dyn Fn(&UriTemplate) -> Option<Values>| {
+            templates.iter().find_map(|entry| {
+                let values = values_of(&entry.handler.addresses)?;
+                Some((Arc::clone(entry), values))
+            })
+        };
+        first(&|template| template.matches(uri)).or_else(|| {
+            if templates.is_empty() {
+                return None;
+            }
+            let uri = normalized(uri);
+            first(&|template| template.matches_normalized(&uri))
+        })
+    }
+
+    /// Returns the text of the first template that matches a URI. The function is meant for URIs
+    /// without a resource of their own.
+    pub(in crate::server) fn template_of(&self, uri: &str) -> Option<String> {
+        let (entry, _) = self.find_template(uri)?;
+        Some(entry.item.uri_template.clone())
+    }
+
+    /// Returns whether two URIs read the same resource through the template that `other` matches.
+    /// The variables of the template must have equal values in both URIs.
+    pub(in crate::server) fn reads_alike(&self, one: &str, other: &str) -> bool {
+        let Some((entry, other)) = self.find_template(other) else {
+            return false;
+        };
+        let addresses = &entry.handler.addresses;
+        let one = addresses
+            .matches(one)
+            .or_else(|| addresses.matches_normalized(&normalized(one)));
+        let Some(one) = one else { return false };
+        let plain = |value: &String| percent_decoded(value).unwrap_or_else(|| value.clone());
+        one.keys().eq(other.keys()) && one.values().map(plain).eq(other.values().map(plain))
+    }
+}

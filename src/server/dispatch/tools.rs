@@ -1,0 +1,220 @@
+//! Requests about tools.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::super::asking::{InputRequester, Rerun, TextSpan};
+use super::super::call::ToolCall;
+use super::super::context::Context;
+use super::super::conversation::Conversation;
+use super::super::inner::Inner;
+use super::super::paging::List;
+use super::super::primitive::Primitive;
+use super::super::session_state::ClientContext;
+use super::super::tasks::Start;
+use super::super::tools::{self, Entry, NewTool, OutputCheck, Work};
+use super::{send, unfit};
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::raw_object::read_beside;
+use crate::jsonrpc::{Request, is_empty_array};
+use crate::protocol::Responder;
+use crate::schema::tree;
+use crate::schema::{InputResponses, RequestMetaObject, TaskMetadata, TaskSupport, method};
+
+/// The params of `tools/call`, apart from `arguments` and `_meta`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(default, deserialize_with = "tree::optional")]
+    input_responses: Option<InputResponses>,
+    request_state: Option<String>,
+    task: Option<TaskMetadata>,
+}
+
+/// The parsed params of `tools/call`, and the texts of `arguments` and `_meta`. The two texts are
+/// not parsed here, since they may be large. Also, the parsed form of an equal `_meta` may be
+/// cached.
+type Call<'a> = (CallParams<'a>, [Option<&'a str>; 2]);
+
+fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
+    if let Some(call) = plain_call(request) {
+        return Ok(call);
+    }
+    let read = tree::read_with(|| read_beside(request.members(), ["arguments", "_meta"]));
+    read.map_err(|error| unfit(request, &error))
+}
+
+/// Reads a call that has only a name, arguments and `_meta`, and no escapes in the name. This is
+/// the fast path for nearly every call. Returns `None` for any other call.
+fn plain_call(request: &Request) -> Option<Call<'_>> {
+    let [mut name, mut arguments, mut meta] = [None; 3];
+    for (key, value) in request.members() {
+        let slot = match &*key {
+            "name" => &mut name,
+            "arguments" => &mut arguments,
+            "_meta" => &mut meta,
+            _ => return None,
+        };
+        if slot.replace(value).is_some() {
+            return None;
+        }
+    }
+    let name = name?.strip_prefix('"')?.strip_suffix('"')?;
+    let params = CallParams {
+        name: Cow::Borrowed(Some(name).filter(|name| !name.contains('\\'))?),
+        input_responses: None,
+        request_state: None,
+        task: None,
+    };
+    Some((params, [arguments, meta]))
+}
+
+/// A tool call that was looked up and admitted.
+struct AdmittedCall {
+    entry: Arc<Entry>,
+    name: TextSpan,
+    input_responses: Option<InputResponses>,
+    request_state: Option<String>,
+    arguments: Option<TextSpan>,
+    meta: Option<Arc<RequestMetaObject>>,
+    terms: Arc<ClientContext>,
+    start: Option<Start>,
+}
+
+impl Conversation {
+    fn serve_tools(self: Arc<Self>, request: Request, responder: Responder) {
+        match request.method() {
+            method::TOOLS_LIST => self.list(&request, responder, List::Tools, &self.server.tools),
+            _ => self.call_tool(request, responder),
+        }
+    }
+
+    fn call_tool(self: Arc<Self>, request: Request, responder: Responder) {
+        match self.find_tool(&request, &responder) {
+            Err(error) => send::<()>(Err(error), responder),
+            Ok(found) => {
+                let AdmittedCall {
+                    entry,
+                    name,
+                    input_responses,
+                    request_state,
+                    arguments,
+                    meta,
+                    terms,
+                    start,
+                } = found;
+                let text = arguments.as_ref().map_or("{}", |part| part.text(&request));
+                let fit = entry.handler.check_arguments(text);
+                let Some(context) = Context::new(self, request, responder, terms, meta) else {
+                    return;
+                };
+                if let Err(error) = fit {
+                    let fail = move |context| {
+                        ToolCall::new(context, OutputCheck::Nothing).fail_arguments(&error);
+                    };
+                    // In the legacy era, a client that requests a task must get a task.
+                    return match start {
+                        Some(start) if context.terms().revision.is_legacy() => {
+                            start.begin(context, fail);
+                        }
+                        _ => fail(context),
+                    };
+                }
+                let asker = InputRequester {
+                    target: name,
+                    arguments,
+                    again: entry,
+                };
+                asker.begin(context, request_state.as_deref(), input_responses, start);
+            }
+        }
+    }
+
+    fn find_tool(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<AdmittedCall, RpcError> {
+        let (params, aside) = read_call(request)?;
+        let says_nothing = |text: &&str| *text == "null" || is_empty_array(text);
+        let [arguments, meta] = aside.map(|text| text.filter(|text| !says_nothing(text)));
+        let (meta, terms) = match meta {
+            None => (None, self.terms(responder, None)?),
+            Some(text) => {
+                let read = self.state.read_terms(text, &self.server.revisions);
+                let (meta, terms) = read.map_err(|error| unfit(request, &error))??;
+                self.attend(responder, &terms);
+                (Some(meta), terms)
+            }
+        };
+        if arguments.is_some_and(|arguments| !arguments.starts_with('{')) {
+            return Err(RpcError::invalid_params("arguments must be an object"));
+        }
+        let tool = Primitive::Tool(&params.name);
+        self.admit(&self.access(request, responder, Some(tool), &terms, meta.as_deref()))?;
+        let Some(entry) = self.server.tools.find(&params.name) else {
+            return Err(tool.unknown());
+        };
+        if let Some(objection) = responder.objection() {
+            return Err(objection.clone());
+        }
+        let start = match &self.server.tasks {
+            Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
+            None => None,
+        };
+        Ok(AdmittedCall {
+            entry,
+            name: match params.name {
+                Cow::Borrowed(name) => TextSpan::of(request, name),
+                Cow::Owned(name) => TextSpan::Written(name.into()),
+            },
+            input_responses: params.input_responses,
+            request_state: params.request_state,
+            arguments: arguments.map(|text| TextSpan::of(request, text)),
+            meta,
+            terms,
+            start,
+        })
+    }
+}
+
+impl Rerun for Entry {
+    fn run(self: Arc<Self>, context: Context) {
+        let Work {
+            handler,
+            output_check,
+            ..
+        } = &self.handler;
+        handler(ToolCall::new(context, output_check.clone()));
+    }
+}
+
+impl Inner {
+    /// Adds a tool. Fails if the tool's name or a schema is invalid or missing, or if the tool may
+    /// run as a task but the server has no tasks.
+    pub(in crate::server) fn add_tool(&self, new: NewTool) -> Result<()> {
+        let execution = new.tool.execution.as_ref();
+        let support = execution.and_then(|execution| execution.task_support.as_ref());
+        if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
+            let text = format!(
+                "tool '{}' is to be run as a task: switch tasks on with ServerBuilder::tasks",
+                Excerpt(&new.tool.name)
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        tools::add(&self.tools, new, self.validator.as_ref())?;
+        self.declare_tools();
+        Ok(())
+    }
+
+    /// Declares the capability.
+    pub(in crate::server) fn declare_tools(&self) {
+        self.declared
+            .tools
+            .get_or_init(|| Conversation::serve_tools);
+    }
+}
