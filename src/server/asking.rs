@@ -7,83 +7,31 @@
 //! request is sent as a request of the server: see the module `input_requests`.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::ask_error::AskError;
+use super::call_task::Start;
 use super::context::Context;
-use super::input_requests;
+use super::input_requests::{self, fail, give_up};
 use super::input_rules::{self, missing_capabilities};
-use super::mrtr::{MAX_ROUND_TRIPS, MrtrState, Unusable};
+use super::mrtr::{InputRequester, MAX_ROUND_TRIPS, MrtrState, Unusable};
 use super::state::{Opened, Refused};
-use super::tasks::Start;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::Request;
 use crate::protocol::LogLevel;
 use crate::schema::json::millis;
 use crate::schema::tree::{self, Tree};
 use crate::schema::{
-    CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult,
-    InputResponse, InputResponses, ListRootsResult, method,
+    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+    ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult, InputResponse,
+    InputResponses, ListRootsResult,
 };
 
 /// The maximum size of a sealed state, in bytes. If the state of a call is larger, the client gets
 /// an internal error.
 const MAX_STATE_BYTES: usize = 64 << 10;
 
-/// A call whose handler may make input requests: its target, its arguments, and the function that
-/// runs the handler.
-pub(super) struct InputRequester {
-    /// The target of the call: the name of a tool or prompt, or the URI of a resource.
-    pub(super) target: TextSpan,
-    /// The arguments of the call as JSON text. `None` means `{}`.
-    pub(super) arguments: Option<TextSpan>,
-    pub(super) again: Arc<dyn Rerun>,
-}
-
-/// A text of a request: either a range within the request's params, or a copy. A range avoids
-/// copying a large text.
-pub(super) enum TextSpan {
-    /// A range in the params of the request.
-    Within(Range<usize>),
-    Written(Box<str>),
-}
-
-/// The function that runs the handler of a call from its start: for the first time, and again each
-/// time answers have come.
-pub(super) trait Rerun: Send + Sync {
-    fn run(self: Arc<Self>, context: Context);
-}
-
-impl TextSpan {
-    /// Creates the span of `text`. `text` must be borrowed from the params of the request.
-    pub(super) fn of(request: &Request, text: &str) -> Self {
-        let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
-        Self::Within(start..start + text.len())
-    }
-
-    pub(super) fn text<'a>(&'a self, request: &'a Request) -> &'a str {
-        match self {
-            Self::Within(range) => &request.params()[range.clone()],
-            Self::Written(text) => text,
-        }
-    }
-}
-
 impl InputRequester {
-    /// Returns the arguments of the request as JSON text.
-    pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
-        let arguments = self.arguments.as_ref();
-        arguments.map_or("{}", |part| part.text(request))
-    }
-
-    /// Returns the target of the call: the name of a tool or prompt, or the URI of a resource.
-    pub(super) fn target<'a>(&'a self, request: &'a Request) -> &'a str {
-        self.target.text(request)
-    }
-
     /// Restores the MRTR state of a call from the sealed state in the client's request. Without a
     /// sealed state, returns an empty MRTR state.
     ///
@@ -111,7 +59,7 @@ impl InputRequester {
                 "requestState is not valid (any more): send the request anew, without it",
             )
         };
-        let server = context.server();
+        let server = context.services();
         let opened = server.keys.open(state, &self.binding(context), now());
         let opened = opened.map_err(|why| refused(&why))?;
         let mrtr = match MrtrState::resume(&opened.content, responses.unwrap_or_default()) {
@@ -151,7 +99,7 @@ impl InputRequester {
     }
 
     fn seal(&self, context: &Context, asked: &InputRequests) -> Result<String> {
-        let server = context.server();
+        let server = context.services();
         let content = context.mrtr().lock().to_content(asked)?;
         let expiry = now().saturating_add(millis(server.state_lifetime));
         let state = server.keys.seal(&content, &self.binding(context), expiry)?;
@@ -174,7 +122,7 @@ impl InputRequester {
         let text = self.arguments(context.request());
         let arguments = tree::read(text).map(|Tree(value)| value).map_err(|_| text);
         let parts = (
-            &context.server().info.name,
+            &context.services().info.name,
             context.method(),
             self.target(context.request()),
             context.principal(),
@@ -184,16 +132,10 @@ impl InputRequester {
     }
 }
 
-impl fmt::Debug for InputRequester {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputRequester").finish_non_exhaustive()
-    }
-}
-
 /// Records in the state store that a client presents a sealed state. Returns whether the state is
 /// presented for the first time. Without a store, returns true for every state.
 fn claim(context: &Context, opened: &Opened) -> Result<bool> {
-    let server = context.server();
+    let server = context.services();
     let Some(store) = &server.state_store else {
         return Ok(true);
     };
@@ -384,29 +326,6 @@ fn ask_client(context: Context) -> Result<()> {
             context.give(&result)
         }
         Err(error) => give_up(context, error),
-    }
-}
-
-/// Logs for the host why the input requests can't be sent. Answers the call with an internal error.
-pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
-    let peer = context.peer();
-    peer.core().log_as("server", LogLevel::Error, || {
-        format!("'{}' can't be asked: {error}", peer.name())
-    });
-    context.refuse(RpcError::internal("internal error"))?;
-    Err(error)
-}
-
-/// Answers a call with a failure. A tool call gets a result with `isError`, any other call gets a
-/// protocol error.
-pub(super) fn fail(context: Context, text: &str) -> Result<()> {
-    if context.method() == method::TOOLS_CALL {
-        let mut result = CallToolResult::error(text);
-        result.meta = context.result_meta();
-        result.fit_to(context.terms().revision);
-        context.give(&result)
-    } else {
-        context.refuse(RpcError::invalid_request(text))
     }
 }
 

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use super::Server;
 use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
+use super::conversation::CallServices;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
 use super::inner::{Declared, Inner};
@@ -60,12 +61,25 @@ impl ServerBuilder {
             // This key is never used: `build` returns the error.
             Err(error) => (vec![StateKey::new([0; 32])], Some(error)),
         };
-        let inner = Inner {
+        let services = CallServices {
             info,
             meta_text: OnceLock::new(),
+            send_server_info: true,
+            guards: Vec::new(),
+            logging: false,
+            held: Default::default(),
+            limits: Limits::default(),
+            keys: KeyRing::new(keys).expect("there is one key"),
+            state_lifetime: Duration::from_secs(600),
+            state_store: None,
+            pages: Pages::new(&Limits::default()),
+            begin_task: None,
+            may_embed: AtomicBool::new(false),
+        };
+        let inner = Inner {
+            services: Arc::new(services),
             instructions: None,
             revisions: ProtocolVersion::ALL.iter().rev().copied().collect(),
-            send_server_info: true,
             tools: Tools::default(),
             prompts: Default::default(),
             resources: Default::default(),
@@ -74,20 +88,16 @@ impl ServerBuilder {
             completers: Default::default(),
             declared: Declared::default(),
             requirements: Requirements::default(),
-            guards: Vec::new(),
             own_capabilities: ServerCapabilities::default(),
             extensions: JsonObject::new(),
-            logging: false,
             resource_updates: true,
             list_changes: true,
             hub: Default::default(),
-            held: Default::default(),
             subscribed: Default::default(),
             page_size: None,
             hints: HashMap::new(),
             methods: Handlers::new(),
             beginning: Default::default(),
-            limits: Limits::default(),
             threads: Threads::default(),
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),
@@ -96,15 +106,10 @@ impl ServerBuilder {
             on_session: None,
             on_event: None,
             replica: None,
-            keys: KeyRing::new(keys).expect("there is one key"),
-            state_lifetime: Duration::from_secs(600),
-            state_store: None,
-            pages: Pages::new(&Limits::default()),
             tasks: None,
             skills: None,
             feature_methods: Vec::new(),
             validator: Some(Validator::for_own_schemas()),
-            embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestContext::default(),
             connections: Default::default(),
             shutdown: CancelToken::new(),
@@ -120,7 +125,7 @@ impl ServerBuilder {
     /// Sets the server's title, description, icons and home page. Also replaces the server's name
     /// and version.
     pub fn info(mut self, info: Implementation) -> Self {
-        self.inner.info = info;
+        self.services().info = info;
         self
     }
 
@@ -147,13 +152,13 @@ impl ServerBuilder {
     /// Sets whether results contain the server's name and version (since 2026-07-28). Defaults to
     /// yes.
     pub fn send_server_info(mut self, send_server_info: bool) -> Self {
-        self.inner.send_server_info = send_server_info;
+        self.services().send_server_info = send_server_info;
         self
     }
 
     /// Sets the limits of each connection. Defaults to [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.inner.limits = limits;
+        self.services().limits = limits;
         self
     }
 
@@ -220,7 +225,7 @@ impl ServerBuilder {
     /// expired.
     pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
         match KeyRing::new(keys.to_vec()) {
-            Some(keys) => self.inner.keys = keys,
+            Some(keys) => self.services().keys = keys,
             None => {
                 return self.noting(Err(Error::new(
                     ErrorKind::Invalid,
@@ -242,7 +247,7 @@ impl ServerBuilder {
             let text = "a client needs time to answer: state_lifetime is nothing";
             return self.noting(Err(Error::new(ErrorKind::Invalid, text)));
         }
-        self.inner.state_lifetime = lifetime;
+        self.services().state_lifetime = lifetime;
         self
     }
 
@@ -265,7 +270,7 @@ impl ServerBuilder {
     /// # Ok::<(), mcplink::Error>(())
     /// ```
     pub fn state_store(mut self, store: impl StateStore + 'static) -> Self {
-        self.inner.state_store = Some(Arc::new(store));
+        self.services().state_store = Some(Arc::new(store));
         self
     }
 
@@ -305,6 +310,7 @@ impl ServerBuilder {
     pub fn tasks(mut self, options: TaskOptions) -> Self {
         self.inner.tasks = Some(Tasks::new(options));
         self.inner.feature_methods.extend(tasks::METHODS);
+        self.services().begin_task = Some(tasks::begin);
         self
     }
 
@@ -576,7 +582,7 @@ impl ServerBuilder {
     /// With guards, lists may differ from user to user. So lists are sent as private, even if
     /// [`cache_list`](Self::cache_list) has set another hint.
     pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
-        self.inner.guards.push(Arc::new(guard));
+        self.services().guards.push(Arc::new(guard));
         self
     }
 
@@ -674,7 +680,7 @@ impl ServerBuilder {
     /// to standard error or use OpenTelemetry.
     // M-LOG-X-14, M-LOG-X-15
     pub fn logging(mut self, logging: bool) -> Self {
-        self.inner.logging = logging;
+        self.services().logging = logging;
         self
     }
 
@@ -711,16 +717,17 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] for the first invalid setting.
-    pub fn build(self) -> Result<Server> {
+    pub fn build(mut self) -> Result<Server> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        let pages = Pages::new(&self.inner.services.limits);
+        self.services().pages = pages;
         let mut inner = self.inner;
-        let hub = Subscriptions::new(&inner.limits, &inner.threads, inner.log.clone());
+        let hub = Subscriptions::new(&inner.services.limits, &inner.threads, inner.log.clone());
         inner.hub = Arc::new(hub);
-        inner.pages = Pages::new(&inner.limits);
         if let Some(tasks) = &inner.tasks {
-            tasks.share_by(&inner.limits);
+            tasks.share_by(&inner.services.limits);
         }
         for tool in self.tools {
             inner.add_tool(tool)?;
@@ -740,6 +747,11 @@ impl ServerBuilder {
     /// The errors of both functions.
     pub fn serve_stdio(self) -> Result<()> {
         self.build()?.serve_stdio()
+    }
+
+    /// Returns what calls will need of the server. Only the builder holds it before `build`.
+    fn services(&mut self) -> &mut CallServices {
+        Arc::get_mut(&mut self.inner.services).expect("a builder shares nothing")
     }
 
     fn with_tool(mut self, tool: NewTool) -> Self {
@@ -779,7 +791,7 @@ pub(crate) fn replica_name(name: &str) -> Result<Box<str>> {
 impl fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerBuilder")
-            .field("info", &self.inner.info)
+            .field("info", &self.inner.services.info)
             .field("fault", &self.fault)
             .finish_non_exhaustive()
     }

@@ -11,7 +11,6 @@ use super::error_map::{Failure, HandlerError};
 use super::events::ServerEventKind;
 use super::guard::GuardedResult;
 use super::output::ToolOutput;
-use super::paging::List;
 use super::raw_result;
 use super::tools::OutputCheck;
 use crate::error::{Error, Result, RpcError};
@@ -233,11 +232,8 @@ impl ToolCall {
     /// `resources`. The warning is logged only once.
     fn notice_embedded(&self, result: &CallToolResult) {
         let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
-        let server = self.context().server();
-        if result.content.iter().any(embeds)
-            && !server.has(List::Resources)
-            && !server.embeds_undeclared.swap(true, Ordering::Relaxed)
-        {
+        let server = self.context().services();
+        if result.content.iter().any(embeds) && !server.may_embed.swap(true, Ordering::Relaxed) {
             self.context().peer().core().log_as("server", LogLevel::Warning, || {
                 format!(
                     "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::declare_capability",

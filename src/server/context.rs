@@ -6,19 +6,17 @@ use std::sync::{Arc, LazyLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::asking::InputRequester;
-use super::conversation::Conversation;
+use super::call_task::CallTask;
+use super::conversation::{CallServices, Conversation};
 use super::error_map::{Failure, HandlerError, for_revision, missing_scopes, reveal};
 use super::guard::GuardedResult;
 use super::in_progress::InProgress;
-use super::inner::Inner;
-use super::input_requests::PendingInputs;
 use super::memory_budget::{EACH_CALL, Reservation, is_large, weight_of};
-use super::mrtr::MrtrState;
+use super::mrtr::{InputRequester, MrtrState};
+use super::pending_inputs::PendingInputs;
 use super::progress::{Budget, Pace};
 use super::raw_result;
 use super::session_state::ClientContext;
-use super::tasks::Task;
 use crate::buffer_cache;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::{RawResult, Request};
@@ -57,7 +55,7 @@ struct Call {
     /// handler must not make input requests.
     asker: Option<InputRequester>,
     /// The task that the call has become. `None` if the call has not become a task.
-    task: Option<Arc<Task>>,
+    task: Option<Arc<dyn CallTask>>,
     /// Whether the call can no longer become a task. Set when no task could be created.
     never_a_task: bool,
     /// The call's reservation in the memory budget, if the call is large or waits for input.
@@ -68,7 +66,7 @@ impl Context {
     /// Creates a context. If the request is large and the memory budget has no space for it,
     /// refuses the request and returns `None`.
     pub(super) fn new(
-        conversation: Arc<Conversation>,
+        conversation: &Arc<Conversation>,
         request: Request,
         responder: Responder,
         terms: Arc<ClientContext>,
@@ -76,9 +74,9 @@ impl Context {
     ) -> Option<Self> {
         let mut hold = None;
         if is_large(&request) {
-            let max = conversation.server.max_held();
+            let max = conversation.services.max_held();
             let client = conversation.client_of(&responder);
-            let (held, limits) = (&conversation.server.held, &conversation.server.limits);
+            let (held, limits) = (&conversation.services.held, &conversation.services.limits);
             hold = held.take(client, weight_of(&request), max, limits);
             if hold.is_none() {
                 // Answering fails when the client no longer waits. Then nothing is left to do.
@@ -91,7 +89,7 @@ impl Context {
             responder,
             terms,
             meta,
-            conversation,
+            conversation: Arc::clone(conversation),
             pace: Mutex::new(Pace::new()),
             logs: Mutex::new(Budget::new()),
             mrtr: Mutex::default(),
@@ -109,7 +107,7 @@ impl Context {
         if self.0.hold.is_some() {
             return Ok(());
         }
-        let (server, weight) = (self.server(), weight_of(self.request()));
+        let (server, weight) = (self.services(), weight_of(self.request()));
         let max = server.max_held();
         let bytes = EACH_CALL + weight;
         let hold = server.held.take(self.client(), bytes, max, &server.limits);
@@ -123,7 +121,10 @@ impl Context {
         let Call {
             conversation, hold, ..
         } = &mut *self.0;
-        let (max, limits) = (conversation.server.max_held(), &conversation.server.limits);
+        let (max, limits) = (
+            conversation.services.max_held(),
+            &conversation.services.limits,
+        );
         let hold = hold.as_mut();
         if hold.is_none_or(|hold| hold.grow(bytes, max, limits)) {
             return Ok(());
@@ -141,10 +142,11 @@ impl Context {
 
     /// Redirects later messages and the answer of the call to a task. Returns the responder of the
     /// client's request, or `None` when the connection is closing.
-    pub(super) fn turn_into(&mut self, task: &Arc<Task>) -> Option<Responder> {
-        let (detached, work) = self.0.responder.detach(task.sink(self.peer()))?;
+    pub(super) fn turn_into(&mut self, task: Arc<dyn CallTask>) -> Option<Responder> {
+        let sink = Arc::clone(&task).sink(self.peer(), self.services().max_held());
+        let (detached, work) = self.0.responder.detach(sink)?;
         task.hold(work);
-        self.0.task = Some(Arc::clone(task));
+        self.0.task = Some(task);
         Some(std::mem::replace(&mut self.0.responder, detached))
     }
 
@@ -169,7 +171,7 @@ impl Context {
         self.0.responder.sharer()
     }
 
-    pub(super) fn task(&self) -> Option<&Arc<Task>> {
+    pub(super) fn task(&self) -> Option<&Arc<dyn CallTask>> {
         self.0.task.as_ref()
     }
 
@@ -447,7 +449,7 @@ impl Context {
             self.0.conversation.state.wants_log(level)
         };
         // The schema allows only the eight levels.
-        asked && self.0.conversation.server.logging && level.severity().is_some()
+        asked && self.services().logging && level.severity().is_some()
     }
 
     fn send(&self, progress: Progress) {
@@ -471,8 +473,8 @@ impl Context {
         self.0.responder.takes_messages()
     }
 
-    pub(super) fn server(&self) -> &Arc<Inner> {
-        &self.0.conversation.server
+    pub(super) fn services(&self) -> &Arc<CallServices> {
+        &self.0.conversation.services
     }
 
     /// Returns the `_meta` of notifications about the call.
@@ -509,7 +511,7 @@ impl Context {
 
     /// Returns the `_meta` that the server adds to each result.
     pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
-        let mut meta = self.server().result_meta(self.0.terms.revision);
+        let mut meta = self.services().result_meta(self.0.terms.revision);
         if let Some((key, related)) = self.related_task() {
             meta.get_or_insert_default().extra.insert(key, related);
         }
@@ -551,7 +553,7 @@ impl Context {
                 if memory.capacity() > SMALL_REQUEST {
                     buffer_cache::give(std::mem::replace(&mut memory, Vec::with_capacity(256)));
                 }
-                let meta = conversation.server.written_meta(terms.revision);
+                let meta = conversation.services.written_meta(terms.revision);
                 responder.respond_with(memory, |buffer| append(&result, meta, buffer))
             }
             Err(error) => self.refuse(error),
@@ -568,7 +570,7 @@ impl Context {
         revision: ProtocolVersion,
         is_cacheable: bool,
     ) -> bool {
-        let (guards, ours) = (&self.server().guards, self.terms().revision);
+        let (guards, ours) = (&self.services().guards, self.terms().revision);
         revision <= ours
             && !guards.iter().any(|guard| guard.changes_results())
             && (revision.is_modern() == ours.is_modern()
@@ -620,7 +622,7 @@ impl Context {
             return RpcError::internal("internal error");
         };
         for id in pages {
-            self.server().pages.add(&id, &self.peer(), &self.client());
+            self.services().pages.add(&id, &self.peer(), &self.client());
         }
         error
     }

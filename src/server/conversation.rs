@@ -1,49 +1,96 @@
-//! A conversation of a server with a client: who the client is, and what its session has agreed on.
+//! What a call knows beside its request: the conversation that it belongs to, and the services of
+//! the server.
 
 use std::collections::BTreeSet;
-#[cfg(feature = "http-server")]
-use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
-use super::events::Attendance;
-use super::inner::Inner;
-use super::input_requests::PendingInputs;
+use super::call_task::BeginTask;
+use super::guard::Guards;
+use super::memory_budget::{self, MemoryBudget};
+use super::pages::Pages;
+use super::pending_inputs::PendingInputs;
 use super::session_state::{ClientContext, SessionState};
-use super::subscriptions::{ConnectionSubscribers, SessionStream};
+use super::session_stream::SessionStream;
+use super::state::KeyRing;
+use super::store::StateStore;
+use crate::protocol::Responder;
 use crate::protocol::principal::Principal;
-use crate::protocol::{Peer, Responder};
-#[cfg(feature = "http-server")]
-use crate::schema::ProtocolVersion;
-use crate::schema::ResultMetaObject;
+use crate::schema::{Implementation, ProtocolVersion, ResultMetaObject};
 use crate::shares::Client;
+use crate::transport::Limits;
 
-/// Returns the conversation of a server's connection.
-pub(super) fn conversation_of(peer: &Peer) -> Arc<Conversation> {
-    peer.core().local().expect(OPENED_WITH_ONE)
+/// What calls need of their server. The handlers of calls are not here, because they name calls.
+pub(super) struct CallServices {
+    pub(super) info: Implementation,
+    /// The `_meta` of modern results as text. It is made at the first use.
+    pub(super) meta_text: OnceLock<Box<str>>,
+    pub(super) send_server_info: bool,
+    pub(super) guards: Guards,
+    pub(super) logging: bool,
+    pub(super) limits: Limits,
+    /// The memory budget of pending calls, for all connections together.
+    pub(super) held: MemoryBudget,
+    /// The keys that seal the state of a call while the client answers input requests.
+    pub(super) keys: KeyRing,
+    pub(super) state_lifetime: Duration,
+    /// The store that remembers which sealed states were used, so that each state is usable only
+    /// once. `None` if states may be used repeatedly.
+    pub(super) state_store: Option<Arc<dyn StateStore>>,
+    pub(super) pages: Pages,
+    /// The function that turns a call into a task. `Some` when the host has enabled tasks.
+    pub(super) begin_task: Option<BeginTask>,
+    /// Whether results may embed resources without a warning to the host: the server declares
+    /// resources, or the host was warned.
+    pub(super) may_embed: AtomicBool,
 }
 
-/// Returns the conversation that a request belongs to.
-pub(super) fn conversation_for(responder: &Responder) -> Arc<Conversation> {
-    responder.core().local().expect(OPENED_WITH_ONE)
-}
+impl CallServices {
+    pub(super) fn sends_server_info_to(&self, revision: ProtocolVersion) -> bool {
+        revision.is_modern() && self.send_server_info
+    }
 
-const OPENED_WITH_ONE: &str = "a server's connections are opened with one";
+    /// Returns the `_meta` that the server adds to each result.
+    pub(super) fn result_meta(&self, revision: ProtocolVersion) -> Option<ResultMetaObject> {
+        let named = self.sends_server_info_to(revision);
+        named.then(|| ResultMetaObject::default().server_info(self.info.clone()))
+    }
 
-/// Returns the connection number and principal of a request whose method the host handles itself.
-#[cfg(feature = "cffi")]
-pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
-    let conversation = conversation_for(responder);
-    (
-        conversation.number,
-        conversation.identity_of(responder).cloned(),
-    )
+    /// Returns the `_meta` that the server adds to each result, as JSON text. The text is cached.
+    pub(super) fn written_meta(&self, revision: ProtocolVersion) -> Option<&str> {
+        if !self.sends_server_info_to(revision) {
+            return None;
+        }
+        let written = self.meta_text.get_or_init(|| {
+            let meta = self.result_meta(revision);
+            serde_json::to_string(&meta).expect("texts are JSON").into()
+        });
+        Some(written)
+    }
+
+    /// Adds the server's name and version to the `_meta` of a modern result. Adds nothing if the
+    /// host has switched off [`send_server_info`](super::ServerBuilder::send_server_info).
+    pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &ClientContext) {
+        if self.sends_server_info_to(terms.revision) {
+            meta.get_or_insert_default().server_info = Some(self.info.clone());
+        }
+    }
+
+    /// Returns the size of the memory budget for pending calls, in bytes: `max_workers` times
+    /// `max_message_bytes`, but at least [`LEAST`](memory_budget::LEAST). The results of tasks have
+    /// another budget of this size.
+    pub(super) fn max_held(&self) -> usize {
+        let limits = &self.limits;
+        let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
+        worked_on.max(memory_budget::LEAST)
+    }
 }
 
 /// A conversation of a server with one client. The exception is HTTP without a session: all modern
 /// clients share one conversation, and so do all legacy clients of a revision.
 pub(super) struct Conversation {
-    pub(super) server: Arc<Inner>,
+    pub(super) services: Arc<CallServices>,
     /// The principal of the client, if all requests of the conversation have the same principal.
     pub(super) principal: Option<Principal>,
     /// Whether the client is connected over HTTP. Over HTTP, unknown scopes count as no scopes.
@@ -51,70 +98,14 @@ pub(super) struct Conversation {
     /// The unique number of the conversation.
     pub(super) number: u64,
     pub(super) state: SessionState,
-    pub(super) audience: Arc<ConnectionSubscribers>,
     /// The stream for messages that belong to no request. Unset if the connection itself sends
     /// these messages.
     #[cfg(feature = "http-server")]
-    session_stream: OnceLock<Weak<dyn SessionStream>>,
+    pub(super) session_stream: OnceLock<Weak<dyn SessionStream>>,
     pub(super) waiting: PendingInputs,
-    /// The tracker of the session, which reports to the host. `None` without a session hook.
-    pub(super) attendance: Option<Arc<Attendance>>,
 }
 
 impl Conversation {
-    /// Creates the conversation of a new connection.
-    pub(super) fn new(server: &Arc<Inner>, principal: Option<Principal>) -> Arc<Self> {
-        let attendance = server.on_session.clone().map(Attendance::new);
-        Self::with(
-            server,
-            principal,
-            false,
-            SessionState::default(),
-            attendance,
-        )
-    }
-
-    /// Creates the conversation of an HTTP session. The principal comes with each request.
-    #[cfg(feature = "http-server")]
-    pub(super) fn of_session(server: &Arc<Inner>) -> Arc<Self> {
-        let attendance = server.on_session.clone().map(Attendance::new);
-        Self::with(server, None, true, SessionState::default(), attendance)
-    }
-
-    /// Creates a conversation with all HTTP clients that have no session.
-    #[cfg(feature = "http-server")]
-    pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
-        Self::with(server, None, true, SessionState::default(), None)
-    }
-
-    /// Creates the conversation with legacy clients that have no session. Only their revision is
-    /// known.
-    #[cfg(feature = "http-server")]
-    pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
-        Self::with(server, None, true, SessionState::agreed_on(revision), None)
-    }
-
-    fn with(
-        server: &Arc<Inner>,
-        principal: Option<Principal>,
-        is_over_http: bool,
-        state: SessionState,
-        attendance: Option<Arc<Attendance>>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            server: Arc::clone(server),
-            principal,
-            is_over_http,
-            number: server.connections.fetch_add(1, Ordering::Relaxed),
-            state,
-            audience: Arc::default(),
-            #[cfg(feature = "http-server")]
-            session_stream: OnceLock::new(),
-            waiting: PendingInputs::default(),
-            attendance,
-        })
-    }
-
     /// Sets the stream for messages that belong to no request.
     #[cfg(feature = "http-server")]
     pub(super) fn tell_on(&self, session_stream: Weak<dyn SessionStream>) {
@@ -161,14 +152,6 @@ impl Conversation {
         match granted {
             Some(granted) => needed.is_subset(granted),
             None => needed.is_empty() || !self.is_over_http,
-        }
-    }
-
-    /// Adds the server's name and version to the `_meta` of a modern result. Adds nothing if the
-    /// host has switched off [`send_server_info`](super::ServerBuilder::send_server_info).
-    pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &ClientContext) {
-        if self.server.sends_server_info_to(terms.revision) {
-            meta.get_or_insert_default().server_info = Some(self.server.info.clone());
         }
     }
 }

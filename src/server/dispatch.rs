@@ -13,9 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::catalogue::{Catalogue, Listed, Paging};
-use super::conversation::{Conversation, conversation_for, conversation_of};
 use super::events::{Session, SessionTransport};
-use super::inner::{Inner, Row, Serve};
+use super::inner::{Inner, Row, Serve, ServerConnection, connection_for, connection_of};
 use super::paging::{Cursor, List, UNCACHED};
 use super::session_state::{ClientContext, is_modern, unsupported_version};
 use crate::error::{ErrorCode, Excerpt, RpcError};
@@ -31,7 +30,7 @@ use crate::schema::{
 
 /// Returns the request handlers for all connections of a server.
 pub(super) fn handlers(server: &Inner) -> Handlers {
-    let unguarded = server.guards.is_empty();
+    let unguarded = server.services.guards.is_empty();
     let features = server.feature_methods.iter().copied();
     QUICK
         .into_iter()
@@ -41,19 +40,19 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
         .chain(WORK.map(|(method, serve)| (method, false, serve)))
         .fold(server.methods.clone(), |methods, (method, quick, serve)| {
             methods.owned_request(method, quick, move |request, responder| {
-                serve(conversation_for(&responder), request, responder);
+                serve(connection_for(&responder), request, responder);
             })
         })
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
-            conversation_of(peer).initialized(peer);
+            connection_of(peer).initialized(peer);
         })
         .farewell(|peer| {
-            let conversation = conversation_of(peer);
+            let conversation = connection_of(peer);
             conversation.leave();
             if let Some(attendance) = &conversation.attendance {
                 attendance.end(peer);
             }
-            conversation.server.pages.forget(peer);
+            conversation.server.services.pages.forget(peer);
         })
 }
 
@@ -97,22 +96,22 @@ const WORK: [Row; 4] = [
     (method::COMPLETION_COMPLETE, serve_completions),
 ];
 
-fn serve_tools(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+fn serve_tools(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
     let serve = conversation.server.declared.tools.get().copied();
     hand_on(serve, conversation, request, responder);
 }
 
-fn serve_prompts(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+fn serve_prompts(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
     let serve = conversation.server.declared.prompts.get().copied();
     hand_on(serve, conversation, request, responder);
 }
 
-fn serve_resources(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+fn serve_resources(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
     let serve = conversation.server.declared.resources.get().copied();
     hand_on(serve, conversation, request, responder);
 }
 
-fn serve_completions(conversation: Arc<Conversation>, request: Request, responder: Responder) {
+fn serve_completions(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
     let serve = conversation.server.declared.completions.get().copied();
     hand_on(serve, conversation, request, responder);
 }
@@ -121,7 +120,7 @@ fn serve_completions(conversation: Arc<Conversation>, request: Request, responde
 #[inline]
 fn hand_on(
     serve: Option<Serve>,
-    conversation: Arc<Conversation>,
+    conversation: Arc<ServerConnection>,
     request: Request,
     responder: Responder,
 ) {
@@ -155,7 +154,7 @@ fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
     RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
 }
 
-impl Conversation {
+impl ServerConnection {
     fn agree(
         &self,
         request: &Request,
@@ -169,17 +168,18 @@ impl Conversation {
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
         let (served, latest) = (&self.server.revisions, &self.server.latest_terms);
-        let revision = self.state.agree(params, served, latest)?;
+        let revision = self.conversation.state.agree(params, served, latest)?;
         self.terms(responder, None)?;
         responder
             .peer()
             .core()
             .allow_batches(revision.has_batches());
-        let known = self.principal_of(responder).is_some();
+        let known = self.conversation.principal_of(responder).is_some();
         let tells = responder.peer().can_be_asked();
         let capabilities = self.server.capabilities(revision, known, tells);
         self.audience.declare(&capabilities);
-        let mut result = InitializeResult::new(revision, capabilities, self.server.info.clone());
+        let mut result =
+            InitializeResult::new(revision, capabilities, self.server.services.info.clone());
         result.instructions.clone_from(&self.server.instructions);
         result.fit_to(revision);
         Ok(result)
@@ -192,12 +192,12 @@ impl Conversation {
 
     fn set_level(&self, request: &Request, responder: &Responder) -> Result<EmptyResult, RpcError> {
         self.refuse_modern(request)?;
-        self.need(request, self.server.logging)?;
+        self.need(request, self.server.services.logging)?;
         let mut params: SetLevelRequestParams = read(request)?;
         self.terms(responder, params.meta.as_mut())?;
         // Clients without a session share this level, so none of them may set it.
         if responder.peer().can_be_asked() {
-            self.state.set_log_level(params.level);
+            self.conversation.state.set_log_level(params.level);
         }
         Ok(EmptyResult::default())
     }
@@ -255,7 +255,7 @@ impl Conversation {
             self.server.capabilities(revision, false, true),
         );
         result.instructions.clone_from(&self.server.instructions);
-        result.meta = self.server.result_meta(revision);
+        result.meta = self.server.services.result_meta(revision);
         result.fit_to(revision);
         Ok(result)
     }
@@ -289,11 +289,12 @@ impl Conversation {
             hint: self.server.hints.get(&list).unwrap_or(&UNCACHED),
             server_info: self
                 .server
+                .services
                 .sends_server_info_to(revision)
-                .then_some(&self.server.info),
+                .then_some(&self.server.services.info),
         };
         let start = || Cursor::read(list.into(), cursor.as_deref());
-        if self.server.guards.is_empty() {
+        if self.server.services.guards.is_empty() {
             return catalogue.page(revision, start()?, &paging);
         }
         let access = self.access(request, responder, None, &terms, meta.as_ref());
@@ -321,7 +322,10 @@ impl Conversation {
         responder: &Responder,
         meta: Option<&mut RequestMetaObject>,
     ) -> Result<Arc<ClientContext>, RpcError> {
-        let terms = self.state.terms(meta, &self.server.revisions)?;
+        let terms = self
+            .conversation
+            .state
+            .terms(meta, &self.server.revisions)?;
         self.attend(responder, &terms);
         Ok(terms)
     }
@@ -330,15 +334,15 @@ impl Conversation {
         if let Some(attendance) = &self.attendance {
             let peer = responder.peer();
             attendance.begin(&peer, terms, |terms| Session {
-                connection: self.number,
-                transport: match self.is_over_http {
+                connection: self.conversation.number,
+                transport: match self.conversation.is_over_http {
                     true => SessionTransport::Http,
                     false => SessionTransport::Stream,
                 },
                 peer: peer.name(),
                 revision: terms.revision,
                 client: terms.client_info.clone(),
-                principal: self.identity_of(responder).cloned(),
+                principal: self.conversation.identity_of(responder).cloned(),
             });
         }
     }
@@ -370,7 +374,7 @@ impl Inner {
         if self.declared.completions.get().is_some() {
             capabilities.completions = Some(JsonObject::new());
         }
-        if self.logging {
+        if self.services.logging {
             capabilities.logging = Some(JsonObject::new());
         }
         if !self.extensions.is_empty() {

@@ -246,7 +246,7 @@ pub(super) type Guards = Vec<Arc<dyn Guard>>;
 impl Context {
     /// Passes a result or log message to the guards before it is sent.
     pub(super) fn release(&self, mut outgoing: GuardedResult<'_>) {
-        let guards = &self.server().guards;
+        let guards = &self.services().guards;
         // A result is not sent if the handler still needs input.
         let is_log = matches!(outgoing, GuardedResult::Log(_));
         if guards.is_empty() || (!is_log && self.mrtr().lock().needs_input()) {

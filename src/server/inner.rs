@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,41 +11,35 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::catalogue::Entry;
 use super::completion::Completers;
-use super::conversation::Conversation;
-use super::events::{EventHook, SessionHook};
-use super::guard::Guards;
-use super::memory_budget::{self, MemoryBudget};
-use super::pages::Pages;
+use super::conversation::{CallServices, Conversation};
+use super::events::{Attendance, EventHook, SessionHook};
+use super::memory_budget::MemoryBudget;
 use super::paging::List;
+use super::pending_inputs::PendingInputs;
 use super::prompts::Prompts;
 use super::resources::{ReadHandler, Resources, Templates};
 use super::scopes::Requirements;
-use super::session_state::LatestContext;
+use super::session_state::{LatestContext, SessionState};
 use super::skills::store::Skills;
-use super::state::KeyRing;
-use super::store::StateStore;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::{ConnectionSubscribers, Subscriptions};
 use super::tasks::Tasks;
 use super::tools::Tools;
 use crate::error::Result;
 use crate::jsonrpc::Request;
-use crate::protocol::{CancelToken, ConnectionBuilder, Handlers, KeepAlive, LogHook, Responder};
-use crate::schema::{
-    CacheHint, Implementation, JsonObject, ProtocolVersion, Resource, ResultMetaObject,
-    ServerCapabilities,
+use crate::protocol::principal::Principal;
+use crate::protocol::{
+    CancelToken, ConnectionBuilder, Handlers, KeepAlive, LogHook, Peer, Responder,
 };
+use crate::schema::{CacheHint, JsonObject, ProtocolVersion, Resource, ServerCapabilities};
+use crate::transport::Threads;
 use crate::transport::sys::random;
-use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
 
 pub(super) struct Inner {
-    pub(super) info: Implementation,
-    /// The `_meta` of modern results as text. It is made at the first use.
-    pub(super) meta_text: OnceLock<Box<str>>,
+    pub(super) services: Arc<CallServices>,
     pub(super) instructions: Option<String>,
     /// The revisions that the server serves, the newest first.
     pub(super) revisions: Vec<ProtocolVersion>,
-    pub(super) send_server_info: bool,
     pub(super) tools: Tools,
     pub(super) prompts: Prompts,
     pub(super) resources: Resources,
@@ -56,17 +50,13 @@ pub(super) struct Inner {
     /// The functions that serve the requests about tools, prompts, resources and completion.
     pub(super) declared: Declared,
     pub(super) requirements: Requirements,
-    pub(super) guards: Guards,
     /// The capabilities that the host has declared by their names.
     pub(super) own_capabilities: ServerCapabilities,
     /// The settings of the declared extensions, by their ids.
     pub(super) extensions: JsonObject,
-    pub(super) logging: bool,
     pub(super) resource_updates: bool,
     pub(super) list_changes: bool,
     pub(super) hub: Arc<Subscriptions>,
-    /// The memory budget of pending calls, for all connections together.
-    pub(super) held: MemoryBudget,
     /// The memory budget of the URIs that legacy clients have subscribed to.
     pub(super) subscribed: MemoryBudget,
     pub(super) page_size: Option<NonZeroUsize>,
@@ -76,7 +66,6 @@ pub(super) struct Inner {
     /// The settings of every connection. They are made for the first connection and cloned for each
     /// further connection.
     pub(super) beginning: OnceLock<ConnectionBuilder>,
-    pub(super) limits: Limits,
     pub(super) threads: Threads,
     pub(super) drain: Duration,
     pub(super) slow_handler: Duration,
@@ -86,13 +75,6 @@ pub(super) struct Inner {
     pub(super) on_event: Option<EventHook>,
     /// The name of this replica, with which ids of sessions and tasks begin.
     pub(super) replica: Option<Box<str>>,
-    /// The keys that seal the state of a call while the client answers input requests.
-    pub(super) keys: KeyRing,
-    pub(super) state_lifetime: Duration,
-    /// The store that remembers which sealed states were used, so that each state is usable only
-    /// once. `None` if states may be used repeatedly.
-    pub(super) state_store: Option<Arc<dyn StateStore>>,
-    pub(super) pages: Pages,
     /// The tasks of the server. `Some` when the host has enabled tasks.
     pub(super) tasks: Option<Tasks>,
     /// The published skills. `Some` when the host has enabled skills.
@@ -101,9 +83,6 @@ pub(super) struct Inner {
     pub(super) feature_methods: Vec<Row>,
     /// The validator that checks the arguments and structured results of tools.
     pub(super) validator: Option<Validator>,
-    /// Whether the host was warned that a tool embeds resources but the server does not declare
-    /// resources.
-    pub(super) embeds_undeclared: AtomicBool,
     /// The number of connections that were opened. A new connection gets this value as its number.
     pub(super) connections: AtomicU64,
     /// Is cancelled when the host shuts the server down.
@@ -111,8 +90,96 @@ pub(super) struct Inner {
     pub(super) latest_terms: LatestContext,
 }
 
+/// A connection of a server, or the requests of many HTTP clients that have no session.
+pub(super) struct ServerConnection {
+    pub(super) server: Arc<Inner>,
+    pub(super) conversation: Arc<Conversation>,
+    pub(super) audience: Arc<ConnectionSubscribers>,
+    /// The tracker of the session, which reports to the host. `None` without a session hook.
+    pub(super) attendance: Option<Arc<Attendance>>,
+}
+
+impl ServerConnection {
+    /// Creates a new connection.
+    pub(super) fn new(server: &Arc<Inner>, principal: Option<Principal>) -> Arc<Self> {
+        let attendance = server.on_session.clone().map(Attendance::new);
+        Self::with(
+            server,
+            principal,
+            false,
+            SessionState::default(),
+            attendance,
+        )
+    }
+
+    /// Creates the connection of an HTTP session. The principal comes with each request.
+    #[cfg(feature = "http-server")]
+    pub(super) fn of_session(server: &Arc<Inner>) -> Arc<Self> {
+        let attendance = server.on_session.clone().map(Attendance::new);
+        Self::with(server, None, true, SessionState::default(), attendance)
+    }
+
+    /// Creates a connection for all HTTP clients that have no session.
+    #[cfg(feature = "http-server")]
+    pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
+        Self::with(server, None, true, SessionState::default(), None)
+    }
+
+    /// Creates a connection for legacy clients that have no session. Only their revision is
+    /// known.
+    #[cfg(feature = "http-server")]
+    pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
+        Self::with(server, None, true, SessionState::agreed_on(revision), None)
+    }
+
+    fn with(
+        server: &Arc<Inner>,
+        principal: Option<Principal>,
+        is_over_http: bool,
+        state: SessionState,
+        attendance: Option<Arc<Attendance>>,
+    ) -> Arc<Self> {
+        let conversation = Conversation {
+            services: Arc::clone(&server.services),
+            principal,
+            is_over_http,
+            number: server.connections.fetch_add(1, Ordering::Relaxed),
+            state,
+            #[cfg(feature = "http-server")]
+            session_stream: OnceLock::new(),
+            waiting: PendingInputs::default(),
+        };
+        Arc::new(Self {
+            server: Arc::clone(server),
+            conversation: Arc::new(conversation),
+            audience: Arc::default(),
+            attendance,
+        })
+    }
+}
+
+/// Returns the connection of a server that a peer belongs to.
+pub(super) fn connection_of(peer: &Peer) -> Arc<ServerConnection> {
+    peer.core().local().expect(OPENED_WITH_IT)
+}
+
+/// Returns the connection of a server that a request belongs to.
+pub(super) fn connection_for(responder: &Responder) -> Arc<ServerConnection> {
+    responder.core().local().expect(OPENED_WITH_IT)
+}
+
+const OPENED_WITH_IT: &str = "a server's connections are opened with theirs";
+
+/// Returns the connection number and principal of a request whose method the host handles itself.
+#[cfg(feature = "cffi")]
+pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
+    let conversation = &connection_for(responder).conversation;
+    let principal = conversation.identity_of(responder).cloned();
+    (conversation.number, principal)
+}
+
 /// A function that serves one request. The function may keep the request and answer later.
-pub(super) type Serve = fn(Arc<Conversation>, Request, Responder);
+pub(super) type Serve = fn(Arc<ServerConnection>, Request, Responder);
 
 /// A method and its handler.
 pub(super) type Row = (&'static str, Serve);
@@ -141,39 +208,8 @@ impl Inner {
         }
     }
 
-    pub(super) fn sends_server_info_to(&self, revision: ProtocolVersion) -> bool {
-        revision.is_modern() && self.send_server_info
-    }
-
-    /// Returns the `_meta` that the server adds to each result.
-    pub(super) fn result_meta(&self, revision: ProtocolVersion) -> Option<ResultMetaObject> {
-        let named = self.sends_server_info_to(revision);
-        named.then(|| ResultMetaObject::default().server_info(self.info.clone()))
-    }
-
-    /// Returns the `_meta` that the server adds to each result, as JSON text. The text is cached.
-    pub(super) fn written_meta(&self, revision: ProtocolVersion) -> Option<&str> {
-        if !self.sends_server_info_to(revision) {
-            return None;
-        }
-        let written = self.meta_text.get_or_init(|| {
-            let meta = self.result_meta(revision);
-            serde_json::to_string(&meta).expect("texts are JSON").into()
-        });
-        Some(written)
-    }
-
     pub(super) fn new_id(&self) -> Result<String> {
         new_id(self.replica.as_deref())
-    }
-
-    /// Returns the size of the memory budget for pending calls, in bytes: `max_workers` times
-    /// `max_message_bytes`, but at least [`LEAST`](memory_budget::LEAST). The results of tasks have
-    /// another budget of this size.
-    pub(super) fn max_held(&self) -> usize {
-        let limits = &self.limits;
-        let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
-        worked_on.max(memory_budget::LEAST)
     }
 }
 

@@ -6,44 +6,25 @@
 //! of a connection that wait for input.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::asking::{fail, give_up};
 use super::context::Context;
 use super::input_rules::{Asked, check_answer};
+use super::pending_inputs::Permit;
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{LogLevel, OnCancel};
 use crate::schema::json::from_bytes;
 use crate::schema::tree;
 use crate::schema::{
-    ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, JsonObject,
-    ProtocolVersion, RelatedTaskMetadata, TraceContext, meta_key, method,
+    CallToolResult, ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse,
+    JsonObject, ProtocolVersion, RelatedTaskMetadata, TraceContext, meta_key, method,
 };
 use crate::sync::Mutex;
 use crate::transport::sys::random;
-
-/// The counter of a connection's calls that wait for input. Each permit counts as one call. Most
-/// connections have no such calls, so the counter is created with the first permit.
-#[derive(Debug, Default)]
-pub(super) struct PendingInputs(OnceLock<Arc<()>>);
-
-/// A permit for a call that waits for input. Dropping the permit releases it.
-#[derive(Debug)]
-struct Permit(#[expect(dead_code, reason = "only counted")] Arc<()>);
-
-impl PendingInputs {
-    /// Returns a permit, or `None` when all `max` permits are in use.
-    fn take(&self, max: usize) -> Option<Permit> {
-        let counter = self.0.get_or_init(Arc::default);
-        // The connection itself holds one reference. Two threads may both take the last permit. One
-        // permit too many is harmless.
-        (Arc::strong_count(counter) <= max).then(|| Permit(Arc::clone(counter)))
-    }
-}
 
 /// Sends the input requests of a handler to the client. When the last answer has come, the handler
 /// is run again.
@@ -70,7 +51,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     }
     let (cancel, trace) = (context.cancel_token().clone(), context.trace_context());
     let client = context.client();
-    let server = Arc::clone(context.server());
+    let server = Arc::clone(context.services());
     let gathering = Arc::new(AnswerCollector(Mutex::new(Some(Gathered {
         context,
         answers: Vec::new(),
@@ -281,5 +262,28 @@ fn write_params(question: &InputRequest, text: &mut Vec<u8>) -> serde_json::Resu
             None => serde_json::to_writer(text, &serde_json::Map::new()),
         },
         other => serde_json::to_writer(text, other),
+    }
+}
+
+/// Logs for the host why the input requests can't be sent. Answers the call with an internal error.
+pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
+    let peer = context.peer();
+    peer.core().log_as("server", LogLevel::Error, || {
+        format!("'{}' can't be asked: {error}", peer.name())
+    });
+    context.refuse(RpcError::internal("internal error"))?;
+    Err(error)
+}
+
+/// Answers a call with a failure. A tool call gets a result with `isError`, any other call gets a
+/// protocol error.
+pub(super) fn fail(context: Context, text: &str) -> Result<()> {
+    if context.method() == method::TOOLS_CALL {
+        let mut result = CallToolResult::error(text);
+        result.meta = context.result_meta();
+        result.fit_to(context.terms().revision);
+        context.give(&result)
+    } else {
+        context.refuse(RpcError::invalid_request(text))
     }
 }

@@ -20,6 +20,7 @@ mod ask_error;
 mod asking;
 mod builder;
 mod call;
+mod call_task;
 mod catalogue;
 mod completion;
 mod context;
@@ -45,6 +46,7 @@ mod mrtr;
 mod output;
 mod pages;
 mod paging;
+mod pending_inputs;
 mod primitive;
 mod progress;
 mod prompts;
@@ -54,6 +56,7 @@ mod remember;
 mod resources;
 mod scopes;
 mod session_state;
+mod session_stream;
 pub mod skills;
 mod state;
 mod store;
@@ -76,15 +79,15 @@ pub use self::call::ToolCall;
 use self::completion::CompletionHandler;
 pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
-use self::conversation::Conversation;
-#[cfg(feature = "cffi")]
-pub(crate) use self::conversation::origin_of;
 pub use self::error_map::HandlerError;
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
 pub use self::forms::Elicited;
 pub use self::guard::{Guard, GuardedRequest, GuardedResult};
 use self::inner::Inner;
+use self::inner::ServerConnection;
+#[cfg(feature = "cffi")]
+pub(crate) use self::inner::origin_of;
 pub use self::output::{Json, ToolOutput};
 pub use self::paging::List;
 pub use self::primitive::Primitive;
@@ -409,7 +412,7 @@ impl Server {
         }
         let mut params = LoggingMessageNotificationParams::new(level, &data)?;
         params.logger = logger.map(str::to_owned);
-        if self.0.logging {
+        if self.0.services.logging {
             self.0.hub.publish(Event::Log(&params));
         }
         Ok(())
@@ -455,8 +458,8 @@ impl Server {
     /// The calls of a connection have this number too ([`Context::connection`]), and so do its
     /// session events ([`ServerBuilder::on_session`]).
     pub fn number_of(&self, connection: &Connection) -> Option<u64> {
-        let conversation = connection.peer().core().local::<Conversation>()?;
-        Arc::ptr_eq(&conversation.server, &self.0).then_some(conversation.number)
+        let connection = connection.peer().core().local::<ServerConnection>()?;
+        Arc::ptr_eq(&connection.server, &self.0).then_some(connection.conversation.number)
     }
 
     fn open_link(
@@ -464,17 +467,17 @@ impl Server {
         principal: Option<Principal>,
         transport: impl Transport + 'static,
     ) -> Result<Connection> {
-        let conversation = Conversation::new(&self.0, principal);
-        Self::connection(&conversation).open(transport)
+        let connection = ServerConnection::new(&self.0, principal);
+        Self::connection(&connection).open(transport)
     }
 
     /// Returns a connection builder with the settings of the server.
-    fn connection(conversation: &Arc<Conversation>) -> ConnectionBuilder {
-        let inner = &conversation.server;
+    fn connection(connection: &Arc<ServerConnection>) -> ConnectionBuilder {
+        let inner = &connection.server;
         let begun = inner.beginning.get_or_init(|| {
             let connection = Connection::server()
                 .handlers(dispatch::handlers(inner))
-                .limits(inner.limits.clone())
+                .limits(inner.services.limits.clone())
                 .threads(&inner.threads)
                 .drain(inner.drain)
                 .slow_handler(inner.slow_handler)
@@ -484,9 +487,9 @@ impl Server {
                 None => connection,
             }
         });
-        let conversation: Arc<Conversation> = Arc::clone(conversation);
-        let number = conversation.number;
-        let connection = begun.clone().local(conversation);
+        let number = connection.conversation.number;
+        let local: Arc<ServerConnection> = Arc::clone(connection);
+        let connection = begun.clone().local(local);
         match inner.on_event.clone() {
             Some(hook) => connection.on_incident(Arc::new(move |trouble| {
                 ServerEvent::new(trouble, Some(number)).tell(&hook);
@@ -511,7 +514,7 @@ impl Server {
     ///
     /// The errors of [`Peer::notify`](crate::protocol::Peer::notify).
     pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
-        let Some(peer) = self.0.pages.remove(elicitation_id) else {
+        let Some(peer) = self.0.services.pages.remove(elicitation_id) else {
             return Ok(false);
         };
         let params = schema::ElicitationCompleteNotificationParams::new(elicitation_id);
@@ -597,7 +600,7 @@ impl ShutdownHandle {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("info", &self.0.info)
+            .field("info", &self.0.services.info)
             .field("tools", &self.0.tools)
             .field("prompts", &self.0.prompts)
             .field("resources", &self.0.resources)

@@ -13,6 +13,9 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -24,6 +27,7 @@ use serde_json::value::RawValue;
 use super::context::Context;
 use super::input_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::Request;
 use crate::schema::json::from_bytes;
 use crate::schema::{
     ElicitRequestParams, ElicitSchema, InputRequest, InputRequests, InputResponse, InputResponses,
@@ -32,6 +36,64 @@ use crate::schema::{
 /// The maximum number of round trips for input requests in one call. A call that needs more round
 /// trips fails.
 pub(super) const MAX_ROUND_TRIPS: u32 = 10;
+
+/// A call whose handler may make input requests: its target, its arguments, and the function that
+/// runs the handler.
+pub(super) struct InputRequester {
+    /// The target of the call: the name of a tool or prompt, or the URI of a resource.
+    pub(super) target: TextSpan,
+    /// The arguments of the call as JSON text. `None` means `{}`.
+    pub(super) arguments: Option<TextSpan>,
+    pub(super) again: Arc<dyn Rerun>,
+}
+
+/// A text of a request: either a range within the request's params, or a copy. A range avoids
+/// copying a large text.
+pub(super) enum TextSpan {
+    /// A range in the params of the request.
+    Within(Range<usize>),
+    Written(Box<str>),
+}
+
+/// The function that runs the handler of a call from its start: for the first time, and again each
+/// time answers have come.
+pub(super) trait Rerun: Send + Sync {
+    fn run(self: Arc<Self>, context: Context);
+}
+
+impl TextSpan {
+    /// Creates the span of `text`. `text` must be borrowed from the params of the request.
+    pub(super) fn of(request: &Request, text: &str) -> Self {
+        let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
+        Self::Within(start..start + text.len())
+    }
+
+    pub(super) fn text<'a>(&'a self, request: &'a Request) -> &'a str {
+        match self {
+            Self::Within(range) => &request.params()[range.clone()],
+            Self::Written(text) => text,
+        }
+    }
+}
+
+impl InputRequester {
+    /// Returns the arguments of the request as JSON text.
+    pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
+        let arguments = self.arguments.as_ref();
+        arguments.map_or("{}", |part| part.text(request))
+    }
+
+    /// Returns the target of the call: the name of a tool or prompt, or the URI of a resource.
+    pub(super) fn target<'a>(&'a self, request: &'a Request) -> &'a str {
+        self.target.text(request)
+    }
+}
+
+impl fmt::Debug for InputRequester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InputRequester").finish_non_exhaustive()
+    }
+}
 
 /// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::asking::Rerun;
 use super::call::Unanswered;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
 use super::error_map::HandlerError;
 use super::guard::GuardedResult;
+use super::mrtr::Rerun;
 use super::raw_result;
 use super::uri::is_uri;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::asking::Rerun;
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
 use super::error_map::{Failure, HandlerError, resource_not_found};
 use super::guard::GuardedResult;
+use super::mrtr::Rerun;
 use super::raw_result;
 use super::uri::{UriTemplate, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};

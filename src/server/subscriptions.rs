@@ -43,15 +43,12 @@ use serde::Serialize;
 pub(super) use self::connection_subscribers::ConnectionSubscribers;
 use self::connection_subscribers::{Lists, Reserved, State};
 use self::fanout::Fanout;
-#[cfg(feature = "http-server")]
-pub(super) use self::subscriber::Offered;
-pub(super) use self::subscriber::SessionStream;
 use self::subscriber::{Subscriber, Way};
 use self::topics::Topic;
-use super::conversation::{Conversation, conversation_for};
 use super::dispatch::{read, send};
 use super::error_map::{Failure, HandlerError, reveal};
 use super::inner::Inner;
+use super::inner::{ServerConnection, connection_for};
 use super::memory_budget::LEAST;
 use super::paging::List;
 use super::primitive::Primitive;
@@ -142,8 +139,8 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     params.meta = Some(NotificationMetaObject::of_subscription(id));
     let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
     let mut result = SubscriptionsListenResult::new(responder.id().clone());
-    let server = &conversation_for(&responder).server;
-    if let Some(meta) = server.result_meta(revision) {
+    let server = &connection_for(&responder).server;
+    if let Some(meta) = server.services.result_meta(revision) {
         result.meta.get_or_insert_default().server_info = meta.server_info;
     }
     // Sending fails when the client has cancelled the request or has gone, and ends the connection
@@ -323,10 +320,10 @@ fn closing() -> RpcError {
     RpcError::new(ErrorCode::INTERNAL_ERROR, "the connection is closing")
 }
 
-impl Conversation {
+impl ServerConnection {
     /// Handles `notifications/initialized` of a legacy client.
     pub(super) fn initialized(&self, peer: &Peer) {
-        if !self.state.is_agreed() {
+        if !self.conversation.state.is_agreed() {
             return;
         }
         let mut state = self.audience.state.lock();
@@ -346,7 +343,7 @@ impl Conversation {
         }
         let client = self.legacy_subscriber(&mut state, peer);
         self.join_lists(&client, state.declared);
-        if self.server.logging {
+        if self.server.services.logging {
             let topics = &self.server.hub.fanout.topics;
             topics.join(&topics.logs, &client);
         }
@@ -360,11 +357,11 @@ impl Conversation {
         if let Some(client) = &state.legacy {
             return Arc::clone(client);
         }
-        let topics = state.declared.count() + usize::from(self.server.logging);
+        let topics = state.declared.count() + usize::from(self.server.services.logging);
         let client = Subscriber::new(self.server.hub.number(), 0, topics);
         client.begin(Way::Client {
             peer: peer.clone(),
-            session_stream: self.session_stream(),
+            session_stream: self.conversation.session_stream(),
         });
         self.join_hub(state);
         state.legacy = Some(Arc::clone(&client));
@@ -510,7 +507,7 @@ impl Conversation {
         let mut granted = self.server.grant(params.notifications);
         let mut tasks = Vec::new();
         if let Some((all, mut ids)) = followed {
-            tasks = all.follow(&mut ids, self.principal_of(responder));
+            tasks = all.follow(&mut ids, self.conversation.principal_of(responder));
             granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
         }
         let mut wanted = Filter::of(&granted);
@@ -522,7 +519,7 @@ impl Conversation {
             return Ok(None);
         };
         if let Some(uris) = &mut granted.resource_subscriptions
-            && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
+            && !(self.server.services.guards.is_empty() && self.server.requirements.is_empty())
         {
             uris.retain(|uri| {
                 let registered = self.server.find_resource(uri);
@@ -654,7 +651,7 @@ impl Conversation {
         if !state.reserve(None, weight_of(uri), limits) {
             return Err(too_many(None, limits));
         }
-        let client = self.client_of(responder);
+        let client = self.conversation.client_of(responder);
         if let Err(error) = self.hold_subscription(&mut state, client, uri) {
             state.give_back(None, weight_of(uri));
             return Err(error);
@@ -713,13 +710,15 @@ impl Conversation {
         uri: &str,
     ) -> Result<(), RpcError> {
         let server = &self.server;
-        let full = FULL_CLIENTS.saturating_mul(server.limits.max_subscriptions);
+        let full = FULL_CLIENTS.saturating_mul(server.services.limits.max_subscriptions);
         let max = full.saturating_mul(1024).max(LEAST);
         let bytes = EACH_RESOURCE + uri.len();
         let has_room = match &mut state.legacy_hold {
-            Some(hold) => hold.grow(bytes, max, &server.limits),
+            Some(hold) => hold.grow(bytes, max, &server.services.limits),
             none => {
-                let hold = server.subscribed.take(client, bytes, max, &server.limits);
+                let hold = server
+                    .subscribed
+                    .take(client, bytes, max, &server.services.limits);
                 *none = hold.map(Box::new);
                 none.is_some()
             }

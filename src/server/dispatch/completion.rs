@@ -7,8 +7,8 @@ use super::super::completion::{
     CompletionCall, CompletionHandler, CompletionRequest, give, target,
 };
 use super::super::context::Context;
-use super::super::conversation::Conversation;
 use super::super::inner::Inner;
+use super::super::inner::ServerConnection;
 use super::super::primitive::Primitive;
 use super::{read, send};
 use crate::error::{Excerpt, Result, RpcError};
@@ -16,7 +16,7 @@ use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{CompleteRequestParams, Completion, CompletionReference};
 
-impl Conversation {
+impl ServerConnection {
     fn complete(self: Arc<Self>, request: Request, responder: Responder) {
         let opened = read(&request).and_then(|mut params: CompleteRequestParams| {
             let terms = self.terms(&responder, params.meta.as_mut())?;
@@ -37,7 +37,8 @@ impl Conversation {
         let (reference, argument) = (params.reference, params.argument);
         let handler = self.server.completers.find(&reference, &argument.name);
         let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self, request, responder, terms, meta) else {
+        let Some(context) = Context::new(&self.conversation, request, responder, terms, meta)
+        else {
             return;
         };
         let Some(handler) = handler else {
@@ -115,7 +116,7 @@ impl Inner {
         self.completers.add(reference, argument, handler)?;
         self.declared
             .completions
-            .get_or_init(|| Conversation::complete);
+            .get_or_init(|| ServerConnection::complete);
         Ok(())
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::super::Server;
-use super::super::conversation::Conversation;
 use super::super::error_map::{Failure, HandlerError, reveal};
 use super::super::guard::GuardedRequest;
 use super::super::inner::Inner;
+use super::super::inner::ServerConnection;
 use super::super::primitive::Primitive;
 use super::super::session_state::ClientContext;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
@@ -39,13 +39,13 @@ impl Server {
     }
 }
 
-impl Conversation {
+impl ServerConnection {
     /// Checks the required scopes, then calls the guards until one refuses.
     pub(in crate::server) fn ask_guards(
         &self,
         access: &GuardedRequest<'_>,
     ) -> Result<(), HandlerError> {
-        let mut guards = self.server.guards.iter();
+        let mut guards = self.server.services.guards.iter();
         let admitted = self.check_scopes(access);
         let admitted = admitted.and_then(|()| guards.try_for_each(|guard| guard.admit(access)));
         match &admitted {
@@ -82,7 +82,7 @@ impl Conversation {
 
     /// Returns whether all guards allow an item to be on a list.
     pub(in crate::server) fn shows(&self, item: &GuardedRequest<'_>) -> bool {
-        let mut guards = self.server.guards.iter();
+        let mut guards = self.server.services.guards.iter();
         guards.all(|guard| guard.shows(item))
     }
 
@@ -93,7 +93,7 @@ impl Conversation {
             return Ok(());
         };
         let needed = self.server.scopes_of(primitive);
-        if self.grants(access.responder, &needed) {
+        if self.conversation.grants(access.responder, &needed) {
             return Ok(());
         }
         Err(HandlerError(Failure::Scopes(needed)))
@@ -114,7 +114,7 @@ impl Conversation {
             primitive,
             terms,
             meta,
-            conversation: self,
+            conversation: &self.conversation,
             responder,
         }
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::asking::{InputRequester, TextSpan};
 use super::super::context::Context;
-use super::super::conversation::Conversation;
 use super::super::inner::Inner;
+use super::super::inner::ServerConnection;
+use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::prompts::{self, Arguments, PromptEntry, PromptHandler};
@@ -15,7 +15,7 @@ use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{GetPromptRequestParams, Prompt, method};
 
-impl Conversation {
+impl ServerConnection {
     fn serve_prompts(self: Arc<Self>, request: Request, responder: Responder) {
         match request.method() {
             method::PROMPTS_LIST => {
@@ -52,7 +52,8 @@ impl Conversation {
             Err(error) => return send::<()>(Err(error), responder),
         };
         let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self, request, responder, terms, meta) else {
+        let Some(context) = Context::new(&self.conversation, request, responder, terms, meta)
+        else {
             return;
         };
         let asker = InputRequester {
@@ -92,6 +93,6 @@ impl Inner {
     pub(in crate::server) fn declare_prompts(&self) {
         self.declared
             .prompts
-            .get_or_init(|| Conversation::serve_prompts);
+            .get_or_init(|| ServerConnection::serve_prompts);
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::super::asking::{InputRequester, TextSpan};
 use super::super::catalogue::{Entry, Listed};
 use super::super::context::Context;
-use super::super::conversation::Conversation;
 use super::super::error_map::{for_revision, resource_not_found};
 use super::super::guard::GuardedRequest;
 use super::super::inner::Inner;
+use super::super::inner::ServerConnection;
+use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::resources::{self, Pattern, ReadHandler, Reading, ResourceRead, check_uri};
@@ -21,7 +22,7 @@ use crate::protocol::Responder;
 use crate::schema::url::{normalized, percent_decoded};
 use crate::schema::{ReadResourceRequestParams, Resource, ResourceTemplate, method};
 
-impl Conversation {
+impl ServerConnection {
     fn serve_resources(self: Arc<Self>, request: Request, responder: Responder) {
         let server = &self.server;
         match request.method() {
@@ -66,7 +67,8 @@ impl Conversation {
             }
         };
         let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self, request, responder, terms, meta) else {
+        let Some(context) = Context::new(&self.conversation, request, responder, terms, meta)
+        else {
             return;
         };
         let asker = InputRequester {
@@ -141,7 +143,8 @@ impl Inner {
     pub(in crate::server) fn declare_resources(&self) {
         self.declared
             .resources
-            .get_or_init(|| Conversation::serve_resources);
+            .get_or_init(|| ServerConnection::serve_resources);
+        self.services.may_embed.store(true, Ordering::Relaxed);
     }
 
     /// Returns the resource with this URI or with another spelling of this URI.

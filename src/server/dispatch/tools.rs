@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::super::asking::{InputRequester, Rerun, TextSpan};
 use super::super::call::ToolCall;
+use super::super::call_task::Start;
 use super::super::context::Context;
-use super::super::conversation::Conversation;
 use super::super::inner::Inner;
+use super::super::inner::ServerConnection;
+use super::super::mrtr::{InputRequester, Rerun, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::session_state::ClientContext;
-use super::super::tasks::Start;
 use super::super::tools::{self, Entry, NewTool, OutputCheck, Work};
 use super::{send, unfit};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
@@ -85,7 +85,7 @@ struct AdmittedCall {
     start: Option<Start>,
 }
 
-impl Conversation {
+impl ServerConnection {
     fn serve_tools(self: Arc<Self>, request: Request, responder: Responder) {
         match request.method() {
             method::TOOLS_LIST => self.list(&request, responder, List::Tools, &self.server.tools),
@@ -109,7 +109,9 @@ impl Conversation {
                 } = found;
                 let text = arguments.as_ref().map_or("{}", |part| part.text(&request));
                 let fit = entry.handler.check_arguments(text);
-                let Some(context) = Context::new(self, request, responder, terms, meta) else {
+                let Some(context) =
+                    Context::new(&self.conversation, request, responder, terms, meta)
+                else {
                     return;
                 };
                 if let Err(error) = fit {
@@ -145,7 +147,10 @@ impl Conversation {
         let (meta, terms) = match meta {
             None => (None, self.terms(responder, None)?),
             Some(text) => {
-                let read = self.state.read_terms(text, &self.server.revisions);
+                let read = self
+                    .conversation
+                    .state
+                    .read_terms(text, &self.server.revisions);
                 let (meta, terms) = read.map_err(|error| unfit(request, &error))??;
                 self.attend(responder, &terms);
                 (Some(meta), terms)
@@ -215,6 +220,6 @@ impl Inner {
     pub(in crate::server) fn declare_tools(&self) {
         self.declared
             .tools
-            .get_or_init(|| Conversation::serve_tools);
+            .get_or_init(|| ServerConnection::serve_tools);
     }
 }

@@ -72,11 +72,11 @@ impl HttpServer {
     ) -> Result<Self> {
         options.check()?;
         if let Some(card) = &options.card {
-            card.page(&server.0.info, &server.0.revisions)?;
+            card.page(&server.0.services.info, &server.0.revisions)?;
         }
         let path = options.path.clone();
         let mut limits = options.limits.clone();
-        limits.max_body_bytes = server.0.limits.max_message_bytes;
+        limits.max_body_bytes = server.0.services.limits.max_message_bytes;
         limits.max_connections = options.max_connections();
         if let Some(text) = options.contradiction() {
             tell(server.0.log.as_ref(), LogLevel::Info, "http", || text);

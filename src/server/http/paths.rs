@@ -115,7 +115,7 @@ fn check_card_path(options: &HttpOptions) -> Result<()> {
 pub(super) fn served_card(server: &Inner, options: &HttpOptions) -> Option<(String, HttpPage)> {
     let log = |level, text| tell(server.log.as_ref(), level, "http", || text);
     let card = options.card.as_ref()?;
-    match card.page(&server.info, &server.revisions) {
+    match card.page(&server.services.info, &server.revisions) {
         Ok((page, warnings)) => {
             for warning in warnings {
                 log(LogLevel::Warning, warning);

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::super::Server;
-use super::super::conversation::Conversation;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::inner::Inner;
+use super::super::inner::ServerConnection;
 use super::challenge::{Challenger, Demand, Era};
 use super::clients::Verified;
 use super::cors::{self, ForReader};
@@ -50,7 +50,7 @@ pub(super) struct Served {
     pub(super) options: HttpOptions,
     /// The connection that all modern clients share.
     modern: Connection,
-    modern_conversation: Arc<Conversation>,
+    modern_clients: Arc<ServerConnection>,
     /// The shared connections of legacy clients without a session, one for each revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     pub(super) sessions: Arc<Sessions>,
@@ -77,18 +77,18 @@ impl Server {
 impl HttpService {
     pub(super) fn new(server: &Server, options: HttpOptions) -> Self {
         let inner = &server.0;
-        let shared = |conversation: &Arc<Conversation>, peer: &str| {
-            let mut limits = inner.limits.clone();
+        let shared = |served: &Arc<ServerConnection>, peer: &str| {
+            let mut limits = inner.services.limits.clone();
             limits.max_requests = options.max_requests;
             limits.max_subscriptions = options.max_streams;
-            Server::connection(conversation)
+            Server::connection(served)
                 .limits(limits)
                 .never_asking()
                 .shared_by_clients()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern_conversation = Conversation::over_http(inner);
-        let modern = shared(&modern_conversation, "HTTP clients");
+        let modern_clients = ServerConnection::over_http(inner);
+        let modern = shared(&modern_clients, "HTTP clients");
         let legacy = inner
             .revisions
             .iter()
@@ -98,7 +98,7 @@ impl HttpService {
                 (
                     *revision,
                     shared(
-                        &Conversation::agreed(inner, *revision),
+                        &ServerConnection::agreed(inner, *revision),
                         "HTTP clients without a session",
                     ),
                 )
@@ -107,7 +107,7 @@ impl HttpService {
         Self(Arc::new(Served {
             server: Arc::clone(inner),
             modern,
-            modern_conversation,
+            modern_clients,
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             card: paths::served_card(inner, &options),
@@ -139,7 +139,7 @@ impl HttpService {
     /// requests are refused, and active ones continue.
     pub(super) fn end_streams(&self) {
         self.0.closing.store(true, Ordering::SeqCst);
-        self.0.modern_conversation.end_streams();
+        self.0.modern_clients.end_streams();
         self.0.sessions.end_streams();
     }
 
@@ -199,7 +199,7 @@ const QUICK: [&str; 5] = [
 
 impl Served {
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
-        let depth = self.server.limits.max_depth;
+        let depth = self.server.services.limits.max_depth;
         match request.method {
             "POST" => self.is_refused(request) || !asks_for_more_than(&QUICK, &request.body, depth),
             _ => true,
@@ -280,7 +280,7 @@ impl Served {
         if let Err(refusal) = check_media(request) {
             return Err((refusal, response));
         }
-        let parsed = Parsed::read(message_of(request), self.server.limits.max_depth);
+        let parsed = Parsed::read(message_of(request), self.server.services.limits.max_depth);
         let session = match self.session_of(request, principal.as_ref().map(Principal::name)) {
             Ok(session) => session,
             Err(UnknownSession) => {
@@ -431,8 +431,8 @@ impl Served {
     ) -> Handled {
         if !self.options.sessions {
             // The client repeats the negotiated revision in each later request.
-            let conversation = Conversation::over_http(&self.server);
-            let connection = Server::connection(&conversation).never_asking().open_fed(
+            let served = ServerConnection::over_http(&self.server);
+            let connection = Server::connection(&served).never_asking().open_fed(
                 Box::new(Nowhere),
                 Arc::new(Everybody(peer_name(http.remote))),
             );

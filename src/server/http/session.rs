@@ -24,9 +24,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::Server;
-use super::super::conversation::Conversation;
 use super::super::inner::Inner;
-use super::super::subscriptions::{Offered, SessionStream};
+use super::super::inner::ServerConnection;
+use super::super::session_stream::{Offered, SessionStream};
 use super::events::Recent;
 use super::history::{Keeper, Store};
 use super::options::HttpOptions;
@@ -84,7 +84,7 @@ pub(super) struct Session {
     pub(super) id: Arc<str>,
     /// The principal that opened the session. Requests of other principals can't use the session.
     principal: Option<Principal>,
-    conversation: Arc<Conversation>,
+    served: Arc<ServerConnection>,
     connection: OnceLock<Connection>,
     pub(super) get_stream: Arc<Stream>,
     /// The streams of the session that a client can resume, by stream number.
@@ -140,11 +140,11 @@ impl Session {
             let name = URL_SAFE_NO_PAD.encode(name);
             Keeper::new(store, owner, &name, server.log.clone())
         });
-        let conversation = Conversation::of_session(server);
+        let served = ServerConnection::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: id.into(),
             principal,
-            conversation: Arc::clone(&conversation),
+            served: Arc::clone(&served),
             connection: OnceLock::new(),
             get_stream: Arc::new(Stream::for_get(session.clone(), options.keep_alive)),
             streams: Mutex::default(),
@@ -165,8 +165,8 @@ impl Session {
             slot: Mutex::new(Some(Box::new(slot))),
         });
         let reader: Weak<dyn SessionStream> = Arc::downgrade(&session) as Weak<Self>;
-        conversation.tell_on(reader);
-        let connection = Server::connection(&conversation).open_fed(
+        served.conversation.tell_on(reader);
+        let connection = Server::connection(&served).open_fed(
             Box::new(GetStreamSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
                 session: Arc::downgrade(&session),
@@ -185,7 +185,7 @@ impl Session {
 
     /// Returns the negotiated revision.
     pub(super) fn revision(&self) -> Option<ProtocolVersion> {
-        self.conversation.state.revision()
+        self.served.conversation.state.revision()
     }
 
     pub(super) fn marks_beginnings(&self) -> bool {
@@ -326,7 +326,7 @@ impl Session {
 
     /// Records that the GET stream has a reader again. Neither blocks nor runs code of the host.
     pub(super) fn has_its_stream(&self) {
-        self.conversation.reader_came();
+        self.served.reader_came();
     }
 }
 

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::super::subscriptions::Offered;
+use super::super::session_stream::Offered;
 use super::challenge::Demand;
 use super::history::{self, History, Missing};
 use super::reply::{end_with, stream_head, takes_no_events};

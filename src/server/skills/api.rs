@@ -81,7 +81,7 @@ fn declare(server: &mut Inner) -> Result<()> {
         let text = format!("the method {own} belongs to the extension {SKILLS_EXTENSION}");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    server.feature_methods = METHODS.to_vec();
+    server.feature_methods.extend(METHODS);
     if has_directories {
         server.feature_methods.push(DIRECTORY_READ);
     }

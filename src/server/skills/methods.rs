@@ -21,11 +21,11 @@ use crate::schema::{
     PaginatedRequestParams, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
     Resource, Skill, method,
 };
-use crate::server::conversation::Conversation;
 use crate::server::dispatch::{read, send};
 use crate::server::error_map::{Failure, reveal};
 use crate::server::guard::GuardedRequest;
 use crate::server::inner::Row;
+use crate::server::inner::ServerConnection;
 use crate::server::paging::{Cursor, List, Paged, UNCACHED};
 use crate::server::primitive::Primitive;
 use crate::skills::Digest;
@@ -49,7 +49,7 @@ pub(super) const DIRECTORY_READ: Row = (
     },
 );
 
-impl Conversation {
+impl ServerConnection {
     fn list_skills(
         &self,
         request: &Request,
@@ -80,7 +80,7 @@ impl Conversation {
         let mut result = ListSkillsResult::new(entries).cached(self.skill_hint());
         let last = shown.last().filter(|_| has_more);
         result.next_cursor = last.map(|it| Cursor::after(Paged::Skills, it.number).to_string());
-        result.meta = self.server.result_meta(terms.revision);
+        result.meta = self.server.services.result_meta(terms.revision);
         result.fit_to(terms.revision);
         Ok(result)
     }
@@ -102,7 +102,7 @@ impl Conversation {
         self.admit_to(&access, unknown)?;
         let skill = skill.ok_or_else(unknown)?;
         let mut result = GetSkillResult::new(skill.clone()).cached(self.skill_hint());
-        result.meta = self.server.result_meta(terms.revision);
+        result.meta = self.server.services.result_meta(terms.revision);
         result.fit_to(terms.revision);
         Ok(result)
     }
@@ -145,7 +145,7 @@ impl Conversation {
         let mut result = ReadResourceDirectoryResult::new(resources).cached(self.skill_hint());
         let last = shown.last().filter(|_| has_more);
         result.next_cursor = last.map(|child| cursor_after(key, &child.name));
-        result.meta = self.server.result_meta(terms.revision);
+        result.meta = self.server.services.result_meta(terms.revision);
         result.fit_to(terms.revision);
         Ok(result)
     }
@@ -164,7 +164,7 @@ impl Conversation {
     /// differ from user to user, so the hint is private.
     fn skill_hint(&self) -> CacheHint {
         let hint = self.server.hints.get(&List::Skills).unwrap_or(&UNCACHED);
-        match self.server.guards.is_empty() {
+        match self.server.services.guards.is_empty() {
             true => hint.clone(),
             false => hint.private(),
         }

@@ -20,7 +20,7 @@ use crate::schema::Resource;
 use crate::server::catalogue::Entry;
 use crate::server::context::Context;
 use crate::server::error_map::HandlerError;
-use crate::server::inner::Inner;
+use crate::server::inner::{Inner, connection_of};
 use crate::server::resources::{ResourceRead, Resources, reading};
 use crate::server::subscriptions::Event;
 use crate::skills::{Digest, normalized_uri};
@@ -103,7 +103,7 @@ fn read_checked(
     if let Some(bytes) = bytes {
         return Ok(bytes);
     }
-    let server = context.server();
+    let server = &connection_of(&context.peer()).server;
     if let (Some(skills), Ok(key)) = (&server.skills, normalized_uri(read.uri()))
         && skills.publishes(&key, identity)
     {

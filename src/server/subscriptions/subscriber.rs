@@ -32,7 +32,8 @@ use super::{Followed, PendingChange, end_of_stream};
 use crate::error::ErrorKind;
 use crate::protocol::{Asking, Peer, Responder, Watcher};
 use crate::schema::{LoggingLevel, ProtocolVersion};
-use crate::server::conversation::conversation_of;
+use crate::server::inner::connection_of;
+use crate::server::session_stream::{Offered, SessionStream};
 use crate::shares::Client;
 use crate::sync::Mutex;
 
@@ -124,41 +125,6 @@ pub(super) enum Way {
         peer: Peer,
         session_stream: Option<Weak<dyn SessionStream>>,
     },
-}
-
-/// The stream on which a legacy HTTP client gets messages that belong to no request.
-pub(in crate::server) trait SessionStream: Send + Sync {
-    /// Writes notifications to the stream in one write, if the stream has a reader with room.
-    /// Writes all notifications or none. Does not block.
-    fn offer(&self, texts: &[Vec<u8>]) -> Offered;
-
-    /// Writes a notification to the stream, or stores the notification for a client that
-    /// reconnects.
-    fn announce(&self, text: &[u8]);
-
-    /// Returns whether `offer` and `announce` run no code of the host.
-    fn is_quick(&self) -> bool;
-
-    /// Returns the client that opened the session: its principal, or without a principal its
-    /// address.
-    #[cfg(feature = "http-server")]
-    fn client(&self) -> &Client;
-}
-
-/// The result of offering a notification to a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum Offered {
-    Accepted,
-    /// The stream has no room for the notification at the moment.
-    Full,
-    /// The stream has no reader.
-    #[cfg_attr(
-        not(feature = "http-server"),
-        expect(dead_code, reason = "only sessions over HTTP are read or not")
-    )]
-    Unread,
-    /// The stream has ended: nothing is sent on it any more.
-    Over,
 }
 
 /// A pending notification.
@@ -281,7 +247,8 @@ impl Subscriber {
         let Some(Way::Client { peer, .. }) = &state.way else {
             return false;
         };
-        let wants = state.phase != Phase::NotYet && conversation_of(peer).state.wants_log(level);
+        let wants =
+            state.phase != Phase::NotYet && connection_of(peer).conversation.state.wants_log(level);
         if !wants || state.logs as usize >= max {
             return false;
         }
@@ -352,7 +319,7 @@ impl Subscriber {
     }
 
     fn have_pulled(self: &Arc<Self>, peer: &Peer, fanout: &Arc<Fanout>) {
-        let audience = &conversation_of(peer).audience;
+        let audience = &connection_of(peer).audience;
         audience.have_pulled(Arc::clone(self), peer, fanout);
     }
 
@@ -388,7 +355,7 @@ impl Subscriber {
             _ => return,
         };
         drop(state);
-        conversation_of(&peer).end_stream(self.number);
+        connection_of(&peer).end_stream(self.number);
     }
 
     /// Records the result of offering notifications. `unsent` are the notifications that were not
@@ -587,16 +554,7 @@ impl Watcher for Subscriber {
     fn cancelled(&self) {
         let peer = self.state.lock().way.as_ref().map(Way::peer);
         if let Some(peer) = peer {
-            conversation_of(&peer).forget_stream(self.number);
-        }
-    }
-}
-
-impl Offered {
-    fn of(is_accepted: bool) -> Self {
-        match is_accepted {
-            true => Self::Accepted,
-            false => Self::Full,
+            connection_of(&peer).forget_stream(self.number);
         }
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::super::conversation::Conversation;
+use super::super::call_task::CallTask;
 use super::super::dispatch::{read, send};
 use super::super::inner::Row;
+use super::super::inner::ServerConnection;
 use super::super::session_state::ClientContext;
 use super::Tasks;
 use super::start::need_tasks;
@@ -46,7 +47,7 @@ pub(in crate::server) const METHODS: [Row; 5] = [
     }),
 ];
 
-impl Conversation {
+impl ServerConnection {
     /// Reads the params of a request about tasks, and asks the guards to admit the request.
     fn about_tasks<T: DeserializeOwned>(
         &self,
@@ -78,7 +79,7 @@ impl Conversation {
         terms: &ClientContext,
         responder: &Responder,
     ) -> Result<Arc<Task>, RpcError> {
-        let principal = self.principal_of(responder);
+        let principal = self.conversation.principal_of(responder);
         self.tasks()?
             .find(id, principal, terms.revision.is_modern())
     }
@@ -97,7 +98,7 @@ impl Conversation {
             Ok((task, terms)) if task.is_modern() => {
                 let mut state = task.detailed();
                 let is_over = state.status.is_terminal();
-                self.finish(&mut state.meta, &terms);
+                self.server.services.finish(&mut state.meta, &terms);
                 send(Ok(state), responder);
                 if is_over {
                     task.is_fetched();
@@ -153,7 +154,7 @@ impl Conversation {
         request: &Request,
         responder: &Responder,
     ) -> Result<ListTasksResult, RpcError> {
-        let principal = self.principal_of(responder);
+        let principal = self.conversation.principal_of(responder);
         let has_list =
             |terms: &ClientContext| terms.revision.has_core_tasks() && principal.is_some();
         let (params, _) =
@@ -170,7 +171,7 @@ impl Conversation {
 
     fn done(&self, terms: &ClientContext) -> EmptyResult {
         let mut result = EmptyResult::default();
-        self.finish(&mut result.meta, terms);
+        self.server.services.finish(&mut result.meta, terms);
         result.fit_to(terms.revision);
         result
     }

@@ -24,6 +24,7 @@
 //! share one connection that lives as long as the server. A legacy HTTP client has one connection
 //! for each session.
 
+mod begin;
 mod methods;
 mod notifications;
 mod response_sink;
@@ -35,10 +36,10 @@ mod task;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+pub(super) use self::begin::begin;
 pub(super) use self::methods::METHODS;
-pub(super) use self::start::{Start, need_tasks};
+pub(super) use self::start::need_tasks;
 pub(super) use self::store::Tasks;
-pub(super) use self::task::Task;
 
 /// The options of tasks. See [`ServerBuilder::tasks`](super::ServerBuilder::tasks).
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::conversation::conversation_of;
+use super::super::call_task::CallTask;
 use super::super::memory_budget::LARGE;
 use super::state::Outcome;
 use super::task::Task;
@@ -17,21 +17,23 @@ use crate::schema::json::from_bytes;
 
 /// The response sink of a call that is a task. Stores the answer of the call in the task, and
 /// forwards the call's other messages.
-struct TaskResponseSink {
+pub(super) struct TaskResponseSink {
     task: Arc<Task>,
     /// The client that made the call.
     peer: Peer,
-}
-
-impl Task {
-    /// Creates the response sink that stores the answer of the call in this task.
-    pub(in crate::server) fn sink(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
-        let task = Arc::clone(self);
-        Arc::new(TaskResponseSink { task, peer })
-    }
+    /// The size of the memory budget for the results of all tasks, in bytes.
+    max_held: usize,
 }
 
 impl TaskResponseSink {
+    pub(super) fn new(task: Arc<Task>, peer: Peer, max_held: usize) -> Arc<Self> {
+        Arc::new(Self {
+            task,
+            peer,
+            max_held,
+        })
+    }
+
     /// Parses a response into an outcome of the task. If the memory budget has no space for a large
     /// response, the outcome is an error.
     fn keep(&self, response: &[u8]) -> Outcome {
@@ -39,7 +41,7 @@ impl TaskResponseSink {
         if response.len() <= LARGE {
             return outcome_of(response);
         }
-        let max = conversation_of(&self.peer).server.max_held();
+        let max = self.max_held;
         if self.task.hold_result(response.len(), max) {
             return outcome_of(response);
         }

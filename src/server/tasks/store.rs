@@ -13,12 +13,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::super::call_task::{CallTask, Start};
 use super::super::paging::{Cursor, Paged};
 use super::super::session_state::ClientContext;
 use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
 use super::notifications::{Follow, follow};
-use super::start::{Decide, Start, decide};
+use super::start::{Decide, decide};
 use super::state::Outcome;
 use super::task::{State, Task};
 use crate::error::{ErrorCode, RpcError};
@@ -125,7 +126,7 @@ impl Table {
             bytes,
             idle,
         } = entry;
-        self.numbers.remove(task.id());
+        self.numbers.remove(&task.id);
         self.expiry.remove(&(task.until, number));
         self.working.remove(&(task.until, number));
         if let Some((rank, order)) = idle {

@@ -9,14 +9,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
+use super::super::call_task::CallTask;
 use super::super::context::Context;
 use super::super::input_requests::{Gained, run_again};
 use super::super::input_rules::{Asked, check_answer};
 use super::super::subscriptions::Subscriptions;
+use super::response_sink::TaskResponseSink;
 use super::state::{Outcome, Stage};
 use super::store::TaskStore;
 use crate::error::{Error, ErrorCode, Excerpt, RpcError};
-use crate::protocol::{Asking, ExchangeHandle, Responder};
+use crate::protocol::{Asking, ExchangeHandle, Peer, Responder, ResponseSink};
 use crate::schema::date;
 use crate::schema::{
     DetailedTask, FitTo, InputRequest, InputRequests, InputResponses, ProtocolVersion, ResultType,
@@ -130,28 +132,9 @@ impl State {
 }
 
 impl Task {
-    pub(in crate::server) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(in crate::server) fn is_modern(&self) -> bool {
-        self.revision.is_modern()
-    }
-
     #[cfg(all(test, not(loom)))]
     pub(super) fn is_terminal(&self) -> bool {
         self.state.lock().stage.is_terminal()
-    }
-
-    /// Sets the exchange in which the handler runs. The exchange is cancelled when the task ends.
-    pub(in crate::server) fn hold(&self, work: ExchangeHandle) {
-        let mut state = self.state.lock();
-        if !state.stage.is_terminal() {
-            state.work = Some(work);
-            return;
-        }
-        drop(state);
-        work.cancel("the task is over");
     }
 
     /// Returns the state of the task in the form of the legacy era.
@@ -354,47 +337,6 @@ impl Task {
         self.state.lock().listener()
     }
 
-    /// Records that the task waits for input.
-    pub(in crate::server) fn needs_input(&self) {
-        let stepped = self.state.lock().step(Stage::InputRequired);
-        if stepped {
-            self.tell();
-        }
-    }
-
-    /// Records that the task has got the input that it waited for.
-    pub(in crate::server) fn goes_on(&self) {
-        let mut state = self.state.lock();
-        state.held.clear();
-        let stepped = state.step(Stage::Working);
-        drop(state);
-        if stepped {
-            self.tell();
-        }
-    }
-
-    /// Stores the input requests of the modern era, which clients fetch. The task keeps the call
-    /// until all input requests are answered.
-    pub(in crate::server) fn ask(&self, mut context: Context, asked: InputRequests) {
-        context.stand_aside();
-        let mut state = self.state.lock();
-        if !state.step(Stage::InputRequired) {
-            drop(state);
-            drop(context);
-            return;
-        }
-        for (key, question) in asked {
-            let shown = state.fresh(&key);
-            state.outstanding.insert(shown, Question { key, question });
-        }
-        state.asking = Some(Gathered {
-            context,
-            answers: Vec::new(),
-        });
-        drop(state);
-        self.tell();
-    }
-
     /// Accepts a client's answers to input requests. When all input requests are answered, runs the
     /// call again. Answers to unknown input requests are ignored. If one answer does not fit its
     /// input request, all answers are refused.
@@ -440,6 +382,67 @@ impl Task {
             run_again(context, answers);
         }
         Ok(())
+    }
+}
+
+impl CallTask for Task {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn is_modern(&self) -> bool {
+        self.revision.is_modern()
+    }
+
+    fn hold(&self, work: ExchangeHandle) {
+        let mut state = self.state.lock();
+        if !state.stage.is_terminal() {
+            state.work = Some(work);
+            return;
+        }
+        drop(state);
+        work.cancel("the task is over");
+    }
+
+    fn needs_input(&self) {
+        let stepped = self.state.lock().step(Stage::InputRequired);
+        if stepped {
+            self.tell();
+        }
+    }
+
+    fn goes_on(&self) {
+        let mut state = self.state.lock();
+        state.held.clear();
+        let stepped = state.step(Stage::Working);
+        drop(state);
+        if stepped {
+            self.tell();
+        }
+    }
+
+    fn ask(&self, mut context: Context, asked: InputRequests) {
+        context.stand_aside();
+        let mut state = self.state.lock();
+        if !state.step(Stage::InputRequired) {
+            drop(state);
+            drop(context);
+            return;
+        }
+        for (key, question) in asked {
+            let shown = state.fresh(&key);
+            state.outstanding.insert(shown, Question { key, question });
+        }
+        state.asking = Some(Gathered {
+            context,
+            answers: Vec::new(),
+        });
+        drop(state);
+        self.tell();
+    }
+
+    fn sink(self: Arc<Self>, peer: Peer, max_held: usize) -> Arc<dyn ResponseSink> {
+        TaskResponseSink::new(self, peer, max_held)
     }
 }
 

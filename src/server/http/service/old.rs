@@ -86,7 +86,7 @@ impl Served {
             let text = "there is no such stream (any more): open one with GET";
             return Err((Refusal::text(404, text), response));
         };
-        match Parsed::read(message_of(request), self.server.limits.max_depth) {
+        match Parsed::read(message_of(request), self.server.services.limits.max_depth) {
             Parsed::Single(Ok(message)) => {
                 if let Message::Request(opening) = &message
                     && opening.method() == method::INITIALIZE
