@@ -44,6 +44,7 @@ mod input_rules;
 mod memory_budget;
 mod mrtr;
 mod output;
+mod output_check;
 mod pages;
 mod paging;
 mod pending_inputs;
@@ -133,7 +134,7 @@ impl Server {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        self.add(output::typed_tool(tool, handler)?)
+        self.add(tools::typed_tool(tool, handler)?)
     }
 
     /// Adds a tool whose schemas are given. The handler takes the arguments of a call as `A`, and
@@ -158,7 +159,7 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.add(NewTool::new(tool, output::answering(handler)))
+        self.add(NewTool::new(tool, tools::answering(handler)))
     }
 
     fn add(&self, tool: NewTool) -> Result<()> {

@@ -1,22 +1,10 @@
 //! The types that tool handlers may return: texts, content, structured values, failures.
 
-use std::sync::Arc;
-
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-#[cfg(feature = "schemars")]
-use serde_json::json;
 
-use super::call::ToolCall;
-use super::context::Context;
 #[cfg(feature = "schemars")]
 use super::derived;
 use super::error_map::{Failure, HandlerError};
-#[cfg(feature = "schemars")]
-use super::tools::NewTool;
-use super::tools::ToolHandler;
-#[cfg(feature = "schemars")]
-use crate::schema::Tool;
 use crate::schema::finite;
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 
@@ -160,75 +148,4 @@ fn structured(value: &impl Serialize) -> Result<CallToolResult, HandlerError> {
             Some(_) => HandlerError::new(error.to_string()),
             None => HandlerError(Failure::Unwritable(error)),
         })
-}
-
-/// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
-/// object. So for `()`, returns the schema of an object without members. For a type that accepts
-/// any JSON, returns the schema of any object.
-///
-/// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
-#[cfg(feature = "schemars")]
-pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
-    let schema = derived::schema_of::<T>();
-    if schema.get("type") == Some(&json!("null")) {
-        return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
-    }
-    // `serde_json::Value` accepts anything, and its schema has no `type`.
-    let names_only = |name: &String| matches!(name.as_str(), "title" | "description");
-    if schema
-        .as_object()
-        .is_none_or(|members| members.keys().all(names_only))
-    {
-        return Ok(JsonSchema::any_object());
-    }
-    JsonSchema::new(&schema)
-}
-
-/// Returns `tool` with both schemas and its handler: a missing schema is derived from the type `A`
-/// or `R`.
-#[cfg(feature = "schemars")]
-pub(super) fn typed_tool<A, R>(
-    tool: Tool,
-    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
-) -> crate::error::Result<NewTool>
-where
-    A: DeserializeOwned + schemars::JsonSchema,
-    R: ToolOutput,
-{
-    let mut new = NewTool::new(tool, answering(handler));
-    let tool = &mut new.tool;
-    if tool.input_schema.is_placeholder() {
-        let schema = schema_of_arguments::<A>();
-        tool.input_schema =
-            schema.map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
-        new.derived_input = true;
-    }
-    if tool.output_schema.is_none() {
-        tool.output_schema = R::output_schema();
-        new.derived_output = true;
-    }
-    Ok(new)
-}
-
-/// Returns a tool handler that runs `handler` and answers the call with the return value. Invalid
-/// arguments are reported as a failure of the tool, so that the model can correct them.
-// AMB-16
-pub(super) fn answering<A, R>(
-    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
-) -> ToolHandler
-where
-    A: DeserializeOwned,
-    R: ToolOutput,
-{
-    Arc::new(move |call: ToolCall| {
-        let answered = match call.arguments::<A>() {
-            Ok(arguments) => {
-                let output = handler(arguments, call.context());
-                call.respond(output)
-            }
-            Err(error) => call.respond(Err::<(), _>(error)),
-        };
-        // Answering fails when the client no longer waits, which is not the handler's fault.
-        drop(answered);
-    })
 }

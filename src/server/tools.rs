@@ -4,11 +4,19 @@ use std::sync::Arc;
 
 use super::call::ToolCall;
 use super::catalogue::{self, Catalogue, listed};
+use super::context::Context;
+#[cfg(feature = "schemars")]
+use super::derived;
+use super::output::ToolOutput;
+use super::output_check::OutputCheck;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, Tool};
+use crate::schema::{JsonSchema, ListToolsResult, Tool};
 #[cfg(feature = "http-server")]
 use crate::transport::http::field::Mirrored;
 use crate::validation::{CompiledSchema, Validator};
+use serde::de::DeserializeOwned;
+#[cfg(feature = "schemars")]
+use serde_json::json;
 
 pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
 pub(super) type Tools = Catalogue<Tool, Work>;
@@ -55,38 +63,6 @@ impl Work {
         match &self.arguments {
             Some(schema) => schema.check(arguments),
             None => Ok(()),
-        }
-    }
-}
-
-/// The requirements that a tool's output schema makes on the results of the tool.
-#[derive(Clone, Debug)]
-pub(super) enum OutputCheck {
-    /// The tool has no output schema, so all results are valid.
-    Nothing,
-    /// Results must be structured. Results are not checked against the schema, since the server has
-    /// no validator, or since the schema was derived from the type of the results.
-    Structured,
-    /// Results must be structured, and are checked against this schema.
-    Fitting(CompiledSchema),
-}
-
-impl OutputCheck {
-    /// Checks a result against the output schema. A result with `isError` needs no structured
-    /// content.
-    pub(super) fn check(&self, result: &CallToolResult) -> Result<()> {
-        if result.is_error() || matches!(self, Self::Nothing) {
-            return Ok(());
-        }
-        let Some(content) = &result.structured_content else {
-            let text = "it has no structured content, which its output schema promises";
-            return Err(Error::new(ErrorKind::Invalid, text));
-        };
-        match self {
-            Self::Fitting(schema) => schema
-                .check(content.get())
-                .map_err(|error| error.context("it does not fit its output schema")),
-            _ => Ok(()),
         }
     }
 }
@@ -161,6 +137,77 @@ fn check_name(name: &str) -> Result<()> {
         Excerpt(name)
     );
     Err(Error::new(ErrorKind::Invalid, text))
+}
+
+/// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
+/// object. So for `()`, returns the schema of an object without members. For a type that accepts
+/// any JSON, returns the schema of any object.
+///
+/// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
+#[cfg(feature = "schemars")]
+pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> Result<JsonSchema> {
+    let schema = derived::schema_of::<T>();
+    if schema.get("type") == Some(&json!("null")) {
+        return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
+    }
+    // `serde_json::Value` accepts anything, and its schema has no `type`.
+    let names_only = |name: &String| matches!(name.as_str(), "title" | "description");
+    if schema
+        .as_object()
+        .is_none_or(|members| members.keys().all(names_only))
+    {
+        return Ok(JsonSchema::any_object());
+    }
+    JsonSchema::new(&schema)
+}
+
+/// Returns `tool` with both schemas and its handler: a missing schema is derived from the type `A`
+/// or `R`.
+#[cfg(feature = "schemars")]
+pub(super) fn typed_tool<A, R>(
+    tool: Tool,
+    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+) -> Result<NewTool>
+where
+    A: DeserializeOwned + schemars::JsonSchema,
+    R: ToolOutput,
+{
+    let mut new = NewTool::new(tool, answering(handler));
+    let tool = &mut new.tool;
+    if tool.input_schema.is_placeholder() {
+        let schema = schema_of_arguments::<A>();
+        tool.input_schema =
+            schema.map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+        new.derived_input = true;
+    }
+    if tool.output_schema.is_none() {
+        tool.output_schema = R::output_schema();
+        new.derived_output = true;
+    }
+    Ok(new)
+}
+
+/// Returns a tool handler that runs `handler` and answers the call with the return value. Invalid
+/// arguments are reported as a failure of the tool, so that the model can correct them.
+// AMB-16
+pub(super) fn answering<A, R>(
+    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+) -> ToolHandler
+where
+    A: DeserializeOwned,
+    R: ToolOutput,
+{
+    Arc::new(move |call: ToolCall| {
+        let answered = match call.arguments::<A>() {
+            Ok(arguments) => {
+                let output = handler(arguments, call.context());
+                call.respond(output)
+            }
+            Err(error) => call.respond(Err::<(), _>(error)),
+        };
+        // Answering fails when the client no longer waits, which is not the handler's fault.
+        drop(answered);
+    })
 }
 
 #[cfg(all(test, not(loom)))]

@@ -10,8 +10,8 @@ use crate::server::call::ToolCall;
 use crate::server::context::Context;
 #[cfg(feature = "schemars")]
 use crate::server::forms;
-use crate::server::output::{self, ToolOutput};
-use crate::server::tools::NewTool;
+use crate::server::output::ToolOutput;
+use crate::server::tools::{self, NewTool};
 
 impl ServerBuilder {
     /// Adds a tool whose handler takes its arguments as `A`. The JSON Schemas of `A` and of a
@@ -83,7 +83,7 @@ impl ServerBuilder {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        match output::typed_tool(tool, handler) {
+        match tools::typed_tool(tool, handler) {
             Ok(tool) => self.with_tool(tool),
             Err(error) => self.noting(Err(error)),
         }
@@ -100,7 +100,7 @@ impl ServerBuilder {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.with_tool(NewTool::new(tool, output::answering(handler)))
+        self.with_tool(NewTool::new(tool, tools::answering(handler)))
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread. See
