@@ -149,10 +149,11 @@ impl ServerConnection {
             session_stream: OnceLock::new(),
             waiting: PendingInputs::default(),
         };
+        let conversation = Arc::new(conversation);
         Arc::new(Self {
             server: Arc::clone(server),
-            conversation: Arc::new(conversation),
-            audience: Arc::default(),
+            audience: server.hub.of_connection(&conversation),
+            conversation,
             attendance,
         })
     }

@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
-use super::Subscriptions;
 use super::fanout::Fanout;
 use super::subscriber::Subscriber;
 use crate::protocol::{Peer, Source};
 use crate::schema::ServerCapabilities;
+use crate::server::conversation::Conversation;
 use crate::server::memory_budget::Reservation;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
 /// The subscribers of one connection.
-#[derive(Default)]
 pub(in crate::server) struct ConnectionSubscribers {
+    pub(super) conversation: Arc<Conversation>,
+    fanout: Arc<Fanout>,
     pub(super) state: Mutex<State>,
     /// The subscribers with pending notifications that the threads of the connection must write.
     due: Mutex<Queue>,
@@ -151,6 +152,15 @@ impl Drop for Reserved {
 }
 
 impl ConnectionSubscribers {
+    pub(super) fn new(conversation: &Arc<Conversation>, fanout: &Arc<Fanout>) -> Self {
+        Self {
+            conversation: Arc::clone(conversation),
+            fanout: Arc::clone(fanout),
+            state: Mutex::default(),
+            due: Mutex::default(),
+        }
+    }
+
     /// Records the lists for which the answer to `initialize` declared change notifications.
     pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities) {
         let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
@@ -166,28 +176,42 @@ impl ConnectionSubscribers {
 
     /// Ends every stream of the connection with the result of its request. The changes that were
     /// published before are sent first.
-    pub(super) fn end_streams(&self, hub: &Subscriptions) {
-        hub.fanout.catch_up();
+    pub(super) fn end_streams(&self) {
+        self.fanout.catch_up();
         let streams = std::mem::take(&mut self.state.lock().streams);
-        self.end_all(streams.into_values(), hub);
+        self.end_all(streams.into_values());
     }
 
-    pub(super) fn end_all(
-        &self,
-        subscribers: impl Iterator<Item = Arc<Subscriber>>,
-        hub: &Subscriptions,
-    ) {
+    pub(super) fn end_all(&self, subscribers: impl Iterator<Item = Arc<Subscriber>>) {
         for subscriber in subscribers {
             // The weight is released first. So a client that has read the end can open another
             // stream.
-            self.take_out(&subscriber, hub);
-            subscriber.end(&hub.fanout);
+            self.take_out(&subscriber);
+            subscriber.end(&self.fanout);
+        }
+    }
+
+    /// Ends a stream on which notifications can't be sent any more.
+    pub(super) fn end_stream(&self, number: u64) {
+        let stream = self.state.lock().streams.remove(&number);
+        self.end_all(stream.into_iter());
+    }
+
+    /// Removes a stream that the client has cancelled.
+    pub(super) fn forget_stream(&self, number: u64) {
+        let stream = self.state.lock().streams.remove(&number);
+        if let Some(stream) = stream {
+            self.take_out(&stream);
+            stream.drop_way();
         }
     }
 
     /// Removes a subscriber from its topics, and releases its weight in the subscription limit.
-    pub(super) fn take_out(&self, subscriber: &Subscriber, hub: &Subscriptions) {
-        let (client, weight) = hub.take_out(subscriber);
+    pub(super) fn take_out(&self, subscriber: &Subscriber) {
+        let (topics, client, weight) = subscriber.take_topics();
+        for topic in topics {
+            self.fanout.topics.leave(&topic, subscriber);
+        }
         self.state.lock().give_back(client.as_ref(), weight);
     }
 

@@ -28,9 +28,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::subject::Followed;
 use super::subscriber::{Subscriber, writes_here};
-use super::topics::{Topic, Topics};
-use super::{Followed, PendingChange};
+use super::topics::{PendingChange, Topic, Topics};
 use crate::protocol::{LogHook, LogLevel, tell};
 use crate::schema::LoggingLevel;
 use crate::sync::{Condvar, Mutex};

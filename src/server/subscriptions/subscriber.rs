@@ -26,13 +26,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::connection_subscribers::ConnectionSubscribers;
 use super::fanout::Fanout;
-use super::topics::{Memberships, Topic};
-use super::{Followed, PendingChange, end_of_stream};
+use super::subject::{Followed, notification};
+use super::topics::{Memberships, PendingChange, Topic};
 use crate::error::ErrorKind;
 use crate::protocol::{Asking, Peer, Responder, Watcher};
-use crate::schema::{LoggingLevel, ProtocolVersion};
-use crate::server::inner::connection_of;
+use crate::schema::{
+    CancelledNotificationParams, LoggingLevel, NotificationMetaObject, ProtocolVersion,
+    SubscriptionsListenResult, method,
+};
+use crate::server::conversation::CallServices;
 use crate::server::session_stream::{Offered, SessionStream};
 use crate::shares::Client;
 use crate::sync::Mutex;
@@ -61,6 +65,8 @@ pub(super) fn writes_here() -> bool {
 /// A subscriber: a stream of `subscriptions/listen`, or a legacy client.
 pub(super) struct Subscriber {
     pub(super) number: u64,
+    /// The subscribers of the same connection. They exist as long as the connection.
+    home: Weak<ConnectionSubscribers>,
     state: Mutex<State>,
 }
 
@@ -144,9 +150,15 @@ enum Voice {
 impl Subscriber {
     /// Creates a subscriber with this weight in the subscription limit, and with space for this
     /// number of topics.
-    pub(super) fn new(number: u64, weight: usize, topics: usize) -> Arc<Self> {
+    pub(super) fn new(
+        home: &Arc<ConnectionSubscribers>,
+        number: u64,
+        weight: usize,
+        topics: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             number,
+            home: Arc::downgrade(home),
             state: Mutex::new(State {
                 weight,
                 topics: Memberships::of(topics),
@@ -244,11 +256,10 @@ impl Subscriber {
     #[must_use]
     pub(super) fn mark_log(&self, level: &LoggingLevel, text: &Arc<[u8]>, max: usize) -> bool {
         let mut state = self.state.lock();
-        let Some(Way::Client { peer, .. }) = &state.way else {
+        let (Some(Way::Client { .. }), Some(home)) = (&state.way, self.home.upgrade()) else {
             return false;
         };
-        let wants =
-            state.phase != Phase::NotYet && connection_of(peer).conversation.state.wants_log(level);
+        let wants = state.phase != Phase::NotYet && home.conversation.state.wants_log(level);
         if !wants || state.logs as usize >= max {
             return false;
         }
@@ -319,8 +330,9 @@ impl Subscriber {
     }
 
     fn have_pulled(self: &Arc<Self>, peer: &Peer, fanout: &Arc<Fanout>) {
-        let audience = &connection_of(peer).audience;
-        audience.have_pulled(Arc::clone(self), peer, fanout);
+        if let Some(home) = self.home.upgrade() {
+            home.have_pulled(Arc::clone(self), peer, fanout);
+        }
     }
 
     /// Writes the pending notifications until the subscriber has no more room.
@@ -349,13 +361,10 @@ impl Subscriber {
 
     /// Ends the subscriber's stream, because no notifications can be sent on it any more.
     fn give_up(&self) {
-        let state = self.state.lock();
-        let peer = match &state.way {
-            Some(Way::Stream { responder, .. }) => responder.peer(),
-            _ => return,
-        };
-        drop(state);
-        connection_of(&peer).end_stream(self.number);
+        let is_stream = matches!(self.state.lock().way, Some(Way::Stream { .. }));
+        if let Some(home) = self.home.upgrade().filter(|_| is_stream) {
+            home.end_stream(self.number);
+        }
     }
 
     /// Records the result of offering notifications. `unsent` are the notifications that were not
@@ -543,18 +552,37 @@ impl Subscriber {
         } = way
         {
             // A host's transport may panic here too.
-            let end = AssertUnwindSafe(|| end_of_stream(responder, revision));
-            _ = catch_unwind(end);
+            if let Some(home) = self.home.upgrade() {
+                let services = &home.conversation.services;
+                let end = AssertUnwindSafe(|| end_of_stream(responder, revision, services));
+                _ = catch_unwind(end);
+            }
         }
     }
+}
+
+/// Ends a subscription stream with the result of its `subscriptions/listen` request.
+fn end_of_stream(responder: Responder, revision: ProtocolVersion, services: &CallServices) {
+    let id = responder.id().clone();
+    let mut params =
+        CancelledNotificationParams::new(id.clone()).reason("the server ends the subscription");
+    params.meta = Some(NotificationMetaObject::of_subscription(id));
+    let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
+    let mut result = SubscriptionsListenResult::new(responder.id().clone());
+    if let Some(meta) = services.result_meta(revision) {
+        result.meta.get_or_insert_default().server_info = meta.server_info;
+    }
+    // Sending fails when the client has cancelled the request or has gone, and ends the connection
+    // when there is no room.
+    _ = responder.conclude(farewell, &result);
 }
 
 impl Watcher for Subscriber {
     /// Removes this subscriber, because the client has cancelled the request of its stream.
     fn cancelled(&self) {
-        let peer = self.state.lock().way.as_ref().map(Way::peer);
-        if let Some(peer) = peer {
-            connection_of(&peer).forget_stream(self.number);
+        let is_over = self.state.lock().way.is_none();
+        if let Some(home) = self.home.upgrade().filter(|_| !is_over) {
+            home.forget_stream(self.number);
         }
     }
 }

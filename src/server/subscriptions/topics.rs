@@ -13,9 +13,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::Subject;
+use super::subject::{Followed, Subject, notification};
 use super::subscriber::Subscriber;
+use crate::jsonrpc::RequestId;
 use crate::schema::url::normalized;
+use crate::schema::{
+    NotificationMetaObject, NotificationParams, ResourceUpdatedNotificationParams, method,
+};
 use crate::sync::{AtomicBool, Mutex};
 
 /// A topic: a subject that can change, and its subscribers.
@@ -374,5 +378,33 @@ impl Topics {
         let forgotten = in_index.lose_member().then(|| named.uris.remove_entry(key));
         drop(named);
         drop((other, forgotten));
+    }
+}
+
+/// A pending notification of a subscriber.
+pub(super) struct PendingChange {
+    pub(super) topic: Arc<Topic>,
+    /// The task whose state the notification contains. `None` if the topic is not a task.
+    pub(super) task: Option<Arc<dyn Followed>>,
+}
+
+impl PendingChange {
+    /// Returns the text of the notification, with the current state of its subject. `subscription`
+    /// is the id of the subscriber's stream, if the subscriber is a stream.
+    pub(super) fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
+        let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
+        let list = |method| notification(method, &NotificationParams { meta: meta.clone() });
+        match (&self.topic.subject, &self.task) {
+            (Subject::Tools, _) => list(method::NOTIFICATIONS_TOOLS_LIST_CHANGED),
+            (Subject::Prompts, _) => list(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED),
+            (Subject::Resources, _) => list(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED),
+            (Subject::Resource(uri), _) => {
+                let mut params = ResourceUpdatedNotificationParams::new(&**uri);
+                params.meta = meta;
+                notification(method::NOTIFICATIONS_RESOURCES_UPDATED, &params)
+            }
+            (_, Some(task)) => task.text(subscription),
+            (Subject::Task(_) | Subject::Logs, None) => unreachable!("it comes with its text"),
+        }
     }
 }
