@@ -27,10 +27,10 @@
 mod begin;
 mod methods;
 mod notifications;
-mod response_sink;
 mod start;
 mod state;
 mod store;
+mod table;
 mod task;
 
 use std::num::NonZeroUsize;

@@ -6,37 +6,12 @@
 //!
 //! Spec: Extensions, "Tasks", "Task Status Notifications" (2026-07-28).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::super::subscriptions::{Event, Followed, notification};
-use super::store::Tasks;
 use super::task::Task;
 use crate::jsonrpc::RequestId;
 use crate::schema::{ResultMetaObject, method};
-
-/// The type of [`follow`], which subscribes to tasks. The function removes ids from its second
-/// argument that are not tasks of the principal.
-pub(super) type Follow = fn(&Tasks, &mut Vec<String>, Option<&str>) -> Vec<Arc<dyn Followed>>;
-
-pub(super) fn follow(
-    tasks: &Tasks,
-    ids: &mut Vec<String>,
-    principal: Option<&str>,
-) -> Vec<Arc<dyn Followed>> {
-    ids.sort_unstable();
-    ids.dedup();
-    let mut followed: Vec<Arc<dyn Followed>> = Vec::new();
-    ids.retain(|id| {
-        let Ok(task) = tasks.find(id, principal, true) else {
-            return false;
-        };
-        task.is_followed.store(true, Ordering::SeqCst);
-        followed.push(task);
-        true
-    });
-    followed
-}
 
 impl Task {
     /// Notifies the subscribers of a change of the task. A new subscription sets `is_followed`

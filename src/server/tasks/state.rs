@@ -7,10 +7,12 @@
 //!  completed │ failed │ cancelled      (final states)
 //! ```
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::RpcError;
 use crate::schema::TaskStatus;
+use crate::schema::json::from_bytes;
 
 /// The state of a task.
 #[derive(Clone, Debug)]
@@ -30,6 +32,38 @@ pub(super) enum Outcome {
     },
     Error(RpcError),
     Cancelled,
+}
+
+impl Outcome {
+    /// Parses a response, and returns it as the outcome of a task.
+    pub(super) fn of(response: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Response {
+            #[serde(default)]
+            result: Option<Box<RawValue>>,
+            #[serde(default)]
+            error: Option<RpcError>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct ToolOutcome {
+            #[serde(default)]
+            is_error: bool,
+        }
+        match from_bytes(response) {
+            Ok(Response {
+                result: Some(text), ..
+            }) => {
+                let outcome: ToolOutcome = serde_json::from_str(text.get()).unwrap_or_default();
+                let failed = outcome.is_error;
+                Self::Result { text, failed }
+            }
+            Ok(Response {
+                error: Some(error), ..
+            }) => Self::Error(error),
+            _ => Self::Error(RpcError::internal("internal error")),
+        }
+    }
 }
 
 impl Stage {

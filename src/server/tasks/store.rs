@@ -1,15 +1,6 @@
-//! The table of a server's tasks, and the thread that ends them at their deadline.
-//!
-//! **Invariant:** a working task is in [`Table::working`]. While this set is not empty, the thread
-//! runs or is being started. The first working task starts the thread, under the table's lock. The
-//! thread ends under that lock when it finds no working task. So each task ends at its deadline,
-//! even if no client polls it.
-//!
-//! **Locks:** the table's lock and a task's lock are never held together, and no task is ended or
-//! dropped under the table's lock.
+//! All tasks of a server: creates them, and finds them for their principals.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,14 +9,13 @@ use super::super::paging::{Cursor, Paged};
 use super::super::session_state::ClientContext;
 use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
-use super::notifications::{Follow, follow};
 use super::start::{Decide, decide};
-use super::state::Outcome;
+use super::table::{Entry, Expire, Table, TaskStore};
 use super::task::{State, Task};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
-use crate::shares::{Admission, Client, GroupedShares};
+use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::clock::after;
 use crate::transport::{Limits, Stack, Started, Threads};
@@ -33,17 +23,12 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The number of tasks on a page of the list.
 const PAGE: usize = 50;
 
-/// The eviction rank of a finished task whose result was fetched. Tasks with this rank are evicted
-/// before tasks whose result was not fetched.
-const FETCHED: u8 = 0;
-const NOT_FETCHED: u8 = 1;
-
 /// All tasks of a server.
 pub(in crate::server) struct Tasks {
     decide: Decide,
     follow: Follow,
     options: TaskOptions,
-    store: Arc<TaskStore>,
+    store: Arc<TaskStore<Task>>,
 }
 
 /// The properties of a new task.
@@ -56,245 +41,6 @@ pub(super) struct NewTask {
     pub(super) revision: ProtocolVersion,
     /// The lifetime that the client requests for the task, in milliseconds.
     pub(super) ttl_ms: Option<u64>,
-}
-
-/// The table of tasks, and the thread that ends them at their deadline.
-pub(super) struct TaskStore {
-    table: Mutex<Table>,
-    /// The condition variable that is notified when a task with an earlier deadline is added, or
-    /// when the server ends.
-    changed: Condvar,
-    /// The thread that ends tasks at their deadline. The thread runs while there are working tasks,
-    /// and is joined when the server is dropped.
-    thread: Started,
-}
-
-struct Table {
-    /// The limits from which the clients' shares are calculated.
-    limits: Limits,
-    numbers: HashMap<String, u64>,
-    tasks: BTreeMap<u64, Entry>,
-    /// All tasks by deadline, the earliest first.
-    expiry: BTreeSet<(Instant, u64)>,
-    /// All tasks that are not finished yet, by deadline, the earliest first.
-    working: BTreeSet<(Instant, u64)>,
-    /// Each client's share of the slots for tasks. Finished tasks can be evicted from their slots.
-    slots: GroupedShares<u64>,
-    /// Each client's share of the memory for large results. `None` before the first large result.
-    results: Option<GroupedShares<u64>>,
-    next: u64,
-    /// The number of tasks that have finished so far. When a task finishes, this number is
-    /// increased and becomes the task's eviction order.
-    over: u64,
-    has_thread: bool,
-    closed: bool,
-}
-
-struct Entry {
-    task: Arc<Task>,
-    client: Client,
-    /// The number of bytes that are reserved for the result of the task, if the result is large.
-    bytes: usize,
-    /// The eviction rank and order of the task. `Some` once the task is finished.
-    idle: Option<(u8, u64)>,
-}
-
-impl Table {
-    fn new(max: usize, limits: Limits) -> Self {
-        Self {
-            slots: GroupedShares::new(max, limits.part_of(max), limits.reserve_of(max)),
-            limits,
-            numbers: HashMap::new(),
-            tasks: BTreeMap::new(),
-            expiry: BTreeSet::new(),
-            working: BTreeSet::new(),
-            results: None,
-            next: 0,
-            over: 0,
-            has_thread: false,
-            closed: false,
-        }
-    }
-
-    /// Removes a task from the table. The caller must drop the returned task only after releasing
-    /// the table's lock.
-    fn remove(&mut self, number: u64) -> Option<Arc<Task>> {
-        let entry = self.tasks.remove(&number)?;
-        let Entry {
-            task,
-            client,
-            bytes,
-            idle,
-        } = entry;
-        self.numbers.remove(&task.id);
-        self.expiry.remove(&(task.until, number));
-        self.working.remove(&(task.until, number));
-        if let Some((rank, order)) = idle {
-            self.slots.set_busy(&client, rank, order);
-        }
-        self.slots.give_back(&client, 1);
-        if let Some(results) = &mut self.results
-            && bytes > 0
-        {
-            if let Some((rank, order)) = idle {
-                results.set_busy(&client, rank, order);
-            }
-            results.give_back(&client, bytes);
-        }
-        Some(task)
-    }
-
-    /// Removes and returns the tasks whose deadline has passed.
-    fn take_expired(&mut self, now: Instant) -> Vec<Arc<Task>> {
-        let mut expired = Vec::new();
-        while let Some((until, number)) = self.expiry.first().copied()
-            && until <= now
-        {
-            expired.extend(self.remove(number));
-        }
-        expired
-    }
-
-    /// Sets the eviction rank of a finished task. From now on the task can be evicted.
-    fn rank(&mut self, number: u64, rank: u8) {
-        let Some(entry) = self.tasks.get_mut(&number) else {
-            return;
-        };
-        let client = &entry.client;
-        let order = match entry.idle {
-            Some((before, order)) => {
-                self.slots.set_busy(client, before, order);
-                if let Some(results) = &mut self.results {
-                    results.set_busy(client, before, order);
-                }
-                order
-            }
-            None => {
-                self.over += 1;
-                self.over
-            }
-        };
-        entry.idle = Some((rank, order));
-        self.slots.set_idle(client, rank, order, number);
-        if let Some(results) = &mut self.results
-            && entry.bytes > 0
-        {
-            results.set_idle(client, rank, order, number);
-        }
-    }
-
-    /// Reserves a slot for a new task of a client. Returns whether a slot was available. Finished
-    /// tasks that are evicted for the new task are added to `displaced`.
-    fn take_slot(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
-        loop {
-            match self.slots.admit(client, 1) {
-                Admission::Granted => {
-                    self.slots.take(client, 1);
-                    return true;
-                }
-                Admission::After(number) => displaced.extend(self.remove(number)),
-                Admission::Refused => return false,
-            }
-        }
-    }
-
-    /// Reserves memory for the result of a working task. Returns whether enough memory was
-    /// available. Finished tasks that are evicted for the result are added to `displaced`.
-    fn take_bytes(
-        &mut self,
-        number: u64,
-        bytes: usize,
-        max: usize,
-        displaced: &mut Vec<Arc<Task>>,
-    ) -> bool {
-        let Some(entry) = self.tasks.get(&number).filter(|entry| entry.idle.is_none()) else {
-            // The task has ended already, so another outcome is stored.
-            return true;
-        };
-        let client = entry.client.clone();
-        self.results
-            .get_or_insert_with(|| GroupedShares::new(max, self.limits.part_of(max), 0));
-        while let Some(results) = &mut self.results {
-            let admission = match results.total() {
-                // One result is always accepted, whatever its size.
-                0 => Admission::Granted,
-                _ => results.admit(&client, bytes),
-            };
-            match admission {
-                Admission::Granted => {
-                    results.take(&client, bytes);
-                    if let Some(entry) = self.tasks.get_mut(&number) {
-                        entry.bytes = bytes;
-                    }
-                    return true;
-                }
-                Admission::After(number) => displaced.extend(self.remove(number)),
-                Admission::Refused => return false,
-            }
-        }
-        false
-    }
-}
-
-impl TaskStore {
-    /// Records that a task is finished. From now on the task can be evicted. Later calls have no
-    /// effect.
-    pub(super) fn is_over(&self, number: u64) {
-        let mut table = self.table.lock();
-        let entry = table.tasks.get(&number);
-        let Some(entry) = entry.filter(|entry| entry.idle.is_none()) else {
-            return;
-        };
-        let until = entry.task.until;
-        table.working.remove(&(until, number));
-        table.rank(number, NOT_FETCHED);
-    }
-
-    /// Records that a client has fetched the result of a finished task.
-    pub(super) fn is_fetched(&self, number: u64) {
-        let mut table = self.table.lock();
-        let over = |entry: &Entry| entry.idle.is_some_and(|(rank, _)| rank != FETCHED);
-        if table.tasks.get(&number).is_some_and(over) {
-            table.rank(number, FETCHED);
-        }
-    }
-
-    /// Reserves memory for the result of a task. Finished tasks may be evicted to release memory.
-    /// Returns `false` when there is not enough memory.
-    pub(super) fn hold_result(&self, number: u64, bytes: usize, max: usize) -> bool {
-        let mut displaced = Vec::new();
-        let mut table = self.table.lock();
-        let held = table.take_bytes(number, bytes, max, &mut displaced);
-        drop(table);
-        drop(displaced);
-        held
-    }
-
-    /// Ends tasks at their deadline. Returns when there are no working tasks any more.
-    fn end_in_time(&self) {
-        let mut table = self.table.lock();
-        loop {
-            let expired = table.take_expired(Instant::now());
-            if !expired.is_empty() {
-                drop(table);
-                expired.into_iter().for_each(|task| end(&task));
-                table = self.table.lock();
-                continue;
-            }
-            let next = table.working.first().map(|(until, _)| *until);
-            if next.is_none() || table.closed {
-                table.has_thread = false;
-                return;
-            }
-            table = self.changed.wait_until(table, next);
-        }
-    }
-}
-
-/// Ends a task at its deadline: cancels its work, and answers the requests that wait for it.
-fn end(task: &Task) {
-    let error = RpcError::internal("the task was not over within its time to live");
-    task.end(Outcome::Error(error));
 }
 
 impl Tasks {
@@ -405,11 +151,11 @@ impl Tasks {
 
     /// Starts the thread that ends tasks at their deadline, unless it runs already. Returns `false`
     /// when the system can't start a thread.
-    fn watch(&self, table: &mut Table, threads: &Threads) -> bool {
+    fn watch(&self, table: &mut Table<Task>, threads: &Threads) -> bool {
         if !table.has_thread {
             // The reference is weak, so a thread that has not begun yet does not keep the table
             // alive.
-            let store: Weak<TaskStore> = Arc::downgrade(&self.store);
+            let store: Weak<TaskStore<Task>> = Arc::downgrade(&self.store);
             let work = move || {
                 if let Some(store) = store.upgrade() {
                     store.end_in_time();
@@ -492,8 +238,27 @@ impl Tasks {
     /// Removes the tasks whose deadline has passed. Tasks that are still working are ended.
     fn expire(&self) {
         let expired = self.store.table.lock().take_expired(Instant::now());
-        expired.into_iter().for_each(|task| end(&task));
+        expired.into_iter().for_each(|task| task.expire());
     }
+}
+
+/// The type of [`follow`], which subscribes to tasks. The function removes ids from its second
+/// argument that are not tasks of the principal.
+type Follow = fn(&Tasks, &mut Vec<String>, Option<&str>) -> Vec<Arc<dyn Followed>>;
+
+fn follow(tasks: &Tasks, ids: &mut Vec<String>, principal: Option<&str>) -> Vec<Arc<dyn Followed>> {
+    ids.sort_unstable();
+    ids.dedup();
+    let mut followed: Vec<Arc<dyn Followed>> = Vec::new();
+    ids.retain(|id| {
+        let Ok(task) = tasks.find(id, principal, true) else {
+            return false;
+        };
+        task.is_followed.store(true, Ordering::SeqCst);
+        followed.push(task);
+        true
+    });
+    followed
 }
 
 /// Implements `Drop`: joins the thread that ends tasks at their deadline. When the server is

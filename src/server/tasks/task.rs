@@ -13,12 +13,12 @@ use super::super::call_task::CallTask;
 use super::super::context::Context;
 use super::super::input_requests::{Gained, run_again};
 use super::super::input_rules::{Asked, check_answer};
+use super::super::memory_budget::LARGE;
 use super::super::subscriptions::Subscriptions;
-use super::response_sink::TaskResponseSink;
 use super::state::{Outcome, Stage};
-use super::store::TaskStore;
-use crate::error::{Error, ErrorCode, Excerpt, RpcError};
-use crate::protocol::{Asking, ExchangeHandle, Peer, Responder, ResponseSink};
+use super::table::{Expire, TaskStore};
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
+use crate::protocol::{Answer, Asking, ExchangeHandle, Peer, Responder, ResponseSink};
 use crate::schema::date;
 use crate::schema::{
     DetailedTask, FitTo, InputRequest, InputRequests, InputResponses, ProtocolVersion, ResultType,
@@ -34,7 +34,7 @@ pub(in crate::server) struct Task {
     pub(super) id: String,
     /// The key of the task in the table of tasks.
     pub(super) number: u64,
-    pub(super) store: Weak<TaskStore>,
+    pub(super) store: Weak<TaskStore<Self>>,
     /// The principal on whose behalf the task runs. Only this principal can see the task.
     pub(super) principal: Option<Arc<str>>,
     /// The revision in which the task was created. The task is visible only to clients of the same
@@ -442,14 +442,19 @@ impl CallTask for Task {
     }
 
     fn sink(self: Arc<Self>, peer: Peer, max_held: usize) -> Arc<dyn ResponseSink> {
-        TaskResponseSink::new(self, peer, max_held)
+        let task = self;
+        Arc::new(TaskResponseSink {
+            task,
+            peer,
+            max_held,
+        })
     }
 }
 
 /// A handle that records in the table of tasks that a client has fetched the result of a task.
 #[derive(Clone)]
 struct HandedOver {
-    store: Weak<TaskStore>,
+    store: Weak<TaskStore<Task>>,
     number: u64,
 }
 
@@ -473,6 +478,98 @@ fn hand_over(responder: Responder, outcome: &Outcome, handed_over: &HandedOver) 
     // This fails when the client no longer waits. Then the result is still not fetched.
     if sent.is_ok() {
         handed_over.note();
+    }
+}
+
+impl Expire for Task {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn until(&self) -> Instant {
+        self.until
+    }
+
+    fn expire(&self) {
+        let error = RpcError::internal("the task was not over within its time to live");
+        self.end(Outcome::Error(error));
+    }
+}
+
+/// The response sink of a call that is a task. Stores the answer of the call in the task, and
+/// forwards the call's other messages.
+struct TaskResponseSink {
+    task: Arc<Task>,
+    /// The client that made the call.
+    peer: Peer,
+    /// The size of the memory budget for the results of all tasks, in bytes.
+    max_held: usize,
+}
+
+impl TaskResponseSink {
+    /// Parses a response into an outcome of the task. If the memory budget has no space for a large
+    /// response, the outcome is an error.
+    fn keep(&self, response: &[u8]) -> Outcome {
+        // The number of small responses is limited by the number of tasks.
+        if response.len() <= LARGE {
+            return Outcome::of(response);
+        }
+        let max = self.max_held;
+        if self.task.hold_result(response.len(), max) {
+            return Outcome::of(response);
+        }
+        let text = format!(
+            "the result has {} bytes, and the results of tasks take as much memory as they may ({max} bytes: max_workers times \
+             max_message_bytes, or 16 MiB); call again later",
+            response.len()
+        );
+        Outcome::Error(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
+    }
+}
+
+impl ResponseSink for TaskResponseSink {
+    /// Forwards a progress or log message of the call. In the modern era the message is dropped,
+    /// because tasks have no such messages. In the legacy era, the message is sent on a request
+    /// that waits for the task's result. If no request waits, the message is sent on the client's
+    /// connection.
+    fn send(&self, text: &[u8], _: Option<Instant>) -> Result<bool> {
+        if self.task.is_modern() {
+            return Ok(true);
+        }
+        match self.task.listener() {
+            Some(listener) => listener.forward(text.to_vec())?,
+            None => self
+                .peer
+                .core()
+                .send_notification(text.to_vec(), None, None)?,
+        }
+        Ok(true)
+    }
+
+    fn ask(&self, text: &[u8], _: Option<Instant>) -> Result<()> {
+        self.task.show(text);
+        Ok(())
+    }
+
+    fn respond(&self, text: Vec<u8>, _: Answer, _: Option<Instant>) -> Result<()> {
+        let outcome = self.keep(&text);
+        drop(text);
+        if self.task.conclude(&outcome) {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::Closed, "the task is over"))
+        }
+    }
+
+    fn close(&self) {
+        let error = RpcError::internal("the connection on which the task ran is closed");
+        self.task.end(Outcome::Error(error));
+    }
+}
+
+impl fmt::Debug for TaskResponseSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskResponseSink").field(&self.task).finish()
     }
 }
 
