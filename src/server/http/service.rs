@@ -1,6 +1,7 @@
 //! The HTTP service, which checks each request and passes it to the connection that serves it.
 
 mod admission;
+mod clients;
 mod old;
 mod streams;
 
@@ -13,7 +14,6 @@ use super::super::dispatch::Conversation;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
 use super::challenge::{Challenger, Demand, Era};
-use super::clients::Verified;
 use super::cors::{self, ForReader};
 use super::expiring::bounded;
 use super::modern::{self, ParamMembers};
@@ -26,6 +26,7 @@ use super::refusal::{
 use super::reply::Reply;
 use super::session::{Session, Sessions, check_opening, peer_name};
 use super::stream::RequestStream;
+use super::verified::Verified;
 use super::{guard, paths};
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
@@ -109,7 +110,7 @@ impl HttpService {
             modern_conversation,
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
-            card: paths::served_card(inner, &options),
+            card: served_card(inner, &options),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
             verified: Verified::default(),
@@ -182,6 +183,27 @@ impl fmt::Debug for HttpService {
             .field("options", &self.0.options)
             .field("sessions", &self.sessions())
             .finish_non_exhaustive()
+    }
+}
+
+/// Returns the path and the page of the server card. A card that breaks a rule is logged.
+fn served_card(server: &Inner, options: &HttpOptions) -> Option<(String, HttpPage)> {
+    let log = |level, text| tell(server.log.as_ref(), level, "http", || text);
+    let card = options.card.as_ref()?;
+    match card.page(&server.info, &server.revisions) {
+        Ok((page, warnings)) => {
+            for warning in warnings {
+                log(LogLevel::Warning, warning);
+            }
+            Some((options.card_path()?, page))
+        }
+        Err(error) => {
+            log(
+                LogLevel::Error,
+                format!("no server card is served: {error}"),
+            );
+            None
+        }
     }
 }
 
