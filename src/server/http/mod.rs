@@ -42,7 +42,6 @@ mod resource_server;
 mod service;
 mod session;
 mod static_tokens;
-mod stream;
 mod verified;
 mod verifier;
 

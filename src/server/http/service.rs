@@ -24,8 +24,7 @@ use super::refusal::{
     refuse_malformed, refuse_request, token, unknown_session, unknown_version,
 };
 use super::reply::Reply;
-use super::session::{Session, Sessions, check_opening, peer_name};
-use super::stream::RequestStream;
+use super::session::{RequestStream, Session, Sessions, check_opening, peer_name};
 use super::verified::Verified;
 use super::{guard, paths};
 use crate::error::{ErrorCode, Result, RpcError};
