@@ -7,8 +7,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::json::Number;
+use super::member::Form;
 use super::misfit;
-use super::object::Form;
 use super::tree::Tree;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 

@@ -10,8 +10,8 @@ use base64::{DecodeError, decoded_len_estimate};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use super::member::Form;
 use super::misfit;
-use super::object::Form;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallible;
 

@@ -9,9 +9,9 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;
 
-use super::json::JsonObject;
+use super::member::{Form, Member};
 use super::misfit;
-use super::object::{Form, Member};
+use super::tree::JsonObject;
 use super::version::{FitTo, ProtocolVersion};
 
 object! {

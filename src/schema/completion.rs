@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::json::{Count, Extra};
+use super::json::Count;
 use super::meta::{RequestMetaObject, ResultMetaObject};
 use super::object::{OrDefault, OrNull};
 use super::result::ResultType;
 use super::tagged::{self, Tagged};
+use super::tree::Extra;
 use super::version::{FitTo, ProtocolVersion};
 
 literal!(PromptReferenceType = "ref/prompt");

@@ -1,5 +1,4 @@
-//! Arbitrary JSON in typed messages: open objects, raw text, verbatim JSON Schemas, lenient
-//! numbers.
+//! Arbitrary JSON in typed messages: raw text, verbatim JSON Schemas, lenient numbers.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,20 +8,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::member::Form;
 use super::misfit;
-use super::object::Form;
 use super::tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::raw_object::RawObject;
 use crate::jsonrpc::typed;
-
-/// A JSON object with any members. The specification calls it `JSONObject`.
-pub type JsonObject = Map<String, Value>;
-
-/// The members of a JSON object that have no field in the object's Rust type. They are stored, so
-/// that a relay forwards them too.
-pub type Extra = JsonObject;
 
 /// A JSON Schema, kept as the author wrote it. Any dialect and any keyword are allowed. The order
 /// of keys and the digits of numbers are preserved.

@@ -6,9 +6,10 @@
 use super::capabilities::{ClientCapabilities, ServerCapabilities};
 use super::icon::Icon;
 use super::json::Count;
+use super::member::Form;
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::misfit;
-use super::object::{Form, OrUnsaid};
+use super::object::OrUnsaid;
 use super::result::{CacheScope, ResultType};
 use super::version::ProtocolVersion;
 use crate::jsonrpc::RequestId;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::json::raw;
+use super::member::Form;
 use super::meta::{NotificationMetaObject, RequestMetaObject};
-use super::object::Form;
 use crate::error::Result;
 
 open_enum! {

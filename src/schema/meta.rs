@@ -6,11 +6,11 @@
 use serde::Deserialize;
 
 use super::capabilities::ClientCapabilities;
-use super::json::JsonObject;
 use super::lifecycle::Implementation;
 use super::logging::{KnownLevel, LoggingLevel};
 use super::progress::ProgressToken;
 use super::task::RelatedTaskMetadata;
+use super::tree::JsonObject;
 use super::version::ProtocolVersion;
 use crate::jsonrpc::RequestId;
 

@@ -18,7 +18,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::object::{Form, Member};
+use super::member::{Form, Member};
 use crate::error::{Excerpt, without_position};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::raw_object::RawObject;

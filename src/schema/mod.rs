@@ -45,6 +45,7 @@ mod input;
 pub(crate) mod json;
 mod lifecycle;
 mod logging;
+mod member;
 mod meta;
 mod meta_rules;
 pub mod method;
@@ -97,7 +98,7 @@ pub use input::{
     CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
     InputResponse, InputResponses, ListRootsRequest,
 };
-pub use json::{Extra, JsonObject, JsonSchema, read_json};
+pub use json::{JsonSchema, read_json};
 pub use lifecycle::{
     CancelledNotificationParams, DiscoverResult, Implementation, InitializeRequestParams,
     InitializeResult,
@@ -160,4 +161,5 @@ pub use tool::{
     ToolExecution,
 };
 pub use trace_context::TraceContext;
+pub use tree::{Extra, JsonObject};
 pub use version::{FitTo, ProtocolVersion};

@@ -17,7 +17,8 @@ use serde::de::{
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use super::json::Extra;
+use super::member::{Form, Member};
+use super::tree::Extra;
 use super::{misfit, tree};
 use crate::jsonrpc::RequestId;
 
@@ -156,59 +157,6 @@ macro_rules! form {
     };
 }
 
-/// A type of the struct fields that are read from and written to members of JSON objects.
-pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
-    /// Returns the value for an absent member. Returns `None` if the member is required.
-    fn absent() -> Option<Self> {
-        None
-    }
-
-    /// Whether a member with this value is omitted when its object is written.
-    fn is_absent(&self) -> bool {
-        false
-    }
-
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
-}
-
-impl<T: Member> Member for Option<T> {
-    fn absent() -> Option<Self> {
-        Some(None)
-    }
-
-    fn is_absent(&self) -> bool {
-        self.is_none()
-    }
-
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(Perhaps(PhantomData))
-    }
-}
-
-struct Perhaps<T>(PhantomData<T>);
-
-impl<'de, T: Member> Visitor<'de> for Perhaps<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("option")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        T::read(deserializer).map(Some)
-    }
-}
-
 impl Member for Extra {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         tree::read_object(deserializer)
@@ -219,7 +167,7 @@ impl Member for Extra {
 /// such a type is required.
 macro_rules! required {
     ($($type:ty),+ $(,)?) => {
-        $(impl $crate::schema::object::Member for $type {})+
+        $(impl $crate::schema::member::Member for $type {})+
     };
 }
 
@@ -232,31 +180,6 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {
 }
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for BTreeMap<String, T> {}
-
-/// The serialization of a member: the functions that read and write it. By default the type of the
-/// member decides; an implementation replaces some of the functions.
-pub(super) trait Form<T: Member> {
-    fn absent() -> Option<T> {
-        T::absent()
-    }
-
-    fn is_absent(value: &T) -> bool {
-        value.is_absent()
-    }
-
-    /// Whether an invalid member may be dropped, so that the rest of its object is used.
-    fn is_dispensable() -> bool {
-        Self::absent().is_some()
-    }
-
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        T::read(deserializer)
-    }
-
-    fn write<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.serialize(serializer)
-    }
-}
 
 /// The default serialization: the type of the member reads and writes the member.
 pub(super) struct Own;

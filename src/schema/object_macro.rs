@@ -29,7 +29,7 @@
 /// setter. A field of another type is required when the object is read.
 ///
 /// **Serialization.** `= "mimeType"` is the name in JSON, if it is not the name of the field.
-/// `as Count` replaces the usual serialization of the type by a [`Form`](super::object::Form).
+/// `as Count` replaces the usual serialization of the type by a [`Form`](super::member::Form).
 /// `..extra` adds the field `extra` for the other members of the object. Without it, the other
 /// members are ignored. `..extra; misfits` also adds the method `misfits`, which returns the parts
 /// that were dropped when the object was read.

@@ -5,10 +5,11 @@
 
 use serde_json::Value;
 
-use super::json::{JsonObject, JsonSchema};
+use super::json::JsonSchema;
 use super::primitive::{
     ElicitSchema, LegacyTitledEnumSchema, PrimitiveSchemaDefinition, StringFormat, StringSchema,
 };
+use super::tree::JsonObject;
 use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 

@@ -12,10 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::capabilities::ServerCapabilities;
-use super::json::{Extra, JsonObject, Whole};
+use super::json::Whole;
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
 use super::resource::Resource;
 use super::result::{CacheScope, ResultType};
+use super::tree::{Extra, JsonObject};
 
 /// The id of the skills extension. A server declares it with the settings of
 /// [`SkillsCapability`].

@@ -2,9 +2,9 @@
 //!
 //! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28).
 
-use super::json::Extra;
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
+use super::tree::Extra;
 use crate::jsonrpc::RequestId;
 
 object! {

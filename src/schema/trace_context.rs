@@ -2,9 +2,9 @@
 //!
 //! Spec: Base Protocol, "`_meta`" (2026-07-28). W3C Trace Context; W3C Baggage.
 
-use super::json::JsonObject;
 use super::meta::{RequestMetaObject, meta_key};
 use super::meta_rules::{is_valid_baggage, is_valid_traceparent, is_valid_tracestate};
+use super::tree::JsonObject;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The trace context in the `_meta` of a request: `traceparent`, `tracestate` and `baggage`, each

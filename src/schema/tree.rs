@@ -13,9 +13,15 @@ use serde::de::value::MapDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::json::JsonObject;
 use super::misfit::{self, Misfit};
 use crate::jsonrpc::{surrogates, typed};
+
+/// A JSON object with any members. The specification calls it `JSONObject`.
+pub type JsonObject = Map<String, Value>;
+
+/// The members of a JSON object that have no field in the object's Rust type. They are stored, so
+/// that a relay forwards them too.
+pub type Extra = JsonObject;
 
 /// The memory that the values parsed from one JSON text may use, in bytes, whatever the length of
 /// the text. Each byte of the text allows `FOR_EACH` bytes more.

@@ -6,8 +6,7 @@ mod tools;
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -61,23 +60,9 @@ impl ServerBuilder {
             // This key is never used: `build` returns the error.
             Err(error) => (vec![StateKey::new([0; 32])], Some(error)),
         };
-        let services = CallServices {
-            info,
-            meta_text: OnceLock::new(),
-            send_server_info: true,
-            guards: Vec::new(),
-            logging: false,
-            held: Default::default(),
-            limits: Limits::default(),
-            keys: KeyRing::new(keys).expect("there is one key"),
-            state_lifetime: Duration::from_secs(600),
-            state_store: None,
-            pages: Pages::new(&Limits::default()),
-            begin_task: None,
-            may_embed: AtomicBool::new(false),
-        };
+        let keys = KeyRing::new(keys).expect("there is one key");
         let inner = Inner {
-            services: Arc::new(services),
+            services: Arc::new(CallServices::new(info, keys)),
             instructions: None,
             revisions: ProtocolVersion::ALL.iter().rev().copied().collect(),
             tools: Tools::default(),

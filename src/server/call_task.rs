@@ -17,7 +17,8 @@ pub(super) struct Start {
     pub(super) may_run_at_once: bool,
 }
 
-/// A function that makes a call a task, and runs the rest of the call on a thread of the connection.
+/// A function that makes a call a task, and runs the rest of the call on a thread of its
+/// connection.
 pub(super) type BeginTask = fn(Context, Start, Box<dyn FnOnce(Context) + Send>);
 
 impl Start {
@@ -37,7 +38,8 @@ impl Start {
         }
     }
 
-    /// Makes the call a task if the host has enabled tasks, and runs `run` with its context on a thread of the connection.
+    /// Makes the call a task, and runs `run` with its context on a thread of the connection.
+    /// Without tasks, runs `run` at once.
     pub(super) fn begin(self, context: Context, run: impl FnOnce(Context) + Send + 'static) {
         match context.services().begin_task {
             Some(begin) => begin(context, self, Box::new(run)),

@@ -47,6 +47,24 @@ pub(super) struct CallServices {
 }
 
 impl CallServices {
+    pub(super) fn new(info: Implementation, keys: KeyRing) -> Self {
+        Self {
+            info,
+            meta_text: OnceLock::new(),
+            send_server_info: true,
+            guards: Vec::new(),
+            logging: false,
+            limits: Limits::default(),
+            held: MemoryBudget::default(),
+            keys,
+            state_lifetime: Duration::from_secs(600),
+            state_store: None,
+            pages: Pages::new(&Limits::default()),
+            begin_task: None,
+            may_embed: AtomicBool::new(false),
+        }
+    }
+
     pub(super) fn sends_server_info_to(&self, revision: ProtocolVersion) -> bool {
         revision.is_modern() && self.send_server_info
     }

@@ -22,7 +22,6 @@ mod card;
 mod card_input;
 mod card_rules;
 mod challenge;
-mod clients;
 mod cors;
 mod denied;
 mod events;
@@ -43,7 +42,7 @@ mod resource_server;
 mod service;
 mod session;
 mod static_tokens;
-mod stream;
+mod verified;
 mod verifier;
 
 pub use self::card::ServerCard;

@@ -1,11 +1,9 @@
 //! The paths that a server over HTTP serves beside its endpoint: pages, health, server card.
 
-use super::super::inner::Inner;
 use super::options::HttpOptions;
 use super::pages::HttpPage;
 use super::refusal::{is_at, without_slash};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::protocol::{LogLevel, tell};
 use crate::transport::http::HttpRequest;
 
 impl HttpOptions {
@@ -19,7 +17,35 @@ impl HttpOptions {
     /// of the protocol, the path of another page or no valid path, or a media type that can't be
     /// sent. The error text has the path.
     pub fn check(&self) -> Result<()> {
-        check(self)
+        check_card_path(self)?;
+        let refuse = |path: &str, why: &str| {
+            let text = format!("the page '{}' {why}", Excerpt(path));
+            Err(Error::new(ErrorKind::Invalid, text))
+        };
+        let health = self.health.iter();
+        let paths = health.chain(self.pages.iter().map(|(path, _)| path));
+        let mut before: Vec<&str> = Vec::new();
+        for path in paths {
+            if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains(['?', '#']) {
+                return refuse(
+                    path,
+                    "has no path of a URL: write it without query, and encoded",
+                );
+            }
+            if let Some(used) = own_use(self, path) {
+                return refuse(
+                    path,
+                    &format!("has the path of the {used}: choose another one"),
+                );
+            }
+            if before.contains(&without_slash(path)) {
+                return refuse(path, "is there twice");
+            }
+            before.push(without_slash(path));
+        }
+        self.pages
+            .iter()
+            .try_for_each(|(path, page)| page.check(path))
     }
 }
 
@@ -56,40 +82,6 @@ fn own_use(options: &HttpOptions, path: &str) -> Option<&'static str> {
     }
 }
 
-/// Checks that every page has a valid path of its own.
-fn check(options: &HttpOptions) -> Result<()> {
-    check_card_path(options)?;
-    let refuse = |path: &str, why: &str| {
-        let text = format!("the page '{}' {why}", Excerpt(path));
-        Err(Error::new(ErrorKind::Invalid, text))
-    };
-    let health = options.health.iter();
-    let paths = health.chain(options.pages.iter().map(|(path, _)| path));
-    let mut before: Vec<&str> = Vec::new();
-    for path in paths {
-        if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains(['?', '#']) {
-            return refuse(
-                path,
-                "has no path of a URL: write it without query, and encoded",
-            );
-        }
-        if let Some(used) = own_use(options, path) {
-            return refuse(
-                path,
-                &format!("has the path of the {used}: choose another one"),
-            );
-        }
-        if before.contains(&without_slash(path)) {
-            return refuse(path, "is there twice");
-        }
-        before.push(without_slash(path));
-    }
-    options
-        .pages
-        .iter()
-        .try_for_each(|(path, page)| page.check(path))
-}
-
 /// Checks that no other path of the protocol is that of the server card.
 // AMB-77
 fn check_card_path(options: &HttpOptions) -> Result<()> {
@@ -108,26 +100,5 @@ fn check_card_path(options: &HttpOptions) -> Result<()> {
             Err(Error::new(ErrorKind::Invalid, text))
         }
         false => Ok(()),
-    }
-}
-
-/// Returns the path and the page of the server card. A card that breaks a rule is logged.
-pub(super) fn served_card(server: &Inner, options: &HttpOptions) -> Option<(String, HttpPage)> {
-    let log = |level, text| tell(server.log.as_ref(), level, "http", || text);
-    let card = options.card.as_ref()?;
-    match card.page(&server.services.info, &server.revisions) {
-        Ok((page, warnings)) => {
-            for warning in warnings {
-                log(LogLevel::Warning, warning);
-            }
-            Some((options.card_path()?, page))
-        }
-        Err(error) => {
-            log(
-                LogLevel::Error,
-                format!("no server card is served: {error}"),
-            );
-            None
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! The HTTP service, which checks each request and passes it to the connection that serves it.
 
 mod admission;
+mod clients;
 mod old;
 mod streams;
 
@@ -14,7 +15,6 @@ use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::inner::Inner;
 use super::super::inner::ServerConnection;
 use super::challenge::{Challenger, Demand, Era};
-use super::clients::Verified;
 use super::cors::{self, ForReader};
 use super::expiring::bounded;
 use super::modern::{self, ParamMembers};
@@ -25,8 +25,8 @@ use super::refusal::{
     refuse_malformed, refuse_request, token, unknown_session, unknown_version,
 };
 use super::reply::Reply;
-use super::session::{Session, Sessions, check_opening, peer_name};
-use super::stream::RequestStream;
+use super::session::{RequestStream, Session, Sessions, check_opening, peer_name};
+use super::verified::Verified;
 use super::{guard, paths};
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
@@ -110,7 +110,7 @@ impl HttpService {
             modern_clients,
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
-            card: paths::served_card(inner, &options),
+            card: served_card(inner, &options),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
             verified: Verified::default(),
@@ -183,6 +183,27 @@ impl fmt::Debug for HttpService {
             .field("options", &self.0.options)
             .field("sessions", &self.sessions())
             .finish_non_exhaustive()
+    }
+}
+
+/// Returns the path and the page of the server card. A card that breaks a rule is logged.
+fn served_card(server: &Inner, options: &HttpOptions) -> Option<(String, HttpPage)> {
+    let log = |level, text| tell(server.log.as_ref(), level, "http", || text);
+    let card = options.card.as_ref()?;
+    match card.page(&server.services.info, &server.revisions) {
+        Ok((page, warnings)) => {
+            for warning in warnings {
+                log(LogLevel::Warning, warning);
+            }
+            Some((options.card_path()?, page))
+        }
+        Err(error) => {
+            log(
+                LogLevel::Error,
+                format!("no server card is served: {error}"),
+            );
+            None
+        }
     }
 }
 

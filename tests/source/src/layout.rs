@@ -28,9 +28,9 @@ const LAYERS: [&str; 11] = [
 const TOOLS: [&str; 5] = ["buffer_cache", "fair_queue", "fallible", "shares", "sync"];
 
 /// How many circles of imports there are between files. The number may only shrink.
-const CIRCLES: usize = 8;
+const CIRCLES: usize = 5;
 /// How many files the largest circle has. The number may only shrink.
-const LARGEST_CIRCLE: usize = 25;
+const LARGEST_CIRCLE: usize = 6;
 
 /// The longest source file, in lines.
 const FILE_LINES: usize = 800;

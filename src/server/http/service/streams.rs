@@ -10,7 +10,7 @@ use super::super::fields::text;
 use super::super::history::{EventId, Missing};
 use super::super::refusal::{Refusal, accepts};
 use super::super::reply::stream_head;
-use super::super::stream::Stream;
+use super::super::session::Stream;
 use super::{Handled, Served};
 use crate::error::{Error, ErrorKind, Excerpt};
 use crate::protocol::LogLevel;

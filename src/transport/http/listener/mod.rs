@@ -50,6 +50,7 @@ mod reply;
 mod request_parser;
 mod shared;
 mod table;
+mod unsent;
 mod wire;
 mod worker;
 mod workers;
@@ -57,6 +58,7 @@ mod workers;
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -64,6 +66,7 @@ use polling::Poller;
 
 pub use limits::{HttpLimits, HttpStats};
 
+use self::connection::{Connection, Doing};
 use self::poller::Loop;
 use self::shared::{LISTENER, Shared};
 use super::Service;
@@ -82,7 +85,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// An HTTP server: a listening socket, its connections, and the threads that serve them. Dropping
 /// the listener closes it.
 pub struct HttpListener {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Connection>>,
     /// The handle of the poller thread, until the thread is joined. A shutdown holds the lock while
     /// it joins the thread. So a concurrent shutdown does not return before the thread has ended.
     poller: Mutex<Option<JoinHandle<()>>>,
@@ -160,7 +163,30 @@ impl HttpListener {
 
     /// Returns the current counts of connections, requests and refusals.
     pub fn stats(&self) -> HttpStats {
-        self.shared.stats()
+        let shared = &self.shared;
+        let mut stats = HttpStats {
+            unsent: shared.unsent.load(Ordering::Relaxed),
+            waiting: shared.workers.waiting(),
+            workers: shared.workers.threads(),
+            accepted: shared.accepted.load(Ordering::Relaxed),
+            refused: shared.refused.load(Ordering::Relaxed),
+            displaced_connections: shared.displaced_connections.load(Ordering::Relaxed),
+            displaced_requests: shared.displaced_requests.load(Ordering::Relaxed),
+            ..HttpStats::default()
+        };
+        for conn in shared.table.all() {
+            stats.connections += 1;
+            match conn.doing() {
+                Doing::Nothing => stats.idle += 1,
+                Doing::Request => stats.in_hand += 1,
+                Doing::Stream => {
+                    stats.in_hand += 1;
+                    stats.streams += 1;
+                }
+                Doing::Parting => {}
+            }
+        }
+        stats
     }
 
     /// Closes the listener at once, like [`shutdown`](Self::shutdown) with a drain time of zero.

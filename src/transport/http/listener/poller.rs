@@ -19,7 +19,7 @@ use polling::{Event, Events};
 use super::connection::{Connection, GivesWay};
 use super::moment::Moment;
 use super::ready_set;
-use super::shared::{LISTENER, Shared};
+use super::shared::{self, LISTENER, Shared};
 use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
 use crate::transport::sys::tcp::{self, Registered};
@@ -42,7 +42,7 @@ const AT_ONCE: usize = 64;
 
 /// The state of the poller thread.
 pub(super) struct Loop {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Connection>>,
     listener: Option<Registered<TcpListener>>,
     /// The key of the next connection. Keys are never reused, so a late event can't reach another
     /// connection.
@@ -63,7 +63,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn new(shared: Arc<Shared>, listener: Registered<TcpListener>) -> Self {
+    pub(super) fn new(shared: Arc<Shared<Connection>>, listener: Registered<TcpListener>) -> Self {
         Self {
             shared,
             listener: Some(listener),
@@ -159,7 +159,7 @@ impl Loop {
     fn run_errands(&mut self) {
         let errands = self.shared.errands();
         for gone in errands.calls {
-            Shared::call(gone);
+            shared::call(gone);
         }
         let now = Moment::now();
         for key in errands.looks {
@@ -252,7 +252,8 @@ impl Loop {
         let Ok(remote) = stream.peer_addr() else {
             return;
         };
-        let has_place = self.make_room(&Client::at(remote.ip()));
+        let client = Client::at(remote.ip());
+        let has_place = self.make_room(&client);
         if !has_place && self.shared.table.turned_away() >= TURNED_AWAY {
             self.shared.count_refused();
             return;
@@ -265,7 +266,8 @@ impl Loop {
             return;
         };
         let conn = Arc::new(conn);
-        self.shared.table.insert(key, Arc::clone(&conn), has_place);
+        let table = &self.shared.table;
+        table.insert(key, &client, Arc::clone(&conn), has_place);
         if has_place {
             conn.welcome();
         } else {

@@ -23,11 +23,11 @@
 //! is stealable. So no connection is served by two threads.
 
 use std::collections::VecDeque;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::connection::Connection;
 use crate::sync::Mutex;
 use crate::transport::sys::fd::SocketWake;
 use crate::transport::sys::tcp;
@@ -55,20 +55,20 @@ const ALERT: u32 = 100;
 
 /// The ready set of a worker.
 #[derive(Debug)]
-pub(super) struct ReadySet {
+pub(super) struct ReadySet<C> {
     largest: usize,
-    state: Mutex<State>,
+    state: Mutex<State<C>>,
     /// The wakeup that ends the worker's wait on the set, for example when the worker has a new
     /// job.
-    pub(super) wake: SocketWake,
+    pub(super) wake: Arc<SocketWake>,
 }
 
 /// The state of a ready set, guarded by [`ReadySet::state`]. The lock is held briefly only.
 #[derive(Debug)]
-struct State {
-    quiet: Vec<Member>,
+struct State<C> {
+    quiet: Vec<Member<C>>,
     /// The connections that have input, in the order in which they are served.
-    ready: VecDeque<Arc<Connection>>,
+    ready: VecDeque<Arc<C>>,
     /// Whether the poller may take connections of this set. The worker sets the flag before it
     /// serves a request or waits for the rest of a request, and clears it afterwards. Both threads
     /// hold the lock when they take a connection, so they never take the same one.
@@ -83,20 +83,20 @@ struct State {
 
 /// A connection in a ready set that has no input.
 #[derive(Debug)]
-struct Member {
-    conn: Arc<Connection>,
+struct Member<C> {
+    conn: Arc<C>,
     /// Whether the connection has served a request since the last sweep. If it has not, the next
     /// sweep releases it.
     was_ready: bool,
 }
 
-impl State {
+impl<C> State<C> {
     fn len(&self) -> usize {
         self.quiet.len() + self.ready.len()
     }
 }
 
-impl ReadySet {
+impl<C> ReadySet<C> {
     fn new(largest: usize) -> std::io::Result<Self> {
         Ok(Self {
             largest,
@@ -108,12 +108,12 @@ impl ReadySet {
                 seen: 0,
                 swept: Instant::now(),
             }),
-            wake: SocketWake::new()?,
+            wake: Arc::new(SocketWake::new()?),
         })
     }
 
     /// Adds a connection to the set. Returns false if the set is full.
-    pub(super) fn join(&self, conn: &Arc<Connection>) -> bool {
+    pub(super) fn join(&self, conn: &Arc<C>) -> bool {
         let mut state = self.state.lock();
         if state.len() >= self.largest {
             return false;
@@ -127,7 +127,7 @@ impl ReadySet {
 
     /// Makes the set no longer stealable, because the worker has finished its request. Returns the
     /// next connection that has input, if there is one.
-    pub(super) fn come_back(&self) -> Option<Arc<Connection>> {
+    pub(super) fn come_back(&self) -> Option<Arc<C>> {
         let mut state = self.state.lock();
         state.is_stealable = false;
         state.ready.pop_front()
@@ -146,18 +146,19 @@ impl ReadySet {
         self.state.lock().len() == 0
     }
 
-    /// Blocks until a connection has input, the wakeup is fired, or [`LINGER`] has passed.
+    /// Blocks until a connection has input, the wakeup is fired, or [`LINGER`] has passed. `socket`
+    /// returns the socket of a connection.
     ///
     /// Returns the connections that the worker has to release to the poller. After an event, these
     /// are the connections that sent no input since the last sweep. If no event came in time, these
     /// are all connections.
-    pub(super) fn wait(&self) -> Vec<Arc<Connection>> {
+    pub(super) fn wait(&self, socket: impl Fn(&C) -> &TcpStream) -> Vec<Arc<C>> {
         let mut state = self.state.lock();
         let conns = state.quiet.iter().map(|member| Arc::clone(&member.conn));
         let conns: Vec<_> = conns.collect();
         drop(state);
         let found = tcp::wait_for_any(
-            conns.iter().map(|conn| conn.socket.get()),
+            conns.iter().map(|conn| socket(conn)),
             &self.wake,
             Instant::now() + LINGER,
         );
@@ -185,7 +186,7 @@ impl ReadySet {
 
     /// Checks the set for the poller in each tick. If the worker has served the same request for a
     /// whole tick, moves all connections of the set to `taken`.
-    fn watch(&self, taken: &mut Vec<Arc<Connection>>) -> Seen {
+    fn watch(&self, taken: &mut Vec<Arc<C>>) -> Seen {
         let mut state = self.state.lock();
         let served = state.turn.wrapping_sub(state.seen);
         let is_slow = state.is_stealable && served < QUICK && state.ready.len() > 1;
@@ -203,7 +204,7 @@ impl ReadySet {
     }
 
     /// Removes and returns the last half of the ready connections, if the set is still stealable.
-    fn share(&self) -> VecDeque<Arc<Connection>> {
+    fn share(&self) -> VecDeque<Arc<C>> {
         let mut state = self.state.lock();
         if !state.is_stealable {
             return VecDeque::new();
@@ -222,9 +223,9 @@ struct Seen {
 
 /// The ready sets of all workers.
 #[derive(Debug)]
-pub(super) struct ReadySets {
+pub(super) struct ReadySets<C> {
     /// All ready sets. Lock order: this lock is taken before the lock of any set.
-    all: Mutex<Vec<Arc<ReadySet>>>,
+    all: Mutex<Vec<Arc<ReadySet<C>>>>,
     /// The number of threads that can run at the same time.
     parallel: usize,
     /// The number of ticks until requests count as quick again. Only the poller writes the number.
@@ -238,7 +239,7 @@ pub(super) struct ReadySets {
     is_watched: AtomicBool,
 }
 
-impl ReadySets {
+impl<C> ReadySets<C> {
     pub(super) fn new(parallel: usize) -> Self {
         Self {
             all: Mutex::default(),
@@ -256,12 +257,12 @@ impl ReadySets {
     /// workers that already do so. While requests are quick, returns false if a ready set of any
     /// worker contains connections, because the connection can join that set.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
-        let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
+        let is_busy = |round: &Arc<ReadySet<C>>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
     }
 
     /// Creates the ready set of a worker. Returns `None` if the system has no descriptor left.
-    pub(super) fn open(&self) -> Option<Arc<ReadySet>> {
+    pub(super) fn open(&self) -> Option<Arc<ReadySet<C>>> {
         let largest = match self.parallel {
             1 => LARGEST_OF_ONE,
             _ => LARGEST,
@@ -279,7 +280,7 @@ impl ReadySets {
             false => self.parallel.saturating_sub(1).max(1),
         };
         let all = self.all.lock();
-        let with_room = |round: &&Arc<ReadySet>| {
+        let with_room = |round: &&Arc<ReadySet<C>>| {
             let count = round.state.lock().len();
             count > 0 && count < round.largest
         };
@@ -287,14 +288,14 @@ impl ReadySets {
     }
 
     /// Removes the set of a worker that ends. The set must be empty.
-    pub(super) fn close(&self, round: &Arc<ReadySet>) {
+    pub(super) fn close(&self, round: &Arc<ReadySet<C>>) {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
     /// Makes a ready set stealable while its worker is busy with a request. The set stays stealable
     /// until the worker calls [`ReadySet::come_back`]. Returns whether the caller has to wake the
     /// poller.
-    pub(super) fn make_stealable(&self, round: &ReadySet) -> bool {
+    pub(super) fn make_stealable(&self, round: &ReadySet<C>) -> bool {
         round.make_stealable() && !self.is_watched.swap(true, Ordering::SeqCst)
     }
 
@@ -304,7 +305,7 @@ impl ReadySets {
 
     /// Checks all sets after a tick. Returns the connections that the poller took from their
     /// workers. `calm` counts the consecutive ticks without a stealable set.
-    pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Connection>> {
+    pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<C>> {
         let rounds = self.all.lock().clone();
         let (mut taken, mut slow) = (Vec::new(), None);
         let mut look = || {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::connection::{Callback, Connection};
+use super::connection::Connection;
 use super::head::Head;
+use super::shared::Callback;
 use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{ResponseHead, ResponseWriter};

@@ -12,7 +12,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::connection::Connection;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
@@ -29,26 +28,27 @@ pub(super) enum Rank {
     Unfinished,
 }
 
-/// The table of open connections.
+/// The table of open connections. Each connection has a key, and counts for its client, which is
+/// always the same.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct Table<C> {
     /// The entries of the table. While this lock is held, no other lock is taken.
-    state: Mutex<State>,
+    state: Mutex<State<C>>,
     max: usize,
     reserve: usize,
 }
 
 #[derive(Debug)]
-struct State {
-    open: HashMap<usize, Entry>,
+struct State<C> {
+    open: HashMap<usize, Entry<C>>,
     shares: Shares<usize>,
     next_order: u64,
 }
 
 /// The entry of an open connection in the table.
 #[derive(Debug)]
-struct Entry {
-    conn: Arc<Connection>,
+struct Entry<C> {
+    conn: Arc<C>,
     /// Whether the connection counts against the limit. A connection that was accepted only to be
     /// answered with 503 does not count.
     is_counted: bool,
@@ -58,7 +58,7 @@ struct Entry {
     order: u64,
 }
 
-impl Table {
+impl<C> Table<C> {
     /// Creates a table for `max` connections, and for `reserve` more connections of clients that
     /// have few connections. `part` is the maximum number of connections of one client while other
     /// clients need connections.
@@ -92,16 +92,16 @@ impl Table {
     }
 
     /// Returns the connection to displace when the system has no descriptor left.
-    pub(super) fn first_to_give_way(&self) -> Option<Arc<Connection>> {
+    pub(super) fn first_to_give_way(&self) -> Option<Arc<C>> {
         let state = self.state.lock();
         let key = state.shares.first_to_give_way()?;
         state.open.get(&key).map(|entry| Arc::clone(&entry.conn))
     }
 
-    pub(super) fn insert(&self, key: usize, conn: Arc<Connection>, is_counted: bool) {
+    pub(super) fn insert(&self, key: usize, client: &Client, conn: Arc<C>, is_counted: bool) {
         let mut state = self.state.lock();
         if is_counted {
-            state.shares.take(&conn.client(), 1);
+            state.shares.take(client, 1);
         }
         let entry = Entry {
             conn,
@@ -114,7 +114,7 @@ impl Table {
 
     /// Sets the displacement rank of a connection. `None` means that the connection can't be
     /// displaced.
-    pub(super) fn set_rank(&self, key: usize, rank: Option<Rank>) {
+    pub(super) fn set_rank(&self, key: usize, client: &Client, rank: Option<Rank>) {
         let mut state = self.state.lock();
         let State {
             open,
@@ -125,58 +125,57 @@ impl Table {
             return;
         };
         if let Some(rank) = entry.rank.take() {
-            shares.set_busy(&entry.conn.client(), rank as u8, entry.order);
+            shares.set_busy(client, rank as u8, entry.order);
         }
         if let Some(rank) = rank {
-            shares.set_idle(&entry.conn.client(), rank as u8, *next_order, key);
+            shares.set_idle(client, rank as u8, *next_order, key);
             (entry.rank, entry.order) = (Some(rank), *next_order);
             *next_order += 1;
         }
     }
 
     /// Stops counting a connection against the limit, because it is about to be closed.
-    pub(super) fn uncount(&self, key: usize) {
+    pub(super) fn uncount(&self, key: usize, client: &Client) {
         let mut state = self.state.lock();
         let State { open, shares, .. } = &mut *state;
         if let Some(entry) = open.get_mut(&key)
             && std::mem::take(&mut entry.is_counted)
         {
-            shares.give_back(&entry.conn.client(), 1);
+            shares.give_back(client, 1);
         }
     }
 
     /// Counts a connection against the limit again, even if the limit is exceeded then.
-    pub(super) fn count_again(&self, key: usize) {
+    pub(super) fn count_again(&self, key: usize, client: &Client) {
         let mut state = self.state.lock();
         let State { open, shares, .. } = &mut *state;
         if let Some(entry) = open.get_mut(&key)
             && !std::mem::replace(&mut entry.is_counted, true)
         {
-            shares.take(&entry.conn.client(), 1);
+            shares.take(client, 1);
         }
     }
 
-    pub(super) fn find(&self, key: usize) -> Option<Arc<Connection>> {
+    pub(super) fn find(&self, key: usize) -> Option<Arc<C>> {
         let state = self.state.lock();
         state.open.get(&key).map(|entry| Arc::clone(&entry.conn))
     }
 
-    pub(super) fn forget(&self, key: usize) {
+    pub(super) fn forget(&self, key: usize, client: &Client) {
         let mut state = self.state.lock();
         let Some(entry) = state.open.remove(&key) else {
             return;
         };
         if let Some(rank) = entry.rank {
-            let client = entry.conn.client();
-            state.shares.set_busy(&client, rank as u8, entry.order);
+            state.shares.set_busy(client, rank as u8, entry.order);
         }
         if entry.is_counted {
-            state.shares.give_back(&entry.conn.client(), 1);
+            state.shares.give_back(client, 1);
         }
         drop(state);
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Connection>> {
+    pub(super) fn all(&self) -> Vec<Arc<C>> {
         let state = self.state.lock();
         let conns = state.open.values().map(|entry| Arc::clone(&entry.conn));
         conns.collect()

@@ -22,8 +22,9 @@ use super::ready_set::ReadySet;
 use super::reply::Reply;
 use super::request_parser::{Body, ParseStep, RequestParser};
 use super::shared::Shared;
-use super::workers::IdleSlot;
+use super::workers::{IdleSlot, Spawn};
 use crate::buffer_cache;
+use crate::transport::Stack;
 use crate::transport::http::HttpRequest;
 use crate::transport::sys::tcp;
 
@@ -34,12 +35,35 @@ thread_local! {
 }
 
 /// Whether the current thread is a worker of the given listener.
-pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
+pub(super) fn is_of(shared: &Arc<Shared<Connection>>) -> bool {
     OF.try_with(Cell::get).unwrap_or(0) == Arc::as_ptr(shared) as usize
 }
 
+impl Shared<Connection> {
+    /// Starts a worker thread if `spawn` requests it. If no thread can be started and no worker is
+    /// left, answers the queued requests with 503.
+    pub(super) fn start(self: &Arc<Self>, spawn: Spawn) {
+        if spawn == Spawn::No {
+            return;
+        }
+        let shared = Arc::clone(self);
+        let run = move || work(&shared);
+        let threads = &self.limits.threads;
+        if self
+            .worker_threads
+            .start(threads, "http", Stack::Large, run)
+            .is_ok()
+        {
+            return;
+        }
+        for conn in self.workers.failed() {
+            conn.turn_away("no thread can be started to serve the request: try again later");
+        }
+    }
+}
+
 /// Runs a worker thread until the pool ends it.
-pub(super) fn work(shared: &Arc<Shared>) {
+fn work(shared: &Arc<Shared<Connection>>) {
     OF.set(Arc::as_ptr(shared) as usize);
     shared.workers.arrived();
     let mut worker = Worker {
@@ -59,13 +83,13 @@ pub(super) fn work(shared: &Arc<Shared>) {
 
 /// The state of a worker thread.
 struct Worker<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<Shared<Connection>>,
     intake: RequestParser,
     /// The permit that the worker holds. A worker needs a permit to read a large body, or to run a
     /// handler.
     permit: Option<Arc<Permit>>,
     /// The worker's ready set and idle slot. `None` until the worker has kept a connection.
-    round: Option<(Arc<ReadySet>, Arc<IdleSlot>)>,
+    round: Option<(Arc<ReadySet<Connection>>, Arc<IdleSlot>)>,
 }
 
 impl Worker<'_> {
@@ -84,7 +108,7 @@ impl Worker<'_> {
                     match self.shared.workers.take_or_idle(slot) {
                         Some(job) => Some(job),
                         None => {
-                            let gone = round.wait();
+                            let gone = round.wait(|conn| conn.socket.get());
                             let job = self.shared.workers.leave_idle(slot);
                             gone.iter().for_each(|conn| conn.let_go());
                             job
@@ -222,7 +246,7 @@ impl Worker<'_> {
         }
         if self.round.is_none() {
             self.round = self.shared.rounds.open().map(|round| {
-                let slot = IdleSlot::Busy(Arc::clone(&round));
+                let slot = IdleSlot::Busy(Arc::clone(&round.wake));
                 (round, Arc::new(slot))
             });
         }
@@ -291,7 +315,7 @@ impl Worker<'_> {
 }
 
 /// Whether the service can answer the request without blocking. Also returns the request's body.
-fn is_quick(shared: &Shared, request: HttpRequest<'_>, mut body: Body) -> (bool, Body) {
+fn is_quick(shared: &Shared<Connection>, request: HttpRequest<'_>, mut body: Body) -> (bool, Body) {
     let request = request.body(std::mem::take(&mut body.bytes));
     let look = || shared.service.is_quick(&request);
     let is_quick = catch_unwind(AssertUnwindSafe(look)).unwrap_or(false);
@@ -311,7 +335,7 @@ fn request<'a>(
 }
 
 fn serve(
-    shared: &Arc<Shared>,
+    shared: &Arc<Shared<Connection>>,
     conn: &Arc<Connection>,
     intake: &mut RequestParser,
     permit: Option<&Arc<Permit>>,

@@ -27,11 +27,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::permits::{Permit, Permits};
-use super::ready_set::ReadySet;
 use crate::fair_queue::FairQueue;
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::http::ClientKey;
+use crate::transport::sys::fd::SocketWake;
 
 /// The maximum time that a worker stays idle. After that the worker ends.
 const IDLE: Duration = Duration::from_secs(3);
@@ -120,14 +120,14 @@ pub(super) enum IdleSlot {
     Idle(Condvar),
     /// The worker waits for jobs and for connections of its ready set. The wakeup of the set ends
     /// the wait.
-    Busy(Arc<ReadySet>),
+    Busy(Arc<SocketWake>),
 }
 
 impl IdleSlot {
     fn wake(&self) {
         match self {
             Self::Idle(woken) => woken.notify_one(),
-            Self::Busy(round) => round.wake.fire(),
+            Self::Busy(wake) => wake.fire(),
         }
     }
 }

@@ -27,7 +27,7 @@ use super::head::Refusal;
 use super::moment::Moment;
 use super::permits::Permit;
 use super::request_parser::RequestParser;
-use super::shared::Shared;
+use super::shared::{self, Callback, Shared};
 use super::table::Rank;
 use super::wire::{self, After, Length};
 use super::workers::Spawn;
@@ -55,16 +55,13 @@ const PARTING_BYTES: u32 = 1 << 20;
 /// The error text for a client whose connection is displaced while its request is incomplete.
 const NO_PLACE: &str = "too many connections (max_connections): try again later";
 
-/// A callback that the service has registered on a response.
-pub(super) type Callback = Box<dyn FnOnce() + Send>;
-
 /// A connection between a client and a listener.
 pub(super) struct Connection {
     pub(super) socket: Registered<TcpStream>,
     /// The local address of the connection. `None` if it is equal to the listener's address.
     elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Self>>,
     /// Guards the state of the connection. The lock is held briefly, also during sends that don't
     /// block. It is never held while code of the service runs, because that code could lock the
     /// connection again (deadlock). Lock order: this lock is taken before the locks of [`Shared`].
@@ -223,7 +220,7 @@ pub(super) struct AfterUnlock {
 impl AfterUnlock {
     /// Runs the actions on a thread that may hold locks of the service. Therefore this method does
     /// not call the callbacks itself, but passes them to the poller.
-    pub(super) fn settle(self, shared: &Arc<Shared>) {
+    pub(super) fn settle(self, shared: &Arc<Shared<Connection>>) {
         self.start(shared);
         for callback in self.gone.into_iter().chain(self.silence) {
             shared.tell(callback);
@@ -231,14 +228,14 @@ impl AfterUnlock {
     }
 
     /// Runs the actions on the poller's own thread.
-    pub(super) fn settle_here(self, shared: &Arc<Shared>) {
+    pub(super) fn settle_here(self, shared: &Arc<Shared<Connection>>) {
         self.start(shared);
         for callback in self.gone.into_iter().chain(self.silence) {
-            Shared::call(callback);
+            shared::call(callback);
         }
     }
 
-    fn start(&self, shared: &Arc<Shared>) {
+    fn start(&self, shared: &Arc<Shared<Connection>>) {
         shared.start(self.spawn);
         if let Some(permit) = &self.orphan {
             shared.start(shared.workers.orphan(permit));
@@ -277,7 +274,7 @@ impl Connection {
     pub(super) fn new(
         socket: Registered<TcpStream>,
         remote: SocketAddr,
-        shared: Arc<Shared>,
+        shared: Arc<Shared<Self>>,
     ) -> Self {
         let state = State {
             owner: Owner::Poller,
@@ -377,7 +374,9 @@ impl Connection {
         if rank != state.rank || (rank.is_some() && state.ranked != state.exchanges) {
             state.rank = rank;
             state.ranked = state.exchanges;
-            self.shared.table.set_rank(self.socket.key(), rank);
+            self.shared
+                .table
+                .set_rank(self.socket.key(), &self.client(), rank);
         }
     }
 
@@ -560,7 +559,7 @@ impl Connection {
         if state.owner != Owner::Nobody {
             state.owner = Owner::Nobody;
             tcp::shut(self.socket.get(), Shutdown::Both);
-            self.shared.table.forget(self.socket.key());
+            self.shared.table.forget(self.socket.key(), &self.client());
         }
         let before = state.outbox.len();
         state.outbox.clear();

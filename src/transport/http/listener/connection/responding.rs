@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Callback, Connection, Owner, PROBES, Quiet, State, WhenSilent, rest_of};
+use super::{Connection, Owner, PROBES, Quiet, State, WhenSilent, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
 use crate::transport::http::listener::moment::Moment;
-use crate::transport::http::listener::shared::Shared;
+use crate::transport::http::listener::shared::{self, Callback};
 use crate::transport::http::listener::table::Rank;
 use crate::transport::sys::tcp;
 
@@ -186,7 +186,7 @@ impl Connection {
             _ => {
                 drop(state);
                 if has_gone {
-                    Shared::call(callback);
+                    shared::call(callback);
                 }
             }
         }

@@ -45,7 +45,9 @@ impl Connection {
         state.exchanges = state.exchanges.wrapping_add(1).max(1);
         self.has_bytes.store(false, Ordering::Relaxed);
         if std::mem::take(&mut state.gave_way) {
-            self.shared.table.count_again(self.socket.key());
+            self.shared
+                .table
+                .count_again(self.socket.key(), &self.client());
         }
         // A half-close is detected again when the client of this request is watched.
         state.half_closed = false;
@@ -140,8 +142,9 @@ impl Connection {
         later.settle(&self.shared);
     }
 
-    /// Queues a request until its client can have a permit. If the queue is full, answers the
-    /// request with 503. A worker needs a permit to run a handler or to read a large body.
+    /// Queues a request until its client can have a permit. If another request is displaced for it,
+    /// answers that request with 503. If the queue is full and no request can be displaced, answers
+    /// this request with 503. A worker needs a permit to run a handler or to read a large body.
     pub(in super::super) fn wait_for_permit(
         self: &Arc<Self>,
         intake: &mut RequestParser,
@@ -158,12 +161,18 @@ impl Connection {
         if !is_here {
             return;
         }
-        match self.shared.wait(Arc::clone(self), key) {
-            Ok(spawn) => self.shared.start(spawn),
-            Err(_) => {
-                self.turn_away("too many requests wait already (max_waiting): try again later")
-            }
+        let Ok((spawn, displaced)) = self.shared.workers.wait(Arc::clone(self), key) else {
+            self.turn_away("too many requests wait already (max_waiting): try again later");
+            return;
+        };
+        if let Some(displaced) = displaced {
+            let count = &self.shared.displaced_requests;
+            count.fetch_add(1, Ordering::Relaxed);
+            displaced.turn_away(
+                "too many requests wait (max_waiting), and most of this client's: try again later",
+            );
         }
+        self.shared.start(spawn);
     }
 
     /// Sends the interim response 100 to a client that waits for it. Returns false if the response

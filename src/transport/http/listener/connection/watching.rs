@@ -84,7 +84,7 @@ impl Connection {
             self.set_rank(&mut state, None);
             state.gave_way = true;
             state.closes = true;
-            self.shared.table.uncount(self.socket.key());
+            self.shared.table.uncount(self.socket.key(), &self.client());
             tcp::shut(self.socket.get(), Shutdown::Read);
             return (later, GivesWay::Soon);
         }

@@ -17,9 +17,6 @@
 //! connected and get nothing. When the newest reader leaves, the next newest reader gets the new
 //! events.
 //!
-//! **Invariant:** an event is numbered, stored and written under the stream's lock. Otherwise a
-//! reader could miss an event or get an event twice.
-//!
 //! **Threads.** The holder of a stream's lock can be blocked by the host's event store or by a slow
 //! client. So only a thread that sends or begins to read waits for the lock. Other threads close
 //! the stream, report a disconnected reader, or begin a silent response. Such a thread adds an
@@ -34,15 +31,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::super::session_stream::Offered;
-use super::challenge::Demand;
-use super::history::{self, History, Missing};
-use super::reply::{end_with, stream_head, takes_no_events};
-use super::session::Session;
+use super::super::challenge::Demand;
+use super::super::history::{self, History, Missing};
+use super::super::reply::{end_with, stream_head, takes_no_events};
+use super::{Actions, Reader, Session, Stream, StreamState};
 use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ResponseSink};
-use crate::schema::ProtocolVersion;
+use crate::server::session_stream::Offered;
 use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -51,60 +47,7 @@ use crate::transport::http::{ResponseHead, ResponseWriter};
 /// reader is ended.
 const MAX_OLDER: usize = 32;
 
-/// An event stream of a legacy session.
-pub(super) struct Stream {
-    pub(super) number: u64,
-    session: Weak<Session>,
-    keep_alive: Duration,
-    state: Mutex<State>,
-    /// Whether the stream has ended. Set while the lock of `state` is held.
-    done: AtomicBool,
-    /// Whether a client reads the stream, or is about to read it. Set while the lock of `state` is
-    /// held.
-    is_read: AtomicBool,
-    /// The actions that other threads have left to the holder of the lock of `state`. No thread
-    /// takes another lock while it holds the lock of `actions`.
-    actions: Mutex<Option<Box<Actions>>>,
-    /// Whether `actions` has entries. Set after an entry was added, and cleared before the entries
-    /// are removed. So a holder of the stream's lock that sees `false` has missed no action.
-    has_actions: AtomicBool,
-}
-
-/// The actions that threads have left to the next holder of a stream's lock.
-#[derive(Default)]
-struct Actions {
-    /// Whether the stream has to end. If `last` has an error, the stream ends with this error.
-    closed: bool,
-    last: Option<Vec<u8>>,
-    /// The numbers of the readers that have disconnected.
-    gone: Vec<u64>,
-    /// Whether nothing was sent for the keep-alive interval. If so, the response has to begin as an
-    /// event stream.
-    silent: bool,
-}
-
-/// A client that reads a stream.
-struct Reader {
-    /// The number of the reader, which is unique within the stream.
-    number: u64,
-    writer: Box<dyn ResponseWriter>,
-}
-
-struct State {
-    /// The newest reader, which gets the new events.
-    reader: Option<Reader>,
-    /// The older readers, from the oldest to the newest.
-    older: Vec<Reader>,
-    /// The number of readers that the stream has had so far.
-    readers: u64,
-    /// Whether the response has begun as an event stream.
-    begun: bool,
-    /// The number of the last event that was written to a reader.
-    last_written: u64,
-    history: History,
-}
-
-impl State {
+impl StreamState {
     /// Ends the responses to all readers. The newest reader gets the error `last` first, if there
     /// is an error.
     fn hang_up(&mut self, last: Option<&[u8]>) {
@@ -161,7 +104,7 @@ impl Stream {
             session,
             keep_alive,
             is_read: AtomicBool::new(writer.is_some()),
-            state: Mutex::new(State {
+            state: Mutex::new(StreamState {
                 reader: writer.map(|writer| Reader { number: 0, writer }),
                 older: Vec::new(),
                 readers: 0,
@@ -175,12 +118,12 @@ impl Stream {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock()
     }
 
     /// Releases the stream's lock, and then performs the actions that other threads have left.
-    fn unlock(self: &Arc<Self>, state: MutexGuard<'_, State>) {
+    fn unlock(self: &Arc<Self>, state: MutexGuard<'_, StreamState>) {
         let is_read = state.reader.is_some();
         self.is_read.store(is_read, Ordering::SeqCst);
         drop(state);
@@ -257,8 +200,8 @@ impl Stream {
 
     /// Writes the events that no reader has received yet, until a write would block. Returns
     /// whether all events were written.
-    fn write_rest(&self, state: &mut State) -> Result<bool> {
-        let State {
+    fn write_rest(&self, state: &mut StreamState) -> Result<bool> {
+        let StreamState {
             reader: Some(reader),
             last_written,
             history,
@@ -301,7 +244,7 @@ impl Stream {
     /// the stream has ended, the response is status 204.
     ///
     /// If the events after `seen` are not available, returns the reason and `writer`.
-    pub(super) fn read_from(
+    pub(in super::super) fn read_from(
         self: &Arc<Self>,
         seen: Option<u64>,
         preface: Vec<u8>,
@@ -374,7 +317,10 @@ impl Stream {
 
     /// Returns whether a client that has seen the event `seen` can get more events, now or later.
     /// Fails if the events after `seen` are not available.
-    pub(super) fn look(self: &Arc<Self>, seen: Option<u64>) -> std::result::Result<bool, Missing> {
+    pub(in super::super) fn look(
+        self: &Arc<Self>,
+        seen: Option<u64>,
+    ) -> std::result::Result<bool, Missing> {
         let Some(seen) = seen else { return Ok(true) };
         let mut state = self.lock();
         let mut piece = Vec::new();
@@ -386,7 +332,7 @@ impl Stream {
 
     /// Adds the newest reader, whose response is `writer`. Registers a callback that runs when this
     /// reader disconnects.
-    fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
+    fn watch(self: &Arc<Self>, state: &mut StreamState, mut writer: Box<dyn ResponseWriter>) {
         state.readers += 1;
         let (number, stream) = (state.readers, Arc::downgrade(self));
         writer.on_gone(Box::new(move || {
@@ -404,7 +350,7 @@ impl Stream {
 
     /// Registers a callback that begins the response if nothing was sent for the keep-alive
     /// interval.
-    fn begin_when_silent(self: &Arc<Self>, state: &mut State) {
+    fn begin_when_silent(self: &Arc<Self>, state: &mut StreamState) {
         let Some(reader) = &mut state.reader else {
             return;
         };
@@ -420,7 +366,7 @@ impl Stream {
 
     /// Begins the response as an event stream without a message. Since revision 2025-11-25 the
     /// client gets a mark, from which it can resume. Runs no code of the host.
-    fn begin_silently(self: &Arc<Self>, state: &mut State) {
+    fn begin_silently(self: &Arc<Self>, state: &mut StreamState) {
         let (Ok(session), Some(reader)) = (self.session(), &mut state.reader) else {
             return;
         };
@@ -443,7 +389,7 @@ impl Stream {
 
     /// Ends the response and tells the reader to reconnect after `retry`. Events that are sent
     /// meanwhile are stored for the reader. Does nothing if the reader can't resume the stream.
-    pub(super) fn close_stream_and_retry(self: &Arc<Self>, retry: Duration) -> Result<()> {
+    fn close_stream_and_retry(self: &Arc<Self>, retry: Duration) -> Result<()> {
         let session = self.session()?;
         if !session.marks_beginnings() {
             return Ok(());
@@ -617,7 +563,7 @@ impl Stream {
 }
 
 /// The response sink of a request in a legacy session: all messages go to the request's stream.
-pub(super) struct RequestStream {
+pub(in super::super) struct RequestStream {
     stream: Arc<Stream>,
     demand: Demand,
     /// Whether the client accepts event streams.
@@ -628,7 +574,7 @@ impl RequestStream {
     /// Creates the response sink of a request, and registers a callback for the reader's
     /// disconnect. If the client accepts events, the response begins as an event stream after a
     /// long silence.
-    pub(super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
+    pub(in super::super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
         let mut state = stream.lock();
         if let Some(Reader { writer, .. }) = state.reader.take() {
             stream.watch(&mut state, writer);
@@ -741,12 +687,6 @@ impl fmt::Debug for Stream {
 
 fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the stream has ended")
-}
-
-/// Returns whether the streams of a revision begin with a mark: an event without a message, from
-/// which a client can resume.
-pub(super) fn marks_beginnings(revision: ProtocolVersion) -> bool {
-    revision >= ProtocolVersion::V2025_11_25
 }
 
 #[cfg(all(test, not(loom), target_os = "linux", target_pointer_width = "64"))]

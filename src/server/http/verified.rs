@@ -1,24 +1,13 @@
-//! Finds the client whose share of threads or sessions a request uses.
-//!
-//! A share belongs to the principal if the principal is known, otherwise to the network address.
-//! For threads, each session at one address has a share of its own. Credentials count only if the
-//! server accepted them recently, and a session id counts only if the session exists. So made-up
-//! credentials give a client neither another client's share nor a new one.
+//! The credentials that the server accepted recently.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::options::Access;
-use super::refusal::token;
-use super::service::Served;
 use crate::protocol::principal::Principal;
-use crate::shares::Client;
 use crate::sync::Mutex;
-use crate::transport::http::forwarded::client_address;
-use crate::transport::http::{ClientKey, HttpRequest};
+use crate::transport::http::HttpRequest;
 
 /// The maximum number of entries in one generation of the credentials cache. The cache has two
 /// generations.
@@ -74,41 +63,11 @@ impl Verified {
     }
 
     /// Returns the principal of a request's credentials, if the credentials were accepted recently.
-    fn find(&self, request: &HttpRequest<'_>) -> Option<Arc<str>> {
+    pub(super) fn find(&self, request: &HttpRequest<'_>) -> Option<Arc<str>> {
         let hash = self.hash(request)?;
         let generations = self.generations.lock();
         let Generations { recent, older } = &*generations;
         recent.get(&hash).or_else(|| older.get(&hash)).cloned()
-    }
-}
-
-impl Served {
-    /// Returns the client whose share of threads a request uses. The request is not authenticated
-    /// yet, so only credentials that were accepted recently count.
-    pub(super) fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
-        if !matches!(self.options.access, Access::Open)
-            && let Some(name) = self.verified.find(request)
-        {
-            return ClientKey::principal(name);
-        }
-        let of_session = |id: &[u8]| self.sessions.client_of(id, &address);
-        let session = match self.old_session_id(request) {
-            Some(id) => of_session(id.as_bytes()),
-            None => token(request, "Mcp-Session-Id").and_then(of_session),
-        };
-        session.unwrap_or(address)
-    }
-
-    /// Returns the client whose share a request or its session uses. The client is the principal if
-    /// there is one, otherwise the network address.
-    pub(super) fn owner(&self, request: &HttpRequest<'_>, principal: Option<&Principal>) -> Client {
-        if let Some(principal) = principal {
-            return principal.client();
-        }
-        let proxies = self.options.proxies();
-        let address = |address: IpAddr| client_address(request, address, proxies);
-        let remote = request.remote.map(|remote| address(remote.ip()));
-        ClientKey::address(remote).own().clone()
     }
 }
 
