@@ -77,7 +77,7 @@ impl ServerBuilder {
             extensions: JsonObject::new(),
             resource_updates: true,
             list_changes: true,
-            hub: Default::default(),
+            subscriptions: Default::default(),
             subscribed: Default::default(),
             page_size: None,
             hints: HashMap::new(),
@@ -709,8 +709,9 @@ impl ServerBuilder {
         let pages = Pages::new(&self.inner.services.limits);
         self.services().pages = pages;
         let mut inner = self.inner;
-        let hub = Subscriptions::new(&inner.services.limits, &inner.threads, inner.log.clone());
-        inner.hub = Arc::new(hub);
+        let subscriptions =
+            Subscriptions::new(&inner.services.limits, &inner.threads, inner.log.clone());
+        inner.subscriptions = Arc::new(subscriptions);
         if let Some(tasks) = &inner.tasks {
             tasks.share_by(&inner.services.limits);
         }

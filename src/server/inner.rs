@@ -35,6 +35,7 @@ use crate::transport::Threads;
 use crate::transport::sys::random;
 use crate::validation::Validator;
 
+/// The state of a server.
 pub(super) struct Inner {
     pub(super) services: Arc<CallServices>,
     pub(super) instructions: Option<String>,
@@ -56,7 +57,7 @@ pub(super) struct Inner {
     pub(super) extensions: JsonObject,
     pub(super) resource_updates: bool,
     pub(super) list_changes: bool,
-    pub(super) hub: Arc<Subscriptions>,
+    pub(super) subscriptions: Arc<Subscriptions>,
     /// The memory budget of the URIs that legacy clients have subscribed to.
     pub(super) subscribed: MemoryBudget,
     pub(super) page_size: Option<NonZeroUsize>,
@@ -94,7 +95,7 @@ pub(super) struct Inner {
 pub(super) struct ServerConnection {
     pub(super) server: Arc<Inner>,
     pub(super) conversation: Arc<Conversation>,
-    pub(super) audience: Arc<ConnectionSubscribers>,
+    pub(super) subscribers: Arc<ConnectionSubscribers>,
     /// The tracker of the session, which reports to the host. `None` without a session hook.
     pub(super) attendance: Option<Arc<Attendance>>,
 }
@@ -152,7 +153,7 @@ impl ServerConnection {
         let conversation = Arc::new(conversation);
         Arc::new(Self {
             server: Arc::clone(server),
-            audience: server.hub.of_connection(&conversation),
+            subscribers: server.subscriptions.of_connection(&conversation),
             conversation,
             attendance,
         })

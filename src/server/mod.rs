@@ -164,7 +164,7 @@ impl Server {
 
     fn add(&self, tool: NewTool) -> Result<()> {
         self.0.add_tool(tool)?;
-        self.0.hub.publish(Event::ToolsChanged);
+        self.0.subscriptions.publish(Event::ToolsChanged);
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Server {
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.0.tools.remove(name);
         if removed {
-            self.0.hub.publish(Event::ToolsChanged);
+            self.0.subscriptions.publish(Event::ToolsChanged);
         }
         removed
     }
@@ -211,7 +211,7 @@ impl Server {
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         self.0.add_resource(resource, handler)?;
-        self.0.hub.publish(Event::ResourcesChanged);
+        self.0.subscriptions.publish(Event::ResourcesChanged);
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl Server {
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.0.resources.remove(uri);
         if removed {
-            self.0.hub.publish(Event::ResourcesChanged);
+            self.0.subscriptions.publish(Event::ResourcesChanged);
         }
         removed
     }
@@ -273,7 +273,7 @@ impl Server {
 
     fn add_pattern(&self, template: ResourceTemplate, handler: ReadHandler) -> Result<()> {
         self.0.add_template(template, handler)?;
-        self.0.hub.publish(Event::ResourcesChanged);
+        self.0.subscriptions.publish(Event::ResourcesChanged);
         Ok(())
     }
 
@@ -295,7 +295,7 @@ impl Server {
     pub fn remove_template(&self, uri_template: &str) -> bool {
         let removed = self.0.templates.remove(uri_template);
         if removed {
-            self.0.hub.publish(Event::ResourcesChanged);
+            self.0.subscriptions.publish(Event::ResourcesChanged);
         }
         removed
     }
@@ -316,7 +316,7 @@ impl Server {
 
     fn add_prompting(&self, prompt: Prompt, handler: PromptHandler) -> Result<()> {
         self.0.add_prompt(prompt, handler)?;
-        self.0.hub.publish(Event::PromptsChanged);
+        self.0.subscriptions.publish(Event::PromptsChanged);
         Ok(())
     }
 
@@ -337,7 +337,7 @@ impl Server {
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.0.prompts.remove(name);
         if removed {
-            self.0.hub.publish(Event::PromptsChanged);
+            self.0.subscriptions.publish(Event::PromptsChanged);
         }
         removed
     }
@@ -381,7 +381,7 @@ impl Server {
     /// called from any thread. A change after a pause is sent at once. Changes in quick succession
     /// are merged, and are sent at most every 10 ms.
     pub fn resource_updated(&self, uri: &str) {
-        self.0.hub.publish(Event::Updated(uri));
+        self.0.subscriptions.publish(Event::Updated(uri));
     }
 
     /// Sends a log message to all clients of the legacy era. The message belongs to no call.
@@ -414,7 +414,7 @@ impl Server {
         let mut params = LoggingMessageNotificationParams::new(level, &data)?;
         params.logger = logger.map(str::to_owned);
         if self.0.services.logging {
-            self.0.hub.publish(Event::Log(&params));
+            self.0.subscriptions.publish(Event::Log(&params));
         }
         Ok(())
     }
@@ -422,7 +422,7 @@ impl Server {
     /// Ends all `subscriptions/listen` streams with their result, so that clients know that the end
     /// is intended. Connections and calls continue.
     pub fn end_subscriptions(&self) {
-        self.0.hub.end_streams();
+        self.0.subscriptions.end_streams();
     }
 
     /// Starts to serve a client on threads of the new connection, and returns at once. Dropping the

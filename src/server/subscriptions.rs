@@ -67,7 +67,7 @@ pub(super) struct Subscriptions {
     fanout: Arc<Fanout>,
     /// The connections with subscribers, by number. The fan-out thread may run only while there is
     /// a connection with subscribers.
-    audiences: Mutex<BTreeMap<u64, Arc<ConnectionSubscribers>>>,
+    connections: Mutex<BTreeMap<u64, Arc<ConnectionSubscribers>>>,
     next: AtomicU64,
 }
 
@@ -115,9 +115,9 @@ impl Subscriptions {
 
     /// Ends every stream of the server with the result of its request.
     pub(super) fn end_streams(&self) {
-        let all: Vec<_> = self.audiences.lock().values().cloned().collect();
-        for audience in all {
-            audience.end_streams();
+        let all: Vec<_> = self.connections.lock().values().cloned().collect();
+        for subscribers in all {
+            subscribers.end_streams();
         }
     }
 
@@ -125,20 +125,20 @@ impl Subscriptions {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn join(&self, number: u64, audience: &Arc<ConnectionSubscribers>) {
-        let mut audiences = self.audiences.lock();
-        audiences.insert(number, Arc::clone(audience));
+    fn join(&self, number: u64, subscribers: &Arc<ConnectionSubscribers>) {
+        let mut connections = self.connections.lock();
+        connections.insert(number, Arc::clone(subscribers));
         self.fanout.go_on();
     }
 
     fn leave(&self, number: u64) {
-        let mut audiences = self.audiences.lock();
-        let left = audiences.remove(&number);
-        let is_last = audiences.is_empty();
+        let mut connections = self.connections.lock();
+        let left = connections.remove(&number);
+        let is_last = connections.is_empty();
         if is_last {
             self.fanout.stop();
         }
-        drop(audiences);
+        drop(connections);
         drop(left);
         if is_last {
             self.fanout.join();

@@ -135,10 +135,10 @@ fn announce(server: &Inner, swap: &Swap<Target>) -> SkillChanges {
     }
     let changes = swap.changes();
     if !changes.is_empty() {
-        server.hub.publish(Event::ResourcesChanged);
+        server.subscriptions.publish(Event::ResourcesChanged);
     }
     for uri in swap.changed_files() {
-        server.hub.publish(Event::Updated(&uri));
+        server.subscriptions.publish(Event::Updated(&uri));
     }
     changes
 }

@@ -105,7 +105,7 @@ impl State {
 /// The reserved weight of a stream that is being opened. Dropping this value releases the weight,
 /// unless [`keep`](Self::keep) was called.
 pub(super) struct Reserved {
-    audience: Arc<ConnectionSubscribers>,
+    subscribers: Arc<ConnectionSubscribers>,
     /// The client of the stream. `Some` on a connection that many clients share.
     client: Option<Client>,
     weight: usize,
@@ -113,14 +113,14 @@ pub(super) struct Reserved {
 
 impl Reserved {
     pub(super) fn take(
-        audience: &Arc<ConnectionSubscribers>,
+        subscribers: &Arc<ConnectionSubscribers>,
         client: Option<&Client>,
         weight: usize,
         limits: &Limits,
     ) -> Option<Self> {
-        let has_room = audience.state.lock().reserve(client, weight, limits);
+        let has_room = subscribers.state.lock().reserve(client, weight, limits);
         has_room.then(|| Self {
-            audience: Arc::clone(audience),
+            subscribers: Arc::clone(subscribers),
             client: client.cloned(),
             weight,
         })
@@ -138,7 +138,7 @@ impl Reserved {
     }
 
     fn give_back(&self, weight: usize) {
-        let mut state = self.audience.state.lock();
+        let mut state = self.subscribers.state.lock();
         state.give_back(self.client.as_ref(), weight);
     }
 }
@@ -234,7 +234,7 @@ impl ConnectionSubscribers {
         drop(due);
         peer.core().pull_soon(|| {
             Box::new(Pulled {
-                audience: Arc::downgrade(self),
+                subscribers: Arc::downgrade(self),
                 fanout: Arc::clone(fanout),
             })
         });
@@ -243,25 +243,25 @@ impl ConnectionSubscribers {
 
 /// A source from which the connection's threads get the pending notifications of its subscribers.
 struct Pulled {
-    audience: Weak<ConnectionSubscribers>,
+    subscribers: Weak<ConnectionSubscribers>,
     fanout: Arc<Fanout>,
 }
 
 impl Source for Pulled {
     fn pull(&self, enough: usize) -> bool {
-        let Some(audience) = self.audience.upgrade() else {
+        let Some(subscribers) = self.subscribers.upgrade() else {
             return false;
         };
         let mut bytes = 0;
         loop {
-            let mut due = audience.due.lock();
+            let mut due = subscribers.due.lock();
             let first = due.as_mut().and_then(|due| due.pop_front());
             drop(due);
             let Some(subscriber) = first else {
                 return false;
             };
             if !subscriber.queue(&self.fanout, &mut bytes, enough) {
-                let mut due = audience.due.lock();
+                let mut due = subscribers.due.lock();
                 due.get_or_insert_default().push_front(subscriber);
                 return true;
             }

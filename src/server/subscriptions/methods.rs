@@ -117,7 +117,7 @@ impl ServerConnection {
         if !self.conversation.state.is_agreed() {
             return;
         }
-        let mut state = self.audience.state.lock();
+        let mut state = self.subscribers.state.lock();
         if state.gone {
             return;
         }
@@ -135,7 +135,7 @@ impl ServerConnection {
         let client = self.legacy_subscriber(&mut state, peer);
         self.join_lists(&client, state.declared);
         if self.server.services.logging {
-            let topics = &self.server.hub.fanout.topics;
+            let topics = &self.server.subscriptions.fanout.topics;
             topics.join(&topics.logs, &client);
         }
         drop(state);
@@ -149,29 +149,34 @@ impl ServerConnection {
             return Arc::clone(client);
         }
         let topics = state.declared.count() + usize::from(self.server.services.logging);
-        let client = Subscriber::new(&self.audience, self.server.hub.number(), 0, topics);
+        let client = Subscriber::new(
+            &self.subscribers,
+            self.server.subscriptions.number(),
+            0,
+            topics,
+        );
         client.begin(Way::Client {
             peer: peer.clone(),
             session_stream: self.conversation.session_stream(),
         });
-        self.join_hub(state);
+        self.register(state);
         state.legacy = Some(Arc::clone(&client));
         client
     }
 
     /// Registers the connection as a connection with subscribers, unless it is registered already.
-    fn join_hub(&self, state: &mut State) {
+    fn register(&self, state: &mut State) {
         if state.number.is_none() {
-            let hub = &self.server.hub;
-            let number = hub.number();
+            let subscriptions = &self.server.subscriptions;
+            let number = subscriptions.number();
             state.number = Some(number);
-            hub.join(number, &self.audience);
+            subscriptions.join(number, &self.subscribers);
         }
     }
 
     /// Adds a subscriber to the topics of these lists.
     fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
-        let topics = &self.server.hub.fanout.topics;
+        let topics = &self.server.subscriptions.fanout.topics;
         for (topic, is_notified) in [
             (&topics.tools, lists.tools),
             (&topics.prompts, lists.prompts),
@@ -185,7 +190,7 @@ impl ServerConnection {
 
     fn tell_if_due(&self, subscriber: &Arc<Subscriber>, is_due: bool) {
         if is_due {
-            subscriber.dispatch(&self.server.hub.fanout);
+            subscriber.dispatch(&self.server.subscriptions.fanout);
         }
     }
 
@@ -193,40 +198,40 @@ impl ServerConnection {
     /// reader again.
     #[cfg(feature = "http-server")]
     pub(in crate::server) fn reader_came(&self) {
-        let client = self.audience.state.lock().legacy.clone();
+        let client = self.subscribers.state.lock().legacy.clone();
         if let Some(client) = client
             && client.reader_came()
         {
-            self.server.hub.fanout.write_to(vec![client]);
+            self.server.subscriptions.fanout.write_to(vec![client]);
         }
     }
 
     /// Ends the streams of the connection with the results of their requests.
     #[cfg(feature = "http-server")]
     pub(in crate::server) fn end_streams(&self) {
-        self.audience.end_streams();
+        self.subscribers.end_streams();
     }
 
     /// Ends all subscriptions of a connection that has ended or is about to end.
     pub(in crate::server) fn leave(&self) {
-        let hub = &self.server.hub;
-        let mut state = self.audience.state.lock();
+        let subscriptions = &self.server.subscriptions;
+        let mut state = self.subscribers.state.lock();
         let Some(number) = state.number.filter(|_| !state.gone) else {
             state.gone = true;
             return;
         };
         state.gone = true;
         drop(state);
-        hub.fanout.catch_up();
-        let mut state = self.audience.state.lock();
+        subscriptions.fanout.catch_up();
+        let mut state = self.subscribers.state.lock();
         let streams = std::mem::take(&mut state.streams);
         let (client, hold) = (state.legacy.take(), state.legacy_hold.take());
         drop(state);
         drop(hold);
         let all = streams.into_values().chain(client);
-        self.audience.end_all(all);
-        self.audience.forget_due();
-        hub.leave(number);
+        self.subscribers.end_all(all);
+        self.subscribers.forget_due();
+        subscriptions.leave(number);
     }
 
     pub(in crate::server) fn listen(self: Arc<Self>, request: Request, responder: Responder) {
@@ -243,7 +248,7 @@ impl ServerConnection {
 
     fn listen_at_last(&self, request: &Request, responder: Responder) {
         let opened = self.open_stream(request, &responder, Asked::Before);
-        let refusal = || match self.audience.state.lock().gone {
+        let refusal = || match self.subscribers.state.lock().gone {
             true => closing(),
             false => too_many(responder.client(), responder.core().limits()),
         };
@@ -289,7 +294,7 @@ impl ServerConnection {
         // The weight is reserved first, so that guards are called only for resources that fit the
         // limit.
         let (client, limits) = (responder.client(), responder.core().limits());
-        let reserved = Reserved::take(&self.audience, client, wanted.weight(), limits);
+        let reserved = Reserved::take(&self.subscribers, client, wanted.weight(), limits);
         let Some(mut reserved) = reserved else {
             return Ok(None);
         };
@@ -325,9 +330,9 @@ impl ServerConnection {
             tasks,
             revision,
         } = opening;
-        let (peer, hub) = (responder.peer(), &self.server.hub);
+        let (peer, subscriptions) = (responder.peer(), &self.server.subscriptions);
         let (weight, topics) = (reserved.keep(), wanted.topics());
-        let stream = Subscriber::new(&self.audience, hub.number(), weight, topics);
+        let stream = Subscriber::new(&self.subscribers, subscriptions.number(), weight, topics);
         responder.stand_aside();
         let id = responder.id().clone();
         let asking = responder.asking();
@@ -335,25 +340,25 @@ impl ServerConnection {
             responder,
             revision,
         });
-        let mut state = self.audience.state.lock();
+        let mut state = self.subscribers.state.lock();
         if !state.gone {
-            self.join_hub(&mut state);
+            self.register(&mut state);
             state.streams.insert(stream.number, Arc::clone(&stream));
         }
         let is_gone = state.gone;
         drop(state);
         if is_gone {
-            return self.audience.end_all(std::iter::once(stream));
+            return self.subscribers.end_all(std::iter::once(stream));
         }
         self.join_topics(&stream, &wanted);
         let number = stream.number;
         let watcher: Weak<dyn Watcher> = Arc::downgrade(&stream) as Weak<Subscriber>;
         if !asking.watch(watcher) {
-            self.audience.forget_stream(number);
+            self.subscribers.forget_stream(number);
         }
         if stream.is_over() {
             // The stream was ended or cancelled before it had joined all its topics.
-            self.audience.take_out(&stream);
+            self.subscribers.take_out(&stream);
             return;
         }
         // Over HTTP the acknowledgement is written at once. Changes since the stream joined its
@@ -362,13 +367,13 @@ impl ServerConnection {
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
         if !matches!(asking.post(vec![ack]), Ok(1)) {
             // There was no room for the acknowledgement, so the stream ends at once.
-            return self.audience.end_stream(number);
+            return self.subscribers.end_stream(number);
         }
         if !self.server.tells_changes() {
-            return self.audience.end_stream(number);
+            return self.subscribers.end_stream(number);
         }
         for task in &tasks {
-            if let Some(topic) = hub.fanout.topics.task(task.id()) {
+            if let Some(topic) = subscriptions.fanout.topics.task(task.id()) {
                 // The stream is not open yet, so `mark` never makes this thread write.
                 _ = stream.mark(&topic, Some(task));
             }
@@ -379,7 +384,7 @@ impl ServerConnection {
 
     /// Adds a stream to the topics of its filter.
     fn join_topics(&self, stream: &Arc<Subscriber>, wanted: &Filter) {
-        let topics = &self.server.hub.fanout.topics;
+        let topics = &self.server.subscriptions.fanout.topics;
         self.join_lists(stream, wanted.lists);
         for uri in &wanted.uris {
             topics.join_uri(uri, stream);
@@ -415,7 +420,7 @@ impl ServerConnection {
         // A legacy client with subscriptions has a connection of its own. So no client is given
         // here.
         let limits = responder.core().limits();
-        let mut state = self.audience.state.lock();
+        let mut state = self.subscribers.state.lock();
         if state.gone {
             return Err(closing());
         }
@@ -431,14 +436,18 @@ impl ServerConnection {
             state.give_back(None, weight_of(uri));
             return Err(error);
         }
-        self.server.hub.fanout.topics.join_uri(uri, &subscriber);
+        self.server
+            .subscriptions
+            .fanout
+            .topics
+            .join_uri(uri, &subscriber);
         Ok(EmptyResult::default())
     }
 
     /// Returns the topic of a resource if the legacy client has subscribed to the resource with
     /// this spelling of its URI.
     fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
-        let topic = self.server.hub.fanout.topics.spelling(uri);
+        let topic = self.server.subscriptions.fanout.topics.spelling(uri);
         topic.filter(|topic| topic.has(client))
     }
 
@@ -450,11 +459,11 @@ impl ServerConnection {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, _) = self.subscription(request, responder)?;
-        let mut state = self.audience.state.lock();
+        let mut state = self.subscribers.state.lock();
         let Some(client) = state.legacy.clone() else {
             return Ok(EmptyResult::default());
         };
-        let topics = &self.server.hub.fanout.topics;
+        let topics = &self.server.subscriptions.fanout.topics;
         let left = match self.subscribed(&client, &params.uri) {
             Some(topic) => vec![topic],
             None => match topics.uri(&params.uri) {

@@ -39,7 +39,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
         revision: context.terms().revision,
         ttl_ms,
     };
-    let task = match tasks.create(&server.hub, &server.threads, new) {
+    let task = match tasks.create(&server.subscriptions, &server.threads, new) {
         Ok(task) => task,
         Err(error) => return Detached::NoSlot(context, error),
     };

@@ -21,7 +21,7 @@ impl Task {
         if self.is_followed.load(Ordering::SeqCst)
             && let Some(task) = self.this.upgrade()
         {
-            self.hub.publish(Event::TaskChanged(task));
+            self.subscriptions.publish(Event::TaskChanged(task));
         }
     }
 }

@@ -92,7 +92,7 @@ impl Tasks {
     /// error when the thread that ends tasks can't be started.
     pub(super) fn create(
         &self,
-        hub: &Arc<Subscriptions>,
+        subscriptions: &Arc<Subscriptions>,
         threads: &Threads,
         new: NewTask,
     ) -> Result<Arc<Task>, RpcError> {
@@ -121,7 +121,7 @@ impl Tasks {
             until,
             ttl_ms: millis(lifetime).max(1),
             poll_interval_ms: millis(self.options.poll_interval).max(1),
-            hub: Arc::clone(hub),
+            subscriptions: Arc::clone(subscriptions),
             is_followed: AtomicBool::new(false),
             this: this.clone(),
             state: Mutex::new(State::new(created)),

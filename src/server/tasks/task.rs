@@ -46,7 +46,7 @@ pub(in crate::server) struct Task {
     pub(super) poll_interval_ms: u64,
     /// The server's subscriptions, to which changes of the task are published. `is_followed` is set
     /// once a client has subscribed to the task.
-    pub(super) hub: Arc<Subscriptions>,
+    pub(super) subscriptions: Arc<Subscriptions>,
     pub(super) is_followed: AtomicBool,
     /// A reference to the task itself, for notifications that are sent later.
     pub(super) this: Weak<Self>,
