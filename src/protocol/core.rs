@@ -9,6 +9,9 @@ mod routing;
 mod sending;
 mod timers;
 
+#[cfg(feature = "http-server")]
+pub(in crate::protocol) use self::routing::Routed;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;

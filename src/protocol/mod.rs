@@ -54,6 +54,8 @@ pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
 pub(crate) use self::call::{Call, StartedCall};
 pub use self::call_channel::Progress;
 pub use self::cancel::{CancelToken, OnCancel};
+#[cfg(feature = "http-server")]
+use self::core::Routed;
 use self::core::{Core, Ending, Posting, Reading, Settings};
 pub use self::handlers::Handlers;
 use self::incident::IncidentHook;
@@ -148,7 +150,11 @@ impl Connection {
     /// Routes a message that did not arrive on the connection's own stream. The handler of the
     /// message runs on this thread.
     pub(crate) fn feed(&self, message: Message, origin: &Origin) {
-        self.0.0.feed(message, origin);
+        let core = &self.0.0;
+        match core.route(message, origin) {
+            Routed::Work(work) => core.run(work),
+            taken => core.dispatch(taken, None),
+        }
     }
 
     #[cfg(feature = "http-server")]

@@ -14,7 +14,9 @@ use serde_json::value::RawValue;
 
 use super::catalogue::{Catalogue, Listed, Paging};
 use super::events::{Session, SessionTransport};
-use super::inner::{Inner, Row, Serve, ServerConnection, connection_for, connection_of};
+use super::inner::{
+    Declared, Inner, Methods, Row, ServerConnection, connection_for, connection_of,
+};
 use super::paging::{Cursor, List, UNCACHED};
 use super::session_state::{ClientContext, is_modern, unsupported_version};
 use crate::error::{ErrorCode, Excerpt, RpcError};
@@ -28,37 +30,17 @@ use crate::schema::{
     TasksCapability, ToolsCapability, method,
 };
 
-/// Returns the request handlers for all connections of a server.
-pub(super) fn handlers(server: &Inner) -> Handlers {
-    let unguarded = server.services.guards.is_empty();
-    let features = server.feature_methods.iter().copied();
-    QUICK
-        .into_iter()
-        .map(|(method, serve)| (method, true, serve))
-        .chain(LOOKUPS.map(|(method, serve)| (method, unguarded, serve)))
-        .chain(features.map(|(method, serve)| (method, unguarded, serve)))
-        .chain(WORK.map(|(method, serve)| (method, false, serve)))
-        .fold(server.methods.clone(), |methods, (method, quick, serve)| {
-            methods.owned_request(method, quick, move |request, responder| {
-                serve(connection_for(&responder), request, responder);
-            })
-        })
-        .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
-            connection_of(peer).initialized(peer);
-        })
-        .farewell(|peer| {
-            let conversation = connection_of(peer);
-            conversation.leave();
-            if let Some(attendance) = &conversation.attendance {
-                attendance.end(peer);
-            }
-            conversation.server.services.pages.forget(peer);
-        })
+/// What code of the host runs when a request of a method is served. If none runs, the request is
+/// served on the reading thread.
+#[derive(Clone, Copy)]
+enum Runs {
+    Nothing,
+    Guards,
+    Handlers,
 }
 
-/// The methods that run no code of the host. Requests of these methods are served on the reading
-/// thread.
-const QUICK: [Row; 5] = [
+/// The methods that every server has. They run no code of the host.
+const QUICK: [Row; 4] = [
     (method::INITIALIZE, |this, request, responder| {
         send(this.agree(&request, &responder), responder);
     }),
@@ -71,66 +53,71 @@ const QUICK: [Row; 5] = [
     (method::LOGGING_SET_LEVEL, |this, request, responder| {
         send(this.set_level(&request, &responder), responder);
     }),
-    (method::RESOURCES_UNSUBSCRIBE, serve_resources),
 ];
 
-/// The methods that run no code of the host except guards. If the server has no guards, requests of
-/// these methods are served on the reading thread.
-const LOOKUPS: [Row; 6] = [
-    (method::TOOLS_LIST, serve_tools),
-    (method::RESOURCES_LIST, serve_resources),
-    (method::RESOURCES_TEMPLATES_LIST, serve_resources),
-    (method::PROMPTS_LIST, serve_prompts),
-    (method::SUBSCRIPTIONS_LISTEN, |this, request, responder| {
-        this.listen(request, responder);
+/// The methods that a server has if it declares their capability.
+const OF_CAPABILITIES: [(&str, Runs, fn(&Declared) -> &Methods); 10] = [
+    (method::TOOLS_LIST, Runs::Guards, |it| &it.tools),
+    (method::TOOLS_CALL, Runs::Handlers, |it| &it.tools),
+    (method::PROMPTS_LIST, Runs::Guards, |it| &it.prompts),
+    (method::PROMPTS_GET, Runs::Handlers, |it| &it.prompts),
+    (method::RESOURCES_LIST, Runs::Guards, |it| &it.resources),
+    (method::RESOURCES_TEMPLATES_LIST, Runs::Guards, |it| {
+        &it.resources
     }),
-    (method::RESOURCES_SUBSCRIBE, serve_resources),
+    (method::RESOURCES_READ, Runs::Handlers, |it| &it.resources),
+    (method::RESOURCES_SUBSCRIBE, Runs::Guards, |it| {
+        &it.resources
+    }),
+    (method::RESOURCES_UNSUBSCRIBE, Runs::Nothing, |it| {
+        &it.resources
+    }),
+    (method::COMPLETION_COMPLETE, Runs::Handlers, |it| {
+        &it.completions
+    }),
 ];
 
-/// The methods that run handlers of the host. Requests of these methods are served on worker
-/// threads.
-const WORK: [Row; 4] = [
-    (method::TOOLS_CALL, serve_tools),
-    (method::RESOURCES_READ, serve_resources),
-    (method::PROMPTS_GET, serve_prompts),
-    (method::COMPLETION_COMPLETE, serve_completions),
-];
-
-fn serve_tools(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
-    let serve = conversation.server.declared.tools.get().copied();
-    hand_on(serve, conversation, request, responder);
-}
-
-fn serve_prompts(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
-    let serve = conversation.server.declared.prompts.get().copied();
-    hand_on(serve, conversation, request, responder);
-}
-
-fn serve_resources(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
-    let serve = conversation.server.declared.resources.get().copied();
-    hand_on(serve, conversation, request, responder);
-}
-
-fn serve_completions(conversation: Arc<ServerConnection>, request: Request, responder: Responder) {
-    let serve = conversation.server.declared.completions.get().copied();
-    hand_on(serve, conversation, request, responder);
-}
-
-/// Serves a request, or answers "method not found" if the capability is not declared.
-#[inline]
-fn hand_on(
-    serve: Option<Serve>,
-    conversation: Arc<ServerConnection>,
-    request: Request,
-    responder: Responder,
-) {
-    match serve {
-        Some(serve) => serve(conversation, request, responder),
-        None => {
-            let error = RpcError::method_not_found(request.method());
-            send::<()>(Err(error), responder);
-        }
-    }
+/// Returns the request handlers for all connections of a server.
+pub(super) fn handlers(server: &Inner) -> Handlers {
+    let is_quick = |runs| match runs {
+        Runs::Nothing => true,
+        Runs::Guards => server.services.guards.is_empty(),
+        Runs::Handlers => false,
+    };
+    let listen: Row = (method::SUBSCRIPTIONS_LISTEN, ServerConnection::listen);
+    let features = server.feature_methods.iter().copied().chain([listen]);
+    let always = QUICK.into_iter().map(|row| (row, Runs::Nothing));
+    let always = always.chain(features.map(|row| (row, Runs::Guards)));
+    let methods = server.methods.clone();
+    let methods = always.fold(methods, |methods, ((method, serve), runs)| {
+        methods.owned_request(method, is_quick(runs), move |request, responder| {
+            serve(connection_for(&responder), request, responder);
+        })
+    });
+    OF_CAPABILITIES
+        .into_iter()
+        .fold(methods, |methods, (method, runs, of)| {
+            methods.owned_request(method, is_quick(runs), move |request, responder| {
+                let connection = connection_for(&responder);
+                let rows = of(&connection.server.declared).get();
+                let row = rows.and_then(|rows| rows.iter().find(|(name, _)| *name == method));
+                match row.map(|(_, serve)| *serve) {
+                    Some(serve) => serve(connection, request, responder),
+                    None => send::<()>(Err(RpcError::method_not_found(method)), responder),
+                }
+            })
+        })
+        .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
+            connection_of(peer).initialized(peer);
+        })
+        .farewell(|peer| {
+            let connection = connection_of(peer);
+            connection.leave();
+            if let Some(attendance) = &connection.attendance {
+                attendance.end(peer);
+            }
+            connection.server.services.pages.forget(peer);
+        })
 }
 
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {

@@ -48,7 +48,6 @@ pub(super) struct Inner {
     /// The handler of reads of resources that are neither listed nor match a template.
     pub(super) unlisted_resources: Option<ReadHandler>,
     pub(super) completers: Completers,
-    /// The functions that serve the requests about tools, prompts, resources and completion.
     pub(super) declared: Declared,
     pub(super) requirements: Requirements,
     /// The capabilities that the host has declared by their names.
@@ -186,16 +185,18 @@ pub(super) type Serve = fn(Arc<ServerConnection>, Request, Responder);
 /// A method and its handler.
 pub(super) type Row = (&'static str, Serve);
 
-/// The functions that serve the requests of each capability. A function is set when the capability
-/// is declared: by the host, or with the first item. So a program contains only the functions of
-/// the capabilities that it uses.
+/// The methods of a capability. They are set when the capability is declared: by the host, or with
+/// the first item. So a program contains only the methods of the capabilities that it uses.
+pub(super) type Methods = OnceLock<&'static [Row]>;
+
+/// The methods of the capabilities that a server may declare after it is built.
 #[derive(Default)]
 pub(super) struct Declared {
-    pub(super) tools: OnceLock<Serve>,
-    pub(super) prompts: OnceLock<Serve>,
-    /// Serves single resources and templates, because one capability covers both.
-    pub(super) resources: OnceLock<Serve>,
-    pub(super) completions: OnceLock<Serve>,
+    pub(super) tools: Methods,
+    pub(super) prompts: Methods,
+    /// The methods of single resources and of templates, because one capability covers both.
+    pub(super) resources: Methods,
+    pub(super) completions: Methods,
 }
 
 impl Inner {

@@ -1,6 +1,7 @@
 //! The work of a connection's threads: they read messages, and run the handlers and jobs in the
 //! queues of the worker pool.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,12 +64,14 @@ impl Core {
                 PoolTask::Lead(receiver) => self.lead(receiver),
                 PoolTask::Own(job) => self.run_guarded(job),
                 PoolTask::Flush => self.flush_until(None),
-                PoolTask::Run(work) => {
+                PoolTask::Run(mut work) => {
                     let started = Instant::now();
                     if let Some(request) = &work.request {
                         self.requests.begin_run(request, started);
                     }
-                    let client = self.run(work);
+                    set_handler(true, work.client.take());
+                    self.run(work);
+                    let client = set_handler(false, None);
                     let took = started.elapsed();
                     self.engine().pool.work_done(client.as_ref(), took);
                 }
@@ -96,24 +99,16 @@ impl Core {
         })
     }
 
-    /// Runs a handler on a thread of the pool. The handler may release its worker permit while it
-    /// waits for the peer. Returns the client whose permit the handler held.
-    fn run(self: &Arc<Self>, mut work: Work) -> Option<Client> {
-        let client = work.client.take();
-        set_handler(true, client);
-        self.run_seen(work);
-        set_handler(false, None)
-    }
-
     /// Runs a handler. Before the call, the start of the handler must be recorded in the table of
-    /// active requests.
-    pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
+    /// active requests. A panic of the handler is logged.
+    pub(in crate::protocol) fn run(self: &Arc<Self>, work: Work) {
         let _run = work.request.as_ref().map(|request| self.running(request));
-        match work.run {
-            Run::Serve(handler, request, responder) => {
-                self.run_guarded(|| handler(request, responder));
-            }
-            Run::Job(job) => self.run_guarded(job),
+        let ran = catch_unwind(AssertUnwindSafe(|| match work.run {
+            Run::Serve(handler, request, responder) => handler(request, responder),
+            Run::Job(job) => job(),
+        }));
+        if let Err(panic) = ran {
+            self.log_panic(&*panic);
         }
     }
 
@@ -129,14 +124,18 @@ impl Core {
 
     pub(super) fn run_guarded(self: &Arc<Self>, job: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
-            self.log(LogLevel::Error, || {
-                format!(
-                    "a handler of messages of '{}' panicked: {}",
-                    self.peer(),
-                    panic_text(&*panic)
-                )
-            });
+            self.log_panic(&*panic);
         }
+    }
+
+    fn log_panic(&self, panic: &(dyn Any + Send)) {
+        self.log(LogLevel::Error, || {
+            format!(
+                "a handler of messages of '{}' panicked: {}",
+                self.peer(),
+                panic_text(panic)
+            )
+        });
     }
 
     /// Releases the worker permit of the handler on this thread, until the guard is dropped.
@@ -156,23 +155,10 @@ impl Core {
     ///
     /// The reading thread of a server promises to write what is queued while it processes a
     /// message: see [`Writer::will_flush`](super::super::writer::Writer::will_flush).
-    pub(super) fn lead(self: &Arc<Self>, receiver: Box<dyn Receiver>) {
-        // The end comes before the flush, because a peer that does not read delays the flush.
-        if let Err(error) = self.lead_while_held(receiver) {
-            self.end(&error);
-        }
-        if self.settings.serving {
-            // Senders may have relied on this thread.
-            self.engine().writer.will_flush(false);
-            self.flush_until(None);
-        }
-    }
-
-    /// Reads messages until this thread no longer holds the receiver. Fails if reading has failed.
-    fn lead_while_held(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) -> Result<()> {
+    pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
         let (pool, inline) = (&self.engine().pool, self.settings.serving);
         let (mut has_promised, mut unseen) = (false, 0);
-        loop {
+        let read = loop {
             // A client's promise is withdrawn already, so the flush must not wait for more input.
             // A server's promise ends after some messages, because a flooding peer always sends
             // more.
@@ -184,7 +170,7 @@ impl Core {
             if self.is_flush_due(more, has_promised) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
-                    None => return Ok(()),
+                    None => break Ok(()),
                 }
             }
             has_promised &= more;
@@ -192,7 +178,10 @@ impl Core {
             if self.take_no_more_input(patience) {
                 continue;
             }
-            let received = self.receive(&mut *receiver, patience)?;
+            let received = match self.receive(&mut *receiver, patience) {
+                Ok(received) => received,
+                Err(error) => break Err(error),
+            };
             // Invariant: this thread does not block while wakeups are deferred. Otherwise completed
             // callers would stay asleep.
             let gathering = (!inline && pool.is_crowded()).then(|| self.engine().calls.gather());
@@ -206,20 +195,31 @@ impl Core {
             match taken {
                 Routed::Work(work) if inline => match self.run_inline(work, receiver) {
                     Some(taken_back) => receiver = taken_back,
-                    None => return Ok(()),
+                    None => break Ok(()),
                 },
                 Routed::Delivered if !inline => {
                     let Some(gathering) = gathering else {
                         // The answered caller may send its next request at once, and then reads for
                         // itself.
                         self.spawn_if_needed(pool.release_reader(receiver));
-                        return Ok(());
+                        break Ok(());
                     };
-                    self.read_for_crowd(&mut *receiver, gathering)?;
+                    if let Err(error) = self.read_for_crowd(&mut *receiver, gathering) {
+                        break Err(error);
+                    }
                     has_promised = true;
                 }
                 taken => self.dispatch(taken, None),
             }
+        };
+        // The end comes before the flush, because a peer that does not read delays the flush.
+        if let Err(error) = read {
+            self.end(&error);
+        }
+        if inline {
+            // Senders may have relied on this thread.
+            self.engine().writer.will_flush(false);
+            self.flush_until(None);
         }
     }
 
@@ -287,7 +287,7 @@ impl Core {
     /// Returns the receiver, or `None` if another thread has taken the receiver.
     fn run_inline(
         self: &Arc<Self>,
-        work: Work,
+        mut work: Work,
         receiver: Box<dyn Receiver>,
     ) -> Option<Box<dyn Receiver>> {
         let (pool, more) = (&self.engine().pool, receiver.has_message());
@@ -301,7 +301,10 @@ impl Core {
                 return Some(given_back);
             }
         };
+        // The handler may release its worker permit while it waits for the peer.
+        set_handler(true, work.client.take());
         self.run(work);
+        set_handler(false, None);
         // The receiver is parked, so a blocking write does not stop reading. The flush comes after
         // the handler, when its messages are queued.
         if !more || self.engine().writer.is_due(more) {

@@ -33,7 +33,7 @@ use crate::transport::{Received, Receiver, SessionMessage};
 
 /// The outcome of routing a message.
 #[must_use = "an unfinished message has to be dispatched"]
-pub(super) enum Routed {
+pub(in crate::protocol) enum Routed {
     /// The message is processed, and nothing is left to do.
     Done,
     /// The message was an answer, which was delivered to its caller.
@@ -153,7 +153,11 @@ impl Core {
     /// Does the work that is left after routing. If a handler has to run, queues the handler for
     /// another thread. If the message is progress for the call of `reader`, stores the progress in
     /// `reader`.
-    pub(super) fn dispatch(self: &Arc<Self>, taken: Routed, reader: Option<&mut Waiter>) {
+    pub(in crate::protocol) fn dispatch(
+        self: &Arc<Self>,
+        taken: Routed,
+        reader: Option<&mut Waiter>,
+    ) {
         match taken {
             Routed::Done | Routed::Delivered => {}
             Routed::Work(work) => self.run_elsewhere(work),
@@ -171,7 +175,11 @@ impl Core {
         }
     }
 
-    pub(super) fn route(self: &Arc<Self>, message: Message, origin: &Origin) -> Routed {
+    pub(in crate::protocol) fn route(
+        self: &Arc<Self>,
+        message: Message,
+        origin: &Origin,
+    ) -> Routed {
         match message {
             Message::Request(request) => self.accept(request, origin),
             Message::Notification(notification) if notification.method() == PROGRESS => {
@@ -462,16 +470,6 @@ impl Core {
             core: Arc::clone(self),
             request: Arc::downgrade(active),
         }))
-    }
-
-    #[cfg(feature = "http-server")]
-    /// Routes a message that did not arrive on the connection's own stream. The handler of the
-    /// message runs on this thread.
-    pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
-        match self.route(message, origin) {
-            Routed::Work(work) => self.run_seen(work),
-            taken => self.dispatch(taken, None),
-        }
     }
 
     /// Runs the handler of a request again, on a thread of the connection. Clients that share the

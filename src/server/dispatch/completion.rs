@@ -7,14 +7,16 @@ use super::super::completion::{
     CompletionCall, CompletionHandler, CompletionRequest, give, target,
 };
 use super::super::context::Context;
-use super::super::inner::Inner;
 use super::super::inner::ServerConnection;
+use super::super::inner::{Inner, Row};
 use super::super::primitive::Primitive;
 use super::{read, send};
 use crate::error::{Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
-use crate::schema::{CompleteRequestParams, Completion, CompletionReference};
+use crate::schema::{CompleteRequestParams, Completion, CompletionReference, method};
+
+const METHODS: [Row; 1] = [(method::COMPLETION_COMPLETE, ServerConnection::complete)];
 
 impl ServerConnection {
     fn complete(self: Arc<Self>, request: Request, responder: Responder) {
@@ -114,9 +116,7 @@ impl Inner {
         handler: CompletionHandler,
     ) -> Result<()> {
         self.completers.add(reference, argument, handler)?;
-        self.declared
-            .completions
-            .get_or_init(|| ServerConnection::complete);
+        self.declared.completions.get_or_init(|| &METHODS);
         Ok(())
     }
 }

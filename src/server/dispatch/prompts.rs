@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::context::Context;
-use super::super::inner::Inner;
 use super::super::inner::ServerConnection;
+use super::super::inner::{Inner, Row};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
@@ -15,16 +15,14 @@ use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{GetPromptRequestParams, Prompt, method};
 
-impl ServerConnection {
-    fn serve_prompts(self: Arc<Self>, request: Request, responder: Responder) {
-        match request.method() {
-            method::PROMPTS_LIST => {
-                self.list(&request, responder, List::Prompts, &self.server.prompts);
-            }
-            _ => self.get_prompt(request, responder),
-        }
-    }
+const METHODS: [Row; 2] = [
+    (method::PROMPTS_LIST, |this, request, responder| {
+        this.list(&request, responder, List::Prompts, &this.server.prompts);
+    }),
+    (method::PROMPTS_GET, ServerConnection::get_prompt),
+];
 
+impl ServerConnection {
     fn get_prompt(self: Arc<Self>, request: Request, responder: Responder) {
         let opened = read(&request).and_then(|mut params: GetPromptRequestParams| {
             let terms = self.terms(&responder, params.meta.as_mut())?;
@@ -91,8 +89,6 @@ impl Inner {
 
     /// Declares the capability.
     pub(in crate::server) fn declare_prompts(&self) {
-        self.declared
-            .prompts
-            .get_or_init(|| ServerConnection::serve_prompts);
+        self.declared.prompts.get_or_init(|| &METHODS);
     }
 }

@@ -8,8 +8,8 @@ use super::super::catalogue::{Entry, Listed};
 use super::super::context::Context;
 use super::super::error_map::{for_revision, resource_not_found};
 use super::super::guard::GuardedRequest;
-use super::super::inner::Inner;
 use super::super::inner::ServerConnection;
+use super::super::inner::{Inner, Row};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
@@ -22,27 +22,27 @@ use crate::protocol::Responder;
 use crate::schema::url::{normalized, percent_decoded};
 use crate::schema::{ReadResourceRequestParams, Resource, ResourceTemplate, method};
 
-impl ServerConnection {
-    fn serve_resources(self: Arc<Self>, request: Request, responder: Responder) {
-        let server = &self.server;
-        match request.method() {
-            method::RESOURCES_LIST => {
-                self.list(&request, responder, List::Resources, &server.resources);
-            }
-            method::RESOURCES_TEMPLATES_LIST => self.list(
-                &request,
-                responder,
-                List::ResourceTemplates,
-                &server.templates,
-            ),
-            method::RESOURCES_SUBSCRIBE => send(self.subscribe(&request, &responder), responder),
-            method::RESOURCES_UNSUBSCRIBE => {
-                send(self.unsubscribe(&request, &responder), responder);
-            }
-            _ => self.read_resource(request, responder),
-        }
-    }
+const METHODS: [Row; 5] = [
+    (method::RESOURCES_LIST, |this, request, responder| {
+        this.list(&request, responder, List::Resources, &this.server.resources);
+    }),
+    (
+        method::RESOURCES_TEMPLATES_LIST,
+        |this, request, responder| {
+            let list = List::ResourceTemplates;
+            this.list(&request, responder, list, &this.server.templates);
+        },
+    ),
+    (method::RESOURCES_READ, ServerConnection::read_resource),
+    (method::RESOURCES_SUBSCRIBE, |this, request, responder| {
+        send(this.subscribe(&request, &responder), responder);
+    }),
+    (method::RESOURCES_UNSUBSCRIBE, |this, request, responder| {
+        send(this.unsubscribe(&request, &responder), responder);
+    }),
+];
 
+impl ServerConnection {
     fn read_resource(self: Arc<Self>, request: Request, responder: Responder) {
         let opened = read(&request).and_then(|mut params: ReadResourceRequestParams| {
             let terms = self.terms(&responder, params.meta.as_mut())?;
@@ -141,9 +141,7 @@ impl Inner {
 
     /// Declares the capability, which covers single resources and templates.
     pub(in crate::server) fn declare_resources(&self) {
-        self.declared
-            .resources
-            .get_or_init(|| ServerConnection::serve_resources);
+        self.declared.resources.get_or_init(|| &METHODS);
         self.services.may_embed.store(true, Ordering::Relaxed);
     }
 

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::super::call::ToolCall;
 use super::super::call_task::Start;
 use super::super::context::Context;
-use super::super::inner::Inner;
 use super::super::inner::ServerConnection;
+use super::super::inner::{Inner, Row};
 use super::super::mrtr::{InputRequester, Rerun, TextSpan};
 use super::super::output_check::OutputCheck;
 use super::super::paging::List;
@@ -86,14 +86,14 @@ struct AdmittedCall {
     start: Option<Start>,
 }
 
-impl ServerConnection {
-    fn serve_tools(self: Arc<Self>, request: Request, responder: Responder) {
-        match request.method() {
-            method::TOOLS_LIST => self.list(&request, responder, List::Tools, &self.server.tools),
-            _ => self.call_tool(request, responder),
-        }
-    }
+const METHODS: [Row; 2] = [
+    (method::TOOLS_LIST, |this, request, responder| {
+        this.list(&request, responder, List::Tools, &this.server.tools);
+    }),
+    (method::TOOLS_CALL, ServerConnection::call_tool),
+];
 
+impl ServerConnection {
     fn call_tool(self: Arc<Self>, request: Request, responder: Responder) {
         match self.find_tool(&request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
@@ -219,8 +219,6 @@ impl Inner {
 
     /// Declares the capability.
     pub(in crate::server) fn declare_tools(&self) {
-        self.declared
-            .tools
-            .get_or_init(|| ServerConnection::serve_tools);
+        self.declared.tools.get_or_init(|| &METHODS);
     }
 }

@@ -102,3 +102,30 @@ fn check_card_path(options: &HttpOptions) -> Result<()> {
         false => Ok(()),
     }
 }
+
+/// A path of the HTTP+SSE transport: its stream, with the path for messages, or that path.
+pub(super) enum OldPath<'a> {
+    Stream(&'a str),
+    Post,
+}
+
+/// Returns which path of the HTTP+SSE transport a request has, if any.
+pub(super) fn old_path<'a>(
+    options: &'a HttpOptions,
+    request: &HttpRequest<'_>,
+) -> Option<OldPath<'a>> {
+    let (stream, post) = options.old_paths.as_ref()?;
+    if is_at(request, stream) {
+        return Some(OldPath::Stream(post));
+    }
+    is_at(request, post).then_some(OldPath::Post)
+}
+
+/// Returns the HTTP methods that a web page may use at the path of a request.
+pub(super) fn methods_at(options: &HttpOptions, request: &HttpRequest<'_>) -> &'static str {
+    match old_path(options, request) {
+        Some(OldPath::Stream(_)) => "GET",
+        Some(OldPath::Post) => "POST",
+        None => "POST, GET, DELETE",
+    }
+}

@@ -17,17 +17,18 @@ use super::super::inner::ServerConnection;
 use super::challenge::{Challenger, Demand, Era};
 use super::cors::{self, ForReader};
 use super::expiring::bounded;
+use super::guard;
 use super::modern::{self, ParamMembers};
 use super::options::HttpOptions;
 use super::pages::HttpPage;
+use super::paths::{self, OldPath, methods_at, old_path};
 use super::refusal::{
-    MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at, no_session,
+    MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, no_session,
     refuse_malformed, refuse_request, token, unknown_session, unknown_version,
 };
 use super::reply::Reply;
 use super::session::{RequestStream, Session, Sessions, check_opening, peer_name};
 use super::verified::Verified;
-use super::{guard, paths};
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
 use crate::protocol::incident::Incident;
@@ -64,7 +65,7 @@ pub(super) struct Served {
 }
 
 /// The outcome of a request. If the request is refused, the caller must write the response.
-type Handled = std::result::Result<(), (Refusal, Box<dyn ResponseWriter>)>;
+type Handled<T = ()> = std::result::Result<T, (Refusal, Box<dyn ResponseWriter>)>;
 
 impl Server {
     /// Returns a service that answers HTTP requests for this server. Mount it in a web server of
@@ -161,8 +162,29 @@ impl HttpService {
 }
 
 impl Service for HttpService {
-    fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
-        if let Err((refusal, mut response)) = self.0.serve(request, response) {
+    fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
+        let served = &self.0;
+        let done = match served.admit(&request, response) {
+            Err(refused) => Err(refused),
+            Ok((principal, response)) => {
+                match (request.method, old_path(&served.options, &request)) {
+                    (_, Some(OldPath::Stream(post))) => {
+                        served.open_old(&request, post, principal, response)
+                    }
+                    (_, Some(OldPath::Post)) => served.post_old(&mut request, principal, response),
+                    ("POST", None) => served.post(&mut request, principal, response),
+                    ("GET", None) => served.get(&request, principal.as_ref(), response),
+                    ("HEAD", None) => served.head(&request, principal.as_ref(), response),
+                    ("DELETE", None) => {
+                        let name = principal.as_ref().map(Principal::name);
+                        let answer = served.delete(&request, name);
+                        Err((answer.unwrap_or_else(|refusal| refusal), response))
+                    }
+                    _ => Err((served.not_allowed(), response)),
+                }
+            }
+        };
+        if let Err((refusal, mut response)) = done {
             // An error means that the client has disconnected.
             _ = response.respond(&refusal.head, &refusal.body);
         }
@@ -235,61 +257,40 @@ impl Served {
         has_gone || self.closing.load(Ordering::SeqCst)
     }
 
-    fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
-        if let Some(answer) = self.public_answer(&request) {
+    /// Answers a request that needs no session, refuses it, or lets it in: returns its principal.
+    fn admit(
+        &self,
+        request: &HttpRequest<'_>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled<(Option<Principal>, Box<dyn ResponseWriter>)> {
+        if let Some(answer) = self.public_answer(request) {
             return Err((answer, response));
         }
-        let response = match guard::reader(&self.options, &request) {
+        let response = match guard::reader(&self.options, request) {
             Some(origin) => Box::new(ForReader {
                 inner: response,
                 origin,
             }),
             None => response,
         };
-        if let Some(page) = paths::wanted(&self.options, &request) {
-            return Err((self.page(page, &request), response));
+        if let Some(page) = paths::wanted(&self.options, request) {
+            return Err((self.page(page, request), response));
         }
-        let principal = match self.let_in(&request) {
+        let principal = match self.let_in(request) {
             Ok(principal) => principal,
             Err(refusal) => return Err((refusal, response)),
         };
         if let Some(principal) = &principal {
-            self.verified.remember(&request, principal);
+            self.verified.remember(request, principal);
         }
-        if request.method == "OPTIONS" && guard::reader(&self.options, &request).is_some() {
+        if request.method == "OPTIONS" && guard::reader(&self.options, request).is_some() {
             let refusal = Refusal {
-                head: cors::preflight(&request, self.methods_at(&request)),
+                head: cors::preflight(request, methods_at(&self.options, request)),
                 body: Vec::new(),
             };
             return Err((refusal, response));
         }
-        if let Some((stream_path, post_path)) = &self.options.old_paths {
-            if is_at(&request, stream_path) {
-                return self.open_old(&request, post_path, principal, response);
-            }
-            if is_at(&request, post_path) {
-                return self.post_old(&mut request, principal, response);
-            }
-        }
-        match request.method {
-            "POST" => self.post(&mut request, principal, response),
-            "GET" => self.get(&request, principal.as_ref(), response),
-            "HEAD" => self.head(&request, principal.as_ref(), response),
-            "DELETE" => {
-                let answer = self.delete(&request, principal.as_ref().map(Principal::name));
-                Err((answer.unwrap_or_else(|refusal| refusal), response))
-            }
-            _ => Err((self.not_allowed(), response)),
-        }
-    }
-
-    /// Returns the HTTP methods that a web page may use at the path of a request.
-    fn methods_at(&self, request: &HttpRequest<'_>) -> &'static str {
-        match &self.options.old_paths {
-            Some((stream, _)) if is_at(request, stream) => "GET",
-            Some((_, post)) if is_at(request, post) => "POST",
-            _ => "POST, GET, DELETE",
-        }
+        Ok((principal, response))
     }
 
     fn post(
