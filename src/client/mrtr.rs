@@ -140,9 +140,9 @@ impl Client {
                     let clock = Clock::start(generation);
                     let first = first.take().unwrap_or(FirstRequest::Unsent);
                     let done = match first {
-                        FirstRequest::Unsent => {
-                            self.request_once(generation, method, params, options)
-                        }
+                        FirstRequest::Unsent => self
+                            .start_once(generation, method, params, options, When::Now)
+                            .and_then(|call| call.finish(&mut options.request)),
                         FirstRequest::Sent(_, call) => call.finish(&mut options.request),
                         FirstRequest::Answered(_, result) => result,
                     };
@@ -155,7 +155,8 @@ impl Client {
                         return Err(refusal);
                     }
                     let mut rest = clock.rest_of(options);
-                    self.request_once(generation, method, params, &mut rest)
+                    self.start_once(generation, method, params, &rest, When::Now)?
+                        .finish(&mut rest.request)
                 },
             )
             .inspect_err(|error| self.note_demanded_pages(error))
@@ -196,17 +197,6 @@ impl Client {
         let cache = &self.0.supervisor.server.cache;
         cache.forget(&Topic::of_list(method::TOOLS_LIST));
         self.list_tools_with(options.for_one()).is_ok()
-    }
-
-    fn request_once(
-        &self,
-        generation: &ClientConnection,
-        method: &str,
-        params: &str,
-        options: &mut CallOptions<'_>,
-    ) -> Result<RawResult> {
-        self.start_once(generation, method, params, options, When::Now)?
-            .finish(&mut options.request)
     }
 
     /// Sends a request with the `_meta` members of the library, without waiting for its result.

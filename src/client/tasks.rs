@@ -18,7 +18,7 @@ use super::Client;
 use super::call_options::CallOptions;
 use super::calls::tool_params;
 use super::input::Questions;
-use super::mrtr::FirstRequest;
+use super::mrtr::{Answer, FirstRequest};
 use super::request_meta::{params_text, with_members};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
@@ -229,7 +229,9 @@ impl Client {
             self.require_extension(crate::schema::TASKS_EXTENSION)?;
         }
         let options = &mut options.after(Duration::ZERO, started.elapsed());
-        self.call_tool_once(name, params, kind, options, FirstRequest::Unsent)
+        let first = FirstRequest::Unsent;
+        let answer = self.call_round_trips(method::TOOLS_CALL, params, options, first)?;
+        self.called(name, kind, answer)
     }
 
     /// Returns a handle to the task with this id. No message is sent, and the task is not checked.
@@ -276,17 +278,9 @@ impl Client {
         Ok(tool.and_then(|tool| tool.execution?.task_support))
     }
 
-    /// Sends a tool call. In 2025-11-25 the answer is a task if the client requested a task. Since
-    /// 2026-07-28 the result type shows whether the answer is a task.
-    fn call_tool_once(
-        &self,
-        name: &str,
-        params: String,
-        kind: Call,
-        options: &mut CallOptions<'_>,
-        first: FirstRequest,
-    ) -> Result<Called> {
-        let answer = self.call_round_trips(method::TOOLS_CALL, params, options, first)?;
+    /// Returns what the answer to a tool call is. In 2025-11-25 it is a task if the client has
+    /// requested a task. Since 2026-07-28 the result type shows whether it is a task.
+    fn called(&self, name: &str, kind: Call, answer: Answer) -> Result<Called> {
         let seen = if kind == Call::AsTask {
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))
@@ -323,7 +317,8 @@ impl Client {
             kind = Call::AsTask;
         }
         let started = about_now();
-        match self.call_tool_once(name, params, kind, &mut options, first)? {
+        let answer = self.call_round_trips(method::TOOLS_CALL, params, &mut options, first)?;
+        match self.called(name, kind, answer)? {
             Called::Result(result) => Ok(result),
             Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
                 // No other code has the id of this task.

@@ -167,9 +167,11 @@ impl Peer {
         if core.exchange_transport().is_some() {
             message.kind = kind;
             call.unsent = Some(message);
-        } else {
-            call.send(message, options, when)?;
+            return Ok(call);
         }
+        let deadline = SendDeadline::OfCall(call.time.deadline.at(), options.cancel.as_ref());
+        let sent = core.send(message, when, deadline);
+        sent.map_err(|error| call.not_sent(error, options))?;
         Ok(call)
     }
 
@@ -290,32 +292,24 @@ impl Call {
         Some(cancelled_error(&self.core, &self.method).sent(self.unsent.is_none()))
     }
 
-    fn send(
-        &mut self,
-        message: SessionMessage,
-        options: &RequestOptions<'_>,
-        when: When,
-    ) -> Result<()> {
-        let deadline = SendDeadline::OfCall(self.time.deadline.at(), options.cancel.as_ref());
-        let sent = self.core.send(message, when, deadline);
-        sent.map_err(|error| {
-            self.forget();
-            let (method, peer) = (&self.method, self.core.peer());
-            match error.kind() {
-                ErrorKind::Timeout => {
-                    let bound = self.time.deadline.passed(Instant::now());
-                    let time = self.time_text(bound.unwrap_or(Bound::Timeout), options);
-                    error.context(format_args!(
-                        "{method} to '{peer}' was not sent after {time}"
-                    ))
-                }
-                ErrorKind::Cancelled => Error::new(
-                    ErrorKind::Cancelled,
-                    format!("{method} to '{peer}' was cancelled before it was sent"),
-                ),
-                _ => error.sent(false),
+    /// Gives up the call, because its request could not be sent. Returns the error for the caller.
+    fn not_sent(&mut self, error: Error, options: &RequestOptions<'_>) -> Error {
+        self.forget();
+        let (method, peer) = (&self.method, self.core.peer());
+        match error.kind() {
+            ErrorKind::Timeout => {
+                let bound = self.time.deadline.passed(Instant::now());
+                let time = self.time_text(bound.unwrap_or(Bound::Timeout), options);
+                error.context(format_args!(
+                    "{method} to '{peer}' was not sent after {time}"
+                ))
             }
-        })
+            ErrorKind::Cancelled => Error::new(
+                ErrorKind::Cancelled,
+                format!("{method} to '{peer}' was cancelled before it was sent"),
+            ),
+            _ => error.sent(false),
+        }
     }
 
     /// Removes the call of a request that was never sent. The peer is not notified.

@@ -164,23 +164,6 @@ impl<O: Output> LineSender<O> {
         }
     }
 
-    fn send_current(&mut self, deadline: Instant) -> Result<()> {
-        let rest = &self.current[self.sent..];
-        let count = self
-            .output
-            .write(rest, deadline)
-            .map_err(|failure| self.output.refusal(failure))?;
-        self.total += count as u64;
-        if count == rest.len() {
-            (self.current, self.sent) = (Vec::new(), 0);
-            return Ok(());
-        }
-        self.sent += count;
-        let (peer, unsent) = (self.output.peer(), self.current.len() - self.sent);
-        let text = format!("'{peer}' does not read: {unsent} bytes of a message are still unsent");
-        Err(Error::new(ErrorKind::Timeout, text))
-    }
-
     /// Takes the next message from the queue, and more messages as long as they fit into one joined
     /// write. Returns false when the queue is empty.
     fn take_next(&mut self, queue: &mut VecDeque<SessionMessage>) -> Result<bool> {
@@ -225,12 +208,22 @@ impl<O: Output> LineSender<O> {
 impl<O: Output> Sender for LineSender<O> {
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
         loop {
-            if !self.current.is_empty() {
-                self.send_current(deadline)?;
-            }
-            if !self.take_next(queue)? {
+            if self.current.is_empty() && !self.take_next(queue)? {
                 return Ok(());
             }
+            let rest = &self.current[self.sent..];
+            let written = self.output.write(rest, deadline);
+            let count = written.map_err(|failure| self.output.refusal(failure))?;
+            self.total += count as u64;
+            self.sent += count;
+            let unsent = self.current.len() - self.sent;
+            if unsent > 0 {
+                let peer = self.output.peer();
+                let text =
+                    format!("'{peer}' does not read: {unsent} bytes of a message are still unsent");
+                return Err(Error::new(ErrorKind::Timeout, text));
+            }
+            (self.current, self.sent) = (Vec::new(), 0);
         }
     }
 

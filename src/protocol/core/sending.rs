@@ -46,7 +46,9 @@ impl Core {
         self.queue(message, deadline, |message| {
             self.engine().writer.push(message, when)
         })?;
-        self.write(when, deadline);
+        if self.writes_here(when) {
+            self.flush_until(turn_of(deadline));
+        }
         Ok(())
     }
 
@@ -96,19 +98,28 @@ impl Core {
 
     /// Writes the queued messages at the time `when`.
     pub(in crate::protocol) fn write(self: &Arc<Self>, when: When, deadline: SendDeadline<'_>) {
+        if self.writes_here(when) {
+            self.flush_until(turn_of(deadline));
+        }
+    }
+
+    /// Returns whether this thread has to write the queued messages. If another thread has to, this
+    /// function makes sure that it does.
+    fn writes_here(self: &Arc<Self>, when: When) -> bool {
         // Answers of an HTTP session have their own streams, so often no message was ever queued.
         let Some(Engine { writer, pool, .. }) = self.engine.get().map(|engine| &**engine) else {
-            return;
+            return false;
         };
         match when {
-            When::Soon if !writer.is_short() => self.flush_until(turn_of(deadline)),
+            When::Soon if !writer.is_short() => return true,
             _ if writer.is_seen_to() => {}
-            When::Now => self.flush_until(turn_of(deadline)),
+            When::Now => return true,
             When::Soon => self.spawn_if_needed(pool.want_flush_soon()),
             // A response sink has no message in the queue, so no thread is needed.
             When::Elsewhere if !writer.is_due(false) => {}
             When::Elsewhere => self.spawn_if_needed(pool.want_flush()),
         }
+        false
     }
 
     /// Blocks until the queue has room for `len` bytes or a moment has passed. Writes queued
