@@ -7,13 +7,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::call_task::CallTask;
-use super::conversation::{CallServices, Conversation};
+use super::conversation::{CallServices, Conversation, InputPermit};
 use super::error_map::{Failure, HandlerError, for_revision, missing_scopes, reveal};
 use super::guard::GuardedResult;
 use super::in_progress::InProgress;
 use super::memory_budget::{EACH_CALL, Reservation, is_large, weight_of};
 use super::mrtr::{InputRequester, MrtrState};
-use super::pending_inputs::PendingInputs;
 use super::progress::{Budget, Pace};
 use super::raw_result;
 use super::session_state::ClientContext;
@@ -201,9 +200,9 @@ impl Context {
         &self.0.effects
     }
 
-    /// Returns the counter of the connection's calls that wait for input.
-    pub(super) fn waiting(&self) -> &PendingInputs {
-        &self.0.conversation.waiting
+    /// Returns a permit to wait for input of the client, or `None` when `max` calls wait.
+    pub(super) fn input_permit(&self, max: usize) -> Option<InputPermit> {
+        InputPermit::take(&self.0.conversation, max)
     }
 
     /// Marks the call as not active while it waits for answers to its input requests.

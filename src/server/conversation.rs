@@ -2,7 +2,7 @@
 //! the server.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use super::call_task::BeginTask;
 use super::guard::Guards;
 use super::memory_budget::{self, MemoryBudget};
 use super::pages::Pages;
-use super::pending_inputs::PendingInputs;
 use super::session_state::{ClientContext, SessionState};
 use super::session_stream::SessionStream;
 use super::state::KeyRing;
@@ -120,7 +119,8 @@ pub(super) struct Conversation {
     /// these messages.
     #[cfg(feature = "http-server")]
     pub(super) session_stream: OnceLock<Weak<dyn SessionStream>>,
-    pub(super) waiting: PendingInputs,
+    /// The number of calls that wait for input of the client.
+    pub(super) waiting: AtomicUsize,
 }
 
 impl Conversation {
@@ -171,5 +171,24 @@ impl Conversation {
             Some(granted) => needed.is_subset(granted),
             None => needed.is_empty() || !self.is_over_http,
         }
+    }
+}
+
+/// A permit for a call that waits for input. Dropping the permit releases it.
+pub(super) struct InputPermit(Arc<Conversation>);
+
+impl InputPermit {
+    /// Returns a permit, or `None` when `max` calls of the conversation have one.
+    pub(super) fn take(conversation: &Arc<Conversation>, max: usize) -> Option<Self> {
+        let permit = Self(Arc::clone(conversation));
+        // The count orders no other memory accesses.
+        let is_free = conversation.waiting.fetch_add(1, Ordering::Relaxed) < max;
+        is_free.then_some(permit)
+    }
+}
+
+impl Drop for InputPermit {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -55,8 +55,11 @@ const QUICK: [Row; 4] = [
     }),
 ];
 
+/// Finds the methods of a capability.
+type Of = fn(&Declared) -> &Methods;
+
 /// The methods that a server has if it declares their capability.
-const OF_CAPABILITIES: [(&str, Runs, fn(&Declared) -> &Methods); 10] = [
+const OF_CAPABILITIES: [(&str, Runs, Of); 10] = [
     (method::TOOLS_LIST, Runs::Guards, |it| &it.tools),
     (method::TOOLS_CALL, Runs::Handlers, |it| &it.tools),
     (method::PROMPTS_LIST, Runs::Guards, |it| &it.prompts),
@@ -155,13 +158,13 @@ impl ServerConnection {
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
         let (served, latest) = (&self.server.revisions, &self.server.latest_terms);
-        let revision = self.conversation.state.agree(params, served, latest)?;
+        let revision = self.conversation().state.agree(params, served, latest)?;
         self.terms(responder, None)?;
         responder
             .peer()
             .core()
             .allow_batches(revision.has_batches());
-        let known = self.conversation.principal_of(responder).is_some();
+        let known = self.conversation().principal_of(responder).is_some();
         let tells = responder.peer().can_be_asked();
         let capabilities = self.server.capabilities(revision, known, tells);
         self.subscribers.declare(&capabilities);
@@ -184,7 +187,7 @@ impl ServerConnection {
         self.terms(responder, params.meta.as_mut())?;
         // Clients without a session share this level, so none of them may set it.
         if responder.peer().can_be_asked() {
-            self.conversation.state.set_log_level(params.level);
+            self.conversation().state.set_log_level(&params.level);
         }
         Ok(EmptyResult::default())
     }
@@ -310,7 +313,7 @@ impl ServerConnection {
         meta: Option<&mut RequestMetaObject>,
     ) -> Result<Arc<ClientContext>, RpcError> {
         let terms = self
-            .conversation
+            .conversation()
             .state
             .terms(meta, &self.server.revisions)?;
         self.attend(responder, &terms);
@@ -321,15 +324,15 @@ impl ServerConnection {
         if let Some(attendance) = &self.attendance {
             let peer = responder.peer();
             attendance.begin(&peer, terms, |terms| Session {
-                connection: self.conversation.number,
-                transport: match self.conversation.is_over_http {
+                connection: self.conversation().number,
+                transport: match self.conversation().is_over_http {
                     true => SessionTransport::Http,
                     false => SessionTransport::Stream,
                 },
                 peer: peer.name(),
                 revision: terms.revision,
                 client: terms.client_info.clone(),
-                principal: self.conversation.identity_of(responder).cloned(),
+                principal: self.conversation().identity_of(responder).cloned(),
             });
         }
     }

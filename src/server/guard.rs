@@ -63,10 +63,10 @@ pub trait Guard: Send + Sync {
     /// # Errors
     ///
     /// With [`HandlerError::not_found`], the client gets the error for an item that does not exist.
-    /// An [`RpcError`] is sent to the client unchanged. With [`HandlerError::insufficient_scope`],
-    /// the client gets the required scopes. With [`HandlerError::new`], the client gets an internal
-    /// error with the text. Any other error becomes an internal error without a text; its text is
-    /// logged for the host.
+    /// An [`RpcError`](crate::RpcError) is sent to the client unchanged. With
+    /// [`HandlerError::insufficient_scope`], the client gets the required scopes. With
+    /// [`HandlerError::new`], the client gets an internal error with the text. Any other error
+    /// becomes an internal error without a text; its text is logged for the host.
     fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         _ = access;
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use super::conversation::{CallServices, Conversation};
 use super::events::{Attendance, EventHook, SessionHook};
 use super::memory_budget::MemoryBudget;
 use super::paging::List;
-use super::pending_inputs::PendingInputs;
 use super::prompts::Prompts;
 use super::resources::{ReadHandler, Resources, Templates};
 use super::scopes::Requirements;
@@ -93,7 +92,6 @@ pub(super) struct Inner {
 /// A connection of a server, or the requests of many HTTP clients that have no session.
 pub(super) struct ServerConnection {
     pub(super) server: Arc<Inner>,
-    pub(super) conversation: Arc<Conversation>,
     pub(super) subscribers: Arc<ConnectionSubscribers>,
     /// The tracker of the session, which reports to the host. `None` without a session hook.
     pub(super) attendance: Option<Arc<Attendance>>,
@@ -132,6 +130,10 @@ impl ServerConnection {
         Self::with(server, None, true, SessionState::agreed_on(revision), None)
     }
 
+    pub(super) fn conversation(&self) -> &Arc<Conversation> {
+        &self.subscribers.conversation
+    }
+
     fn with(
         server: &Arc<Inner>,
         principal: Option<Principal>,
@@ -147,13 +149,11 @@ impl ServerConnection {
             state,
             #[cfg(feature = "http-server")]
             session_stream: OnceLock::new(),
-            waiting: PendingInputs::default(),
+            waiting: AtomicUsize::new(0),
         };
-        let conversation = Arc::new(conversation);
         Arc::new(Self {
             server: Arc::clone(server),
-            subscribers: server.subscriptions.of_connection(&conversation),
-            conversation,
+            subscribers: server.subscriptions.of_connection(conversation),
             attendance,
         })
     }
@@ -174,7 +174,8 @@ const OPENED_WITH_IT: &str = "a server's connections are opened with theirs";
 /// Returns the connection number and principal of a request whose method the host handles itself.
 #[cfg(feature = "cffi")]
 pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
-    let conversation = &connection_for(responder).conversation;
+    let connection = connection_for(responder);
+    let conversation = connection.conversation();
     let principal = conversation.identity_of(responder).cloned();
     (conversation.number, principal)
 }

@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::context::Context;
+use super::conversation::InputPermit;
 use super::input_rules::{Asked, check_answer};
-use super::pending_inputs::Permit;
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{LogLevel, OnCancel};
@@ -32,7 +32,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.terms().revision);
     let asking = context.asking_client();
     let max = peer.core().limits().max_questions;
-    let Some(permit) = context.waiting().take(max) else {
+    let Some(permit) = context.input_permit(max) else {
         let text = format!("busy: {max} calls wait for answers already (max_questions)");
         return fail(context, &text);
     };
@@ -104,7 +104,7 @@ struct Gathered {
     left: usize,
     /// The registration of the callback that runs when the client cancels the call.
     guard: Option<OnCancel>,
-    _permit: Permit,
+    _permit: InputPermit,
 }
 
 /// The key of an input request, the input request itself, and its answer or error.

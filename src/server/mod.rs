@@ -47,7 +47,6 @@ mod output;
 mod output_check;
 mod pages;
 mod paging;
-mod pending_inputs;
 mod primitive;
 mod progress;
 mod prompts;
@@ -149,7 +148,7 @@ impl Server {
     /// - The tool may run as a task, but the server has no [`tasks`](ServerBuilder::tasks).
     ///
     /// Unless validation is [disabled](ServerBuilder::validator), also the errors of
-    /// [`Validator::compile`] for both schemas.
+    /// [`Validator::compile`](crate::validation::Validator::compile) for both schemas.
     pub fn add_tool_with_schema<A, R>(
         &self,
         tool: Tool,
@@ -460,7 +459,7 @@ impl Server {
     /// session events ([`ServerBuilder::on_session`]).
     pub fn number_of(&self, connection: &Connection) -> Option<u64> {
         let connection = connection.peer().core().local::<ServerConnection>()?;
-        Arc::ptr_eq(&connection.server, &self.0).then_some(connection.conversation.number)
+        Arc::ptr_eq(&connection.server, &self.0).then_some(connection.conversation().number)
     }
 
     fn open_link(
@@ -488,7 +487,7 @@ impl Server {
                 None => connection,
             }
         });
-        let number = connection.conversation.number;
+        let number = connection.conversation().number;
         let local: Arc<ServerConnection> = Arc::clone(connection);
         let connection = begun.clone().local(local);
         match inner.on_event.clone() {

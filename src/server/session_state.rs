@@ -8,6 +8,7 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::error::{ErrorCode, RpcError};
@@ -56,8 +57,9 @@ impl LatestContext {
 pub(super) struct SessionState {
     /// The client info that was agreed in `initialize`. Unset until `initialize` was answered.
     agreed: OnceLock<Arc<ClientContext>>,
-    /// The minimum level that the client set with `logging/setLevel`.
-    log_level: Mutex<Option<LoggingLevel>>,
+    /// The severity of the minimum level that the client set with `logging/setLevel`, plus one. 0
+    /// if the client set none. The value orders no other memory accesses.
+    log_level: AtomicU8,
     /// The latest `_meta` that a modern client sent, with its parsed form. The parsed form is used
     /// again for the next requests, since their `_meta` usually differs only in the progress token.
     latest: Mutex<Option<Box<Known>>>,
@@ -130,8 +132,10 @@ impl SessionState {
         self.agreed.get().is_some()
     }
 
-    pub(super) fn set_log_level(&self, level: LoggingLevel) {
-        *self.log_level.lock() = Some(level);
+    /// Sets the minimum level, which is one of the eight levels of the specification.
+    pub(super) fn set_log_level(&self, level: &LoggingLevel) {
+        let severity = level.severity().map_or(0, |severity| severity + 1);
+        self.log_level.store(severity, Ordering::Relaxed);
     }
 
     /// Returns whether a legacy client wants log messages of this level.
@@ -139,8 +143,10 @@ impl SessionState {
     /// The specification lets the server choose the minimum level until the client sets one. This
     /// server chooses *info*, so that a client that ignores logs is not flooded.
     pub(super) fn wants_log(&self, level: &LoggingLevel) -> bool {
-        let asked = self.log_level.lock();
-        level.is_at_least(asked.as_ref().unwrap_or(&LoggingLevel::Info))
+        const INFO: u8 = 1;
+        let set = self.log_level.load(Ordering::Relaxed);
+        let minimum = set.checked_sub(1).unwrap_or(INFO);
+        level.severity().is_none_or(|severity| severity >= minimum)
     }
 
     /// Returns the client info of a request. In the modern era, the client info is moved out of the

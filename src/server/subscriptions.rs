@@ -80,10 +80,7 @@ impl Subscriptions {
     }
 
     /// Creates the table of the subscribers of a new connection.
-    pub(super) fn of_connection(
-        &self,
-        conversation: &Arc<Conversation>,
-    ) -> Arc<ConnectionSubscribers> {
+    pub(super) fn of_connection(&self, conversation: Conversation) -> Arc<ConnectionSubscribers> {
         Arc::new(ConnectionSubscribers::new(conversation, &self.fanout))
     }
 

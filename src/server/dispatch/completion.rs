@@ -39,7 +39,7 @@ impl ServerConnection {
         let (reference, argument) = (params.reference, params.argument);
         let handler = self.server.completers.find(&reference, &argument.name);
         let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(&self.conversation, request, responder, terms, meta)
+        let Some(context) = Context::new(self.conversation(), request, responder, terms, meta)
         else {
             return;
         };

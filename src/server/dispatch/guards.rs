@@ -19,11 +19,13 @@ use crate::schema::url::normalized;
 impl Server {
     /// Sets that from now on a client needs all these scopes to use an item.
     ///
-    /// See [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes). The requirement
-    /// stays when the item is removed. It then applies to a new item with the same name. Requests
-    /// that come between adding the item and this call are not checked. To avoid unchecked
-    /// requests, call this function before the server serves clients, or let the handler check the
-    /// scopes ([`Context::require_scopes`](super::Context::require_scopes)).
+    /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed. It
+    /// then applies to a new item with the same name. Requests that come between adding the item
+    /// and this call are not checked. To avoid unchecked requests, call this function before the
+    /// server serves clients, or let the handler check the scopes ([`Context::require_scopes`]).
+    ///
+    /// [`ServerBuilder::require_scopes`]: crate::server::ServerBuilder::require_scopes
+    /// [`Context::require_scopes`]: crate::server::Context::require_scopes
     ///
     /// # Errors
     ///
@@ -93,7 +95,7 @@ impl ServerConnection {
             return Ok(());
         };
         let needed = self.server.scopes_of(primitive);
-        if self.conversation.grants(access.responder, &needed) {
+        if self.conversation().grants(access.responder, &needed) {
             return Ok(());
         }
         Err(HandlerError(Failure::Scopes(needed)))
@@ -114,7 +116,7 @@ impl ServerConnection {
             primitive,
             terms,
             meta,
-            conversation: &self.conversation,
+            conversation: self.conversation(),
             responder,
         }
     }

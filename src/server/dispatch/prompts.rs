@@ -50,7 +50,7 @@ impl ServerConnection {
             Err(error) => return send::<()>(Err(error), responder),
         };
         let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(&self.conversation, request, responder, terms, meta)
+        let Some(context) = Context::new(self.conversation(), request, responder, terms, meta)
         else {
             return;
         };

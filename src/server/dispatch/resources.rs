@@ -67,7 +67,7 @@ impl ServerConnection {
             }
         };
         let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(&self.conversation, request, responder, terms, meta)
+        let Some(context) = Context::new(self.conversation(), request, responder, terms, meta)
         else {
             return;
         };

@@ -111,7 +111,7 @@ impl ServerConnection {
                 let text = arguments.as_ref().map_or("{}", |part| part.text(&request));
                 let fit = entry.handler.check_arguments(text);
                 let Some(context) =
-                    Context::new(&self.conversation, request, responder, terms, meta)
+                    Context::new(self.conversation(), request, responder, terms, meta)
                 else {
                     return;
                 };
@@ -149,7 +149,7 @@ impl ServerConnection {
             None => (None, self.terms(responder, None)?),
             Some(text) => {
                 let read = self
-                    .conversation
+                    .conversation()
                     .state
                     .read_terms(text, &self.server.revisions);
                 let (meta, terms) = read.map_err(|error| unfit(request, &error))??;

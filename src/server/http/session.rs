@@ -161,7 +161,7 @@ impl Session {
             slot: Mutex::new(Some(Box::new(slot))),
         });
         let reader: Weak<dyn SessionStream> = Arc::downgrade(&session) as Weak<Self>;
-        served.conversation.tell_on(reader);
+        served.conversation().tell_on(reader);
         let connection = Server::connection(&served).open_fed(
             Box::new(GetStreamSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
@@ -181,7 +181,7 @@ impl Session {
 
     /// Returns the negotiated revision.
     pub(super) fn revision(&self) -> Option<ProtocolVersion> {
-        self.served.conversation.state.revision()
+        self.served.conversation().state.revision()
     }
 
     /// Returns whether the streams of the session begin with a mark: an event without a message,

@@ -15,7 +15,7 @@ use crate::transport::Limits;
 
 /// The subscribers of one connection.
 pub(in crate::server) struct ConnectionSubscribers {
-    pub(super) conversation: Arc<Conversation>,
+    pub(in crate::server) conversation: Arc<Conversation>,
     fanout: Arc<Fanout>,
     pub(super) state: Mutex<State>,
     /// The subscribers with pending notifications that the threads of the connection must write.
@@ -36,8 +36,12 @@ pub(super) struct State {
     pub(super) legacy: Option<Arc<Subscriber>>,
     /// The connection's reservation in the memory budget for the URIs of all legacy clients.
     pub(super) legacy_hold: Option<Box<Reservation>>,
-    /// The open streams of `subscriptions/listen`, by number.
-    pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
+    /// The open streams of `subscriptions/listen`, by number. `None` before the first stream.
+    #[expect(
+        clippy::box_collection,
+        reason = "one pointer for the many connections without a stream"
+    )]
+    pub(super) streams: Option<Box<BTreeMap<u64, Arc<Subscriber>>>>,
     /// The weight of all subscriptions of a connection with a single client.
     weight: usize,
     /// The weight of each client's subscriptions on a connection that many clients share.
@@ -91,6 +95,10 @@ impl State {
             shares.take(client, weight);
         }
         has_room
+    }
+
+    fn remove_stream(&mut self, number: u64) -> Option<Arc<Subscriber>> {
+        self.streams.as_mut()?.remove(&number)
     }
 
     /// Subtracts the weight of subscriptions that have ended.
@@ -152,9 +160,9 @@ impl Drop for Reserved {
 }
 
 impl ConnectionSubscribers {
-    pub(super) fn new(conversation: &Arc<Conversation>, fanout: &Arc<Fanout>) -> Self {
+    pub(super) fn new(conversation: Conversation, fanout: &Arc<Fanout>) -> Self {
         Self {
-            conversation: Arc::clone(conversation),
+            conversation: Arc::new(conversation),
             fanout: Arc::clone(fanout),
             state: Mutex::default(),
             due: Mutex::default(),
@@ -178,8 +186,12 @@ impl ConnectionSubscribers {
     /// published before are sent first.
     pub(super) fn end_streams(&self) {
         self.fanout.catch_up();
-        let streams = std::mem::take(&mut self.state.lock().streams);
-        self.end_all(streams.into_values());
+        let streams = self.state.lock().streams.take();
+        self.end_all(
+            streams
+                .into_iter()
+                .flat_map(|streams| streams.into_values()),
+        );
     }
 
     pub(super) fn end_all(&self, subscribers: impl Iterator<Item = Arc<Subscriber>>) {
@@ -193,13 +205,13 @@ impl ConnectionSubscribers {
 
     /// Ends a stream on which notifications can't be sent any more.
     pub(super) fn end_stream(&self, number: u64) {
-        let stream = self.state.lock().streams.remove(&number);
+        let stream = self.state.lock().remove_stream(number);
         self.end_all(stream.into_iter());
     }
 
     /// Removes a stream that the client has cancelled.
     pub(super) fn forget_stream(&self, number: u64) {
-        let stream = self.state.lock().streams.remove(&number);
+        let stream = self.state.lock().remove_stream(number);
         if let Some(stream) = stream {
             self.take_out(&stream);
             stream.drop_way();

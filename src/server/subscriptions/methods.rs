@@ -114,7 +114,7 @@ const FULL_CLIENTS: usize = 256;
 impl ServerConnection {
     /// Handles `notifications/initialized` of a legacy client.
     pub(in crate::server) fn initialized(&self, peer: &Peer) {
-        if !self.conversation.state.is_agreed() {
+        if !self.conversation().state.is_agreed() {
             return;
         }
         let mut state = self.subscribers.state.lock();
@@ -157,7 +157,7 @@ impl ServerConnection {
         );
         client.begin(Way::Client {
             peer: peer.clone(),
-            session_stream: self.conversation.session_stream(),
+            session_stream: self.conversation().session_stream(),
         });
         self.register(state);
         state.legacy = Some(Arc::clone(&client));
@@ -224,11 +224,14 @@ impl ServerConnection {
         drop(state);
         subscriptions.fanout.catch_up();
         let mut state = self.subscribers.state.lock();
-        let streams = std::mem::take(&mut state.streams);
+        let streams = state.streams.take();
         let (client, hold) = (state.legacy.take(), state.legacy_hold.take());
         drop(state);
         drop(hold);
-        let all = streams.into_values().chain(client);
+        let streams = streams
+            .into_iter()
+            .flat_map(|streams| streams.into_values());
+        let all = streams.chain(client);
         self.subscribers.end_all(all);
         self.subscribers.forget_due();
         subscriptions.leave(number);
@@ -287,7 +290,7 @@ impl ServerConnection {
         let mut granted = self.server.grant(params.notifications);
         let mut tasks = Vec::new();
         if let Some((all, mut ids)) = followed {
-            tasks = all.follow(&mut ids, self.conversation.principal_of(responder));
+            tasks = all.follow(&mut ids, self.conversation().principal_of(responder));
             granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
         }
         let mut wanted = Filter::of(&granted);
@@ -343,7 +346,8 @@ impl ServerConnection {
         let mut state = self.subscribers.state.lock();
         if !state.gone {
             self.register(&mut state);
-            state.streams.insert(stream.number, Arc::clone(&stream));
+            let streams = state.streams.get_or_insert_default();
+            streams.insert(stream.number, Arc::clone(&stream));
         }
         let is_gone = state.gone;
         drop(state);
@@ -431,7 +435,7 @@ impl ServerConnection {
         if !state.reserve(None, weight_of(uri), limits) {
             return Err(too_many(None, limits));
         }
-        let client = self.conversation.client_of(responder);
+        let client = self.conversation().client_of(responder);
         if let Err(error) = self.hold_subscription(&mut state, client, uri) {
             state.give_back(None, weight_of(uri));
             return Err(error);

@@ -79,7 +79,7 @@ impl ServerConnection {
         terms: &ClientContext,
         responder: &Responder,
     ) -> Result<Arc<Task>, RpcError> {
-        let principal = self.conversation.principal_of(responder);
+        let principal = self.conversation().principal_of(responder);
         self.tasks()?
             .find(id, principal, terms.revision.is_modern())
     }
@@ -154,7 +154,7 @@ impl ServerConnection {
         request: &Request,
         responder: &Responder,
     ) -> Result<ListTasksResult, RpcError> {
-        let principal = self.conversation.principal_of(responder);
+        let principal = self.conversation().principal_of(responder);
         let has_list =
             |terms: &ClientContext| terms.revision.has_core_tasks() && principal.is_some();
         let (params, _) =
