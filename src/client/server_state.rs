@@ -1,5 +1,5 @@
-//! What a client knows of its server, and what it has requested from the server, across all
-//! connections to the server.
+//! The state of a client that outlives a connection: the cached data of the server, and the
+//! subscriptions and the log level that the host requested.
 
 use std::sync::Arc;
 

@@ -9,9 +9,6 @@ mod routing;
 mod sending;
 mod timers;
 
-#[cfg(feature = "http-server")]
-pub(in crate::protocol) use self::routing::Routed;
-
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
@@ -23,6 +20,8 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 
 pub(super) use self::exchanges::Posting;
+#[cfg(feature = "http-server")]
+pub(super) use self::routing::Routed;
 use super::active_requests::ActiveRequests;
 use super::handlers::{Handlers, Work};
 use super::held_back::HeldBack;

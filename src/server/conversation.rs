@@ -1,5 +1,4 @@
-//! What a call knows beside its request: the conversation that it belongs to, and the services of
-//! the server.
+//! The conversation that a call belongs to, and the services of the server that calls use.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +19,8 @@ use crate::schema::{Implementation, ProtocolVersion, ResultMetaObject};
 use crate::shares::Client;
 use crate::transport::Limits;
 
-/// What calls need of their server. The handlers of calls are not here, because they name calls.
+/// The part of a server's state that calls use. The handlers are not part of it, because their
+/// types contain the types of calls.
 pub(super) struct CallServices {
     pub(super) info: Implementation,
     /// The `_meta` of modern results as text. It is made at the first use.

@@ -30,8 +30,8 @@ use crate::schema::{
     TasksCapability, ToolsCapability, method,
 };
 
-/// What code of the host runs when a request of a method is served. If none runs, the request is
-/// served on the reading thread.
+/// The code of the host that a method runs. Without such code, requests of the method are served on
+/// the reading thread.
 #[derive(Clone, Copy)]
 enum Runs {
     Nothing,
@@ -55,11 +55,11 @@ const QUICK: [Row; 4] = [
     }),
 ];
 
-/// Finds the methods of a capability.
-type Of = fn(&Declared) -> &Methods;
+/// Selects the methods of a capability.
+type Capability = fn(&Declared) -> &Methods;
 
 /// The methods that a server has if it declares their capability.
-const OF_CAPABILITIES: [(&str, Runs, Of); 10] = [
+const OF_CAPABILITIES: [(&str, Runs, Capability); 10] = [
     (method::TOOLS_LIST, Runs::Guards, |it| &it.tools),
     (method::TOOLS_CALL, Runs::Handlers, |it| &it.tools),
     (method::PROMPTS_LIST, Runs::Guards, |it| &it.prompts),
@@ -99,10 +99,10 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
     });
     OF_CAPABILITIES
         .into_iter()
-        .fold(methods, |methods, (method, runs, of)| {
+        .fold(methods, |methods, (method, runs, capability)| {
             methods.owned_request(method, is_quick(runs), move |request, responder| {
                 let connection = connection_for(&responder);
-                let rows = of(&connection.server.declared).get();
+                let rows = capability(&connection.server.declared).get();
                 let row = rows.and_then(|rows| rows.iter().find(|(name, _)| *name == method));
                 match row.map(|(_, serve)| *serve) {
                     Some(serve) => serve(connection, request, responder),

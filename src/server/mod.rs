@@ -84,10 +84,9 @@ pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, Sess
 pub use self::folder::Folder;
 pub use self::forms::Elicited;
 pub use self::guard::{Guard, GuardedRequest, GuardedResult};
-use self::inner::Inner;
-use self::inner::ServerConnection;
 #[cfg(feature = "cffi")]
 pub(crate) use self::inner::origin_of;
+use self::inner::{Inner, ServerConnection};
 pub use self::output::{Json, ToolOutput};
 pub use self::paging::List;
 pub use self::primitive::Primitive;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use mcplink::ErrorKind;
 use mcplink::schema::{CacheHint, CacheScope, ProtocolVersion, Resource};
 use mcplink::server::skills::{PublishedSkill, SkillOptions};
-use mcplink::server::{GuardedRequest, HandlerError, List, Primitive, Server, ServerBuilder};
+use mcplink::server::{
+    GuardedRequest, HandlerError, List, Primitive, Server, ServerBuilder, TaskOptions,
+};
 use mcplink::skills::Digest;
 use serde_json::{Value, json};
 
@@ -39,6 +41,22 @@ fn server() -> Server {
 fn both_eras(server: &Server, mut check: impl FnMut(&mut Raw)) {
     for revision in [LEGACY, MODERN] {
         check(&mut Raw::open(server, revision));
+    }
+}
+
+#[test]
+fn a_server_has_the_methods_of_skills_and_of_tasks_in_either_order() {
+    let tasks = TaskOptions::default;
+    for builder in [
+        builder().tasks(tasks()).skill(refunds()),
+        builder().skill(refunds()).tasks(tasks()),
+    ] {
+        let server = builder.build().unwrap();
+        let mut client = Raw::open(&server, LEGACY);
+        let page = client.result("skills/list", json!({}));
+        assert_eq!(page["skills"].as_array().unwrap().len(), 1);
+        let unknown = json!({ "taskId": "nobody" });
+        assert_eq!(client.code("tasks/get", unknown), -32602);
     }
 }
 

@@ -12,8 +12,7 @@ use std::time::Instant;
 
 use super::super::Server;
 use super::super::events::{ServerEvent, ServerEventKind};
-use super::super::inner::Inner;
-use super::super::inner::ServerConnection;
+use super::super::inner::{Inner, ServerConnection};
 use super::challenge::{Challenger, Demand, Era};
 use super::cors::{self, ForReader};
 use super::expiring::bounded;
@@ -257,7 +256,8 @@ impl Served {
         has_gone || self.closing.load(Ordering::SeqCst)
     }
 
-    /// Answers a request that needs no session, refuses it, or lets it in: returns its principal.
+    /// Lets a request in, and returns its principal. Fails with the answer to a request that is
+    /// refused, or that is served without a principal, such as one for a page.
     fn admit(
         &self,
         request: &HttpRequest<'_>,

@@ -24,8 +24,7 @@ use crate::schema::{
 use crate::server::dispatch::{read, send};
 use crate::server::error_map::{Failure, reveal};
 use crate::server::guard::GuardedRequest;
-use crate::server::inner::Row;
-use crate::server::inner::ServerConnection;
+use crate::server::inner::{Row, ServerConnection};
 use crate::server::paging::{Cursor, List, Paged, UNCACHED};
 use crate::server::primitive::Primitive;
 use crate::skills::Digest;

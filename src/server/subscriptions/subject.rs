@@ -1,4 +1,4 @@
-//! What a notification is about.
+//! The subjects of notifications: a list, a resource, a task or the log.
 
 use std::sync::Arc;
 

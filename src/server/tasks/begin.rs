@@ -70,6 +70,8 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     Detached::Task(context)
 }
 
+/// Makes a call a task, and runs the rest of the call on a thread of its connection. Without room
+/// for a task, runs the call at once or refuses it, as `start` says.
 pub(in crate::server) fn begin(
     context: Context,
     start: Start,

@@ -8,8 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::call_task::CallTask;
 use super::super::dispatch::{read, send};
-use super::super::inner::Row;
-use super::super::inner::ServerConnection;
+use super::super::inner::{Row, ServerConnection};
 use super::super::session_state::ClientContext;
 use super::Tasks;
 use super::start::need_tasks;

@@ -21,7 +21,7 @@ use crate::transport::{Limits, Started};
 const FETCHED: u8 = 0;
 const NOT_FETCHED: u8 = 1;
 
-/// What the table needs of a task.
+/// A task, as the table sees it: its id and its deadline.
 pub(super) trait Expire {
     fn id(&self) -> &str;
 
