@@ -88,18 +88,31 @@ impl Drop for RestoreMask {
     }
 }
 
-/// Runs `write`. If `write` raises SIGPIPE, the signal does not reach the host.
+/// Keeps SIGPIPE from the host while this thread writes. Dropping the returned guard restores the
+/// signal mask.
 ///
-/// SIGPIPE goes to the thread that wrote. So the signal is blocked on this thread during `write`.
-/// If the signal is then pending, it is removed. Then the mask is restored.
-pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
-    let _restored = block(Set::empty().with(libc::SIGPIPE));
-    let was_pending = pending().contains(libc::SIGPIPE);
-    let result = write();
-    if !was_pending && pending().contains(libc::SIGPIPE) {
-        take_sigpipe();
+/// SIGPIPE goes to the thread that wrote. So the signal is blocked on this thread, and a signal
+/// that was raised meanwhile is removed before the mask is restored.
+pub(super) fn block_sigpipe() -> NoSigpipe {
+    let restored = block(Set::empty().with(libc::SIGPIPE));
+    NoSigpipe {
+        was_pending: pending().contains(libc::SIGPIPE),
+        _restored: restored,
     }
-    result
+}
+
+/// The guard of [`block_sigpipe`].
+pub(super) struct NoSigpipe {
+    was_pending: bool,
+    _restored: RestoreMask,
+}
+
+impl Drop for NoSigpipe {
+    fn drop(&mut self) {
+        if !self.was_pending && pending().contains(libc::SIGPIPE) {
+            take_sigpipe();
+        }
+    }
 }
 
 fn pending() -> Set {

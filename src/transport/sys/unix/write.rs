@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -16,6 +16,8 @@ use crate::transport::sys::start_thread::StartThread;
 const NO_SIGNAL: libc::c_int = 0;
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
+/// The flags with which a send neither blocks nor raises SIGPIPE.
+const SEND_FLAGS: libc::c_int = NO_SIGNAL | libc::MSG_DONTWAIT;
 
 /// The write end of a stream. Its methods may be called from any thread. One thread writes, and any
 /// thread may call [`end`](Self::end).
@@ -103,42 +105,43 @@ impl WriteEnd {
     /// Writes until all bytes are written or the deadline passes. Returns the number of bytes
     /// written. Makes one attempt even if the deadline has passed already.
     pub(crate) fn write(&self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
-        match &self.target {
-            Target::Socket(fd) => self.write_to(fd, None, How::Send, bytes, deadline),
+        let held;
+        let (fd, wake, how) = match &self.target {
+            Target::Socket(fd) => (fd, None, How::Send),
             Target::Other { fd, wake, how } => {
-                let fd = fd.lock();
-                let fd = fd.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
-                let write = || self.write_to(fd, Some(wake), *how, bytes, deadline);
-                if *how == How::Send || thread::is_ours() {
-                    write()
-                } else {
-                    signal::without_sigpipe(write)
-                }
+                held = fd.lock();
+                let fd = held.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
+                (fd, Some(wake), *how)
             }
-        }
-    }
-
-    fn write_to(
-        &self,
-        fd: &OwnedFd,
-        wake: Option<&Wake>,
-        how: How,
-        bytes: &[u8],
-        deadline: Instant,
-    ) -> io::Result<usize> {
+        };
+        // The library's own threads block SIGPIPE always.
+        let may_signal = how != How::Send && !thread::is_ours();
+        let _no_sigpipe = may_signal.then(signal::block_sigpipe);
+        let raw = fd.as_raw_fd();
         let mut sent = 0;
         while sent < bytes.len() {
-            self.check_end()?;
-            match write_once(fd, how, &bytes[sent..]) {
+            if self.has_ended() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            let rest = &bytes[sent..];
+            let count = match how {
+                How::WriteLittle if !is_writable(fd)? => Err(io::ErrorKind::WouldBlock.into()),
+                // SAFETY: the descriptor is open, and the buffer has at least that many bytes.
+                _ => usize::try_from(unsafe {
+                    let start = rest.as_ptr().cast();
+                    match how {
+                        How::Send => libc::send(raw, start, rest.len(), SEND_FLAGS),
+                        How::Write => libc::write(raw, start, rest.len()),
+                        How::WriteLittle => libc::write(raw, start, rest.len().min(libc::PIPE_BUF)),
+                    }
+                })
+                .map_err(|_negative| io::Error::last_os_error()),
+            };
+            match count {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let mut fds = [
-                        fd::entry(fd.as_raw_fd(), libc::POLLOUT),
-                        // poll skips negative descriptors.
-                        fd::entry(wake.map_or(-1, Wake::raw), libc::POLLIN),
-                    ];
-                    if Instant::now() >= deadline || !fd::poll(&mut fds, Some(deadline))? {
+                    if !wait_for_space(raw, wake, deadline)? {
                         break;
                     }
                 }
@@ -154,14 +157,6 @@ impl WriteEnd {
             }
         }
         Ok(sent)
-    }
-
-    fn check_end(&self) -> io::Result<()> {
-        if self.has_ended() {
-            Err(io::ErrorKind::BrokenPipe.into())
-        } else {
-            Ok(())
-        }
     }
 
     /// Ends the stream. A write in progress fails, later writes fail at once, and the peer sees the
@@ -302,22 +297,14 @@ fn option(fd: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
     (result == 0).then_some(value)
 }
 
-fn write_once(fd: &OwnedFd, how: How, bytes: &[u8]) -> io::Result<usize> {
-    let raw = fd.as_raw_fd();
-    let flags = NO_SIGNAL | libc::MSG_DONTWAIT;
-    let len = match how {
-        How::Send | How::Write => bytes.len(),
-        How::WriteLittle if is_writable(fd)? => bytes.len().min(libc::PIPE_BUF),
-        How::WriteLittle => return Err(io::ErrorKind::WouldBlock.into()),
-    };
-    // SAFETY: the descriptor is open and the buffer has at least that many bytes.
-    let count = unsafe {
-        match how {
-            How::Send => libc::send(raw, bytes.as_ptr().cast(), len, flags),
-            How::Write | How::WriteLittle => libc::write(raw, bytes.as_ptr().cast(), len),
-        }
-    };
-    usize::try_from(count).map_err(|_negative| io::Error::last_os_error())
+/// Waits until bytes can be written or `wake` fires. Returns false when the deadline passes.
+fn wait_for_space(fd: RawFd, wake: Option<&Wake>, deadline: Instant) -> io::Result<bool> {
+    let mut fds = [
+        fd::entry(fd, libc::POLLOUT),
+        // poll skips negative descriptors.
+        fd::entry(wake.map_or(-1, Wake::raw), libc::POLLIN),
+    ];
+    Ok(Instant::now() < deadline && fd::poll(&mut fds, Some(deadline))?)
 }
 
 fn is_writable(fd: &OwnedFd) -> io::Result<bool> {
@@ -396,7 +383,8 @@ mod tests {
             }
             let (end, reader) = pair();
             drop(reader);
-            signal::without_sigpipe(|| end.write(b"four", deadline))
+            let _no_sigpipe = signal::block_sigpipe();
+            end.write(b"four", deadline)
                 .expect_err("nobody can read it");
             assert_eq!(end.has_unread(), Some(true), "it was gone before");
         }
