@@ -97,7 +97,7 @@ impl Client {
     ///
     /// As [`list_tools`](Self::list_tools).
     pub fn list_tools_with(&self, options: CallOptions<'_>) -> Result<Vec<Tool>> {
-        self.tool_pages(options).into_all()
+        Ok(self.tool_pages(options).read_all()?.0)
     }
 
     /// Returns an iterator over the pages of the tool list. A page is requested when the iterator
@@ -302,7 +302,7 @@ impl Client {
     ///
     /// As [`list_resources`](Self::list_resources).
     pub fn list_resources_with(&self, options: CallOptions<'_>) -> Result<Vec<Resource>> {
-        self.resource_pages(options).into_all()
+        Ok(self.resource_pages(options).read_all()?.0)
     }
 
     /// Returns an iterator over the pages of the resource list. A page is requested when the
@@ -337,7 +337,7 @@ impl Client {
         &self,
         options: CallOptions<'_>,
     ) -> Result<Vec<ResourceTemplate>> {
-        self.resource_template_pages(options).into_all()
+        Ok(self.resource_template_pages(options).read_all()?.0)
     }
 
     /// Returns an iterator over the pages of the list of resource templates. A page is requested
@@ -423,7 +423,7 @@ impl Client {
     ///
     /// As [`list_prompts`](Self::list_prompts).
     pub fn list_prompts_with(&self, options: CallOptions<'_>) -> Result<Vec<Prompt>> {
-        self.prompt_pages(options).into_all()
+        Ok(self.prompt_pages(options).read_all()?.0)
     }
 
     /// Returns an iterator over the pages of the prompt list. A page is requested when the iterator

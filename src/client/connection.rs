@@ -89,6 +89,12 @@ impl ClientConnection {
         self.peer.core().exchange_transport()?.session()
     }
 
+    /// Returns the time that users have taken for logins to this server so far.
+    pub(super) fn user_time(&self) -> Duration {
+        let transport = self.peer.core().exchange_transport();
+        transport.map_or(Duration::ZERO, |transport| transport.user_time())
+    }
+
     /// Returns how a request is sent: in the session, or stateless with header fields that describe
     /// the request.
     pub(super) fn request_kind(&self, method: &str, params: &str) -> Result<RequestKind> {

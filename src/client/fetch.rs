@@ -4,26 +4,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use super::cache::{self, Fetch, Fetched, Looked, Topic};
+use super::cache::{self, Fetched, Looked, Topic};
 use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
 use super::request_meta::params_text;
 use crate::error::Result;
 
 impl Client {
-    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
-    /// request, and the response may be cached.
-    pub(super) fn call_or_recall<R: DeserializeOwned>(
-        &self,
-        method: &str,
-        topic: Topic,
-        params: &impl Serialize,
-        options: CallOptions<'_>,
-    ) -> Result<R> {
-        let answer = self.fetch(method, topic, params, options)?;
-        self.decode_and_keep(method, answer)
-    }
-
     /// Decodes a result. If the result can be parsed, the response is cached.
     pub(super) fn decode_and_keep<R: DeserializeOwned>(
         &self,
@@ -35,6 +22,8 @@ impl Client {
         Ok(result)
     }
 
+    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
+    /// request, and the response may be cached.
     pub(super) fn fetch(
         &self,
         method: &str,
@@ -43,12 +32,8 @@ impl Client {
         options: CallOptions<'_>,
     ) -> Result<Fetched> {
         let params = params_text(method, params)?;
-        match self.look_up(method, topic, &params, &options) {
-            Looked::Found(text) => Ok(Fetched::Cached(text)),
-            Looked::Missing(fetch) => {
-                self.finish_fetch(method, params, options, FirstRequest::Unsent, fetch)
-            }
-        }
+        let looked = self.look_up(method, topic, &params, &options);
+        self.fetch_looked_up(method, params, options, looked, FirstRequest::Unsent)
     }
 
     /// Looks up the cached response to a request. A response that is found replaces the request.
@@ -66,14 +51,20 @@ impl Client {
         supervisor.server.cache.look_up(request, topic, bypass)
     }
 
-    fn finish_fetch(
+    /// Returns the response that was found in the cache. Otherwise sends the request, unless it was
+    /// started as `first`, and the response may be cached.
+    pub(super) fn fetch_looked_up(
         &self,
         method: &str,
         params: String,
         mut options: CallOptions<'_>,
+        looked: Looked,
         first: FirstRequest,
-        fetch: Fetch,
     ) -> Result<Fetched> {
+        let fetch = match looked {
+            Looked::Found(text) => return Ok(Fetched::Cached(text)),
+            Looked::Missing(fetch) => fetch,
+        };
         let answer = self.call_round_trips(method, params, &mut options, first)?;
         // The answer depends on a user's input, which is not part of the cache key.
         if answer.asked {
@@ -81,20 +72,5 @@ impl Client {
             return Ok(Fetched::New(answer.result, None));
         }
         Ok(Fetched::New(answer.result, Some(fetch)))
-    }
-
-    /// Completes a request that was started after its response was not found in the cache. The
-    /// response may be cached.
-    pub(super) fn receive_and_keep<R: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        options: CallOptions<'_>,
-        first: FirstRequest,
-        fetch: Fetch,
-    ) -> Result<R> {
-        let params = params_text(method, params)?;
-        let answer = self.finish_fetch(method, params, options, first, fetch)?;
-        self.decode_and_keep(method, answer)
     }
 }

@@ -8,6 +8,7 @@
 //! thread of the connection reads when no caller reads. Other threads are started for the server's
 //! requests and notifications.
 
+mod attempt;
 mod builder;
 mod cache;
 mod call_options;

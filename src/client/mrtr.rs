@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::Client;
+use super::attempt::Attempt;
 use super::cache::Topic;
 use super::call_options::CallOptions;
 use super::connection::ClientConnection;
@@ -20,7 +21,6 @@ use crate::protocol::{Call, When};
 use crate::schema::tree;
 use crate::schema::{InputResponses, ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
-use crate::transport::exchange_transport::ExchangeTransport;
 
 /// The maximum number of round trips of one call. After these round trips the server gets no more
 /// answers.
@@ -52,10 +52,10 @@ pub(super) enum FirstRequest {
 }
 
 impl FirstRequest {
-    fn generation(&self) -> Option<&Arc<ClientConnection>> {
+    fn connection(&self) -> Option<&Arc<ClientConnection>> {
         match self {
             Self::Unsent => None,
-            Self::Sent(generation, _) | Self::Answered(generation, _) => Some(generation),
+            Self::Sent(connection, _) | Self::Answered(connection, _) => Some(connection),
         }
     }
 }
@@ -79,102 +79,78 @@ struct Asked {
     request_state: Option<String>,
 }
 
-/// Measures how long a request takes, without the time that users took for a login.
-struct Clock<'a> {
-    exchange_transport: Option<&'a Arc<dyn ExchangeTransport>>,
-    started: Instant,
-    user_time: Duration,
-}
-
-impl<'a> Clock<'a> {
-    fn start(generation: &'a ClientConnection) -> Self {
-        let exchange_transport = generation.peer.core().exchange_transport();
-        Self {
-            exchange_transport,
-            started: about_now(),
-            user_time: exchange_transport.map_or(Duration::ZERO, |exchange_transport| {
-                exchange_transport.user_time()
-            }),
-        }
-    }
-
-    /// Returns the options of the call with the remaining time.
-    fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
-        let user_time = self
-            .exchange_transport
-            .map_or(Duration::ZERO, |exchange_transport| {
-                exchange_transport.user_time()
-            });
-        let user_time = user_time.saturating_sub(self.user_time);
-        let spent = self.started.elapsed().saturating_sub(user_time);
-        options.after(spent, spent)
-    }
-}
-
 impl Client {
     /// Sends a request with the `_meta` members of the library.
     ///
     /// If the server refused the request without processing it, the client may be able to resolve
     /// the reason. The request is then sent once more. Other retries follow
-    /// [`Supervisor::send`](super::supervisor::Supervisor::send). With `may_repeat`, an idempotent
-    /// request may be repeated although the server may have received it.
+    /// [`Supervisor::next_attempt`](super::supervisor::Supervisor::next_attempt). With
+    /// `may_repeat`, an idempotent request may be repeated although the server may have received
+    /// it.
     pub(super) fn request_text(
         &self,
         method: &str,
         params: &str,
         options: &mut CallOptions<'_>,
-        first: FirstRequest,
+        mut first: FirstRequest,
         may_repeat: bool,
     ) -> Result<RawResult> {
-        let known = &self.0.supervisor.server.harmless_tools;
-        let sent_on = first.generation().cloned();
-        let mut first = Some(first);
-        self.0
-            .supervisor
-            .send(
-                options,
-                sent_on.as_ref(),
-                |number| may_repeat && known.is_harmless(number, method, params),
-                |generation, options| {
-                    let session = generation.session();
-                    let clock = Clock::start(generation);
-                    let first = first.take().unwrap_or(FirstRequest::Unsent);
-                    let done = match first {
-                        FirstRequest::Unsent => self
-                            .start_once(generation, method, params, options, When::Now)
-                            .and_then(|call| call.finish(&mut options.request)),
-                        FirstRequest::Sent(_, call) => call.finish(&mut options.request),
-                        FirstRequest::Answered(_, result) => result,
-                    };
-                    let refusal = match done {
-                        Err(refusal) => refusal,
-                        done => return done,
-                    };
-                    let rest = clock.rest_of(options);
-                    if !self.is_dealt_with(generation, session, method, &refusal, rest)? {
-                        return Err(refusal);
-                    }
-                    let mut rest = clock.rest_of(options);
-                    self.start_once(generation, method, params, &rest, When::Now)?
-                        .finish(&mut rest.request)
-                },
-            )
-            .inspect_err(|error| self.note_demanded_pages(error))
+        let supervisor = &self.0.supervisor;
+        let mut attempt = supervisor.first_attempt(options, first.connection())?;
+        loop {
+            let connection = &attempt.connection;
+            let mut rest = attempt.options(options);
+            let outcome = match std::mem::replace(&mut first, FirstRequest::Unsent) {
+                FirstRequest::Unsent => {
+                    let meta = supervisor.own_meta(connection.revision, &rest)?;
+                    let kind = connection.request_kind(method, params)?;
+                    let write =
+                        |id, text: &mut Vec<u8>| connection.envelope.write(id, params, &meta, text);
+                    let peer = &connection.peer;
+                    let started = peer.start(method, kind, write, &rest.request, When::Now);
+                    started.and_then(|call| call.finish(&mut rest.request))
+                }
+                FirstRequest::Sent(_, call) => call.finish(&mut rest.request),
+                FirstRequest::Answered(_, result) => result,
+            };
+            drop(rest);
+            let refusal = match outcome {
+                Ok(result) => return Ok(result),
+                Err(refusal) => refusal,
+            };
+            self.note_demanded_pages(&refusal);
+            let error = match self.is_dealt_with(&attempt, method, &refusal, options) {
+                Ok(true) => {
+                    attempt = attempt.again();
+                    continue;
+                }
+                Ok(false) => refusal,
+                Err(failure) => failure,
+            };
+            let known = &supervisor.server.harmless_tools;
+            attempt = supervisor.next_attempt(&attempt, error, options, |number| {
+                may_repeat && known.is_harmless(number, method, params)
+            })?;
+        }
     }
 
     /// Whether the client has resolved the reason why the server refused a request, so that the
-    /// request can be repeated.
+    /// request can be sent once more on the same connection.
     fn is_dealt_with(
         &self,
-        generation: &ClientConnection,
-        session: Option<u64>,
+        attempt: &Attempt,
         method: &str,
         refusal: &Error,
-        mut options: CallOptions<'_>,
+        options: &mut CallOptions<'_>,
     ) -> Result<bool> {
+        if attempt.is_again {
+            return Ok(false);
+        }
+        let (connection, server) = (&attempt.connection, &self.0.supervisor.server);
+        let mut rest = attempt.rest_of(options);
         Ok(
-            generation.has_recovered(session, refusal, &options, &self.0.supervisor.server)?
-                || self.has_learned(generation, method, refusal, &mut options),
+            connection.has_recovered(attempt.session, refusal, &rest, server)?
+                || self.has_learned(connection, method, refusal, &mut rest),
         )
     }
 
@@ -197,25 +173,6 @@ impl Client {
         let cache = &self.0.supervisor.server.cache;
         cache.forget(&Topic::of_list(method::TOOLS_LIST));
         self.list_tools_with(options.for_one()).is_ok()
-    }
-
-    /// Sends a request with the `_meta` members of the library, without waiting for its result.
-    pub(super) fn start_once(
-        &self,
-        generation: &ClientConnection,
-        method: &str,
-        params: &str,
-        options: &CallOptions<'_>,
-        when: When,
-    ) -> Result<Call> {
-        let meta = self.0.supervisor.own_meta(generation.revision, options)?;
-        generation.peer.start(
-            method,
-            generation.request_kind(method, params)?,
-            |id, text| generation.envelope.write(id, params, &meta, text),
-            &options.request,
-            when,
-        )
     }
 
     /// Records the URL elicitations that an error requires. The server later reports which of them

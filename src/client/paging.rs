@@ -258,49 +258,33 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Reads the whole list. Returns the items of all pages.
-    pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
-        self.into_all_and_misfits().map(|(all, _)| all)
-    }
-
-    /// Reads the whole list. Returns its items, and the entries that were left out because they are
-    /// invalid.
-    pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
-        match self.read_all() {
-            Err(_) if self.is_lost => {
-                self.course = Course::new(
-                    self.client
-                        .0
-                        .supervisor
-                        .settings()
-                        .list_bounds
-                        .max_list_pages,
-                );
-                self.read_all()
-            }
-            read => read,
-        }
-    }
-
-    fn read_all(&mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
-        let server = self.client.server_name();
-        let max = self
-            .client
-            .0
-            .supervisor
-            .settings()
-            .list_bounds
-            .max_list_items;
+    /// Reads the whole list, once more if the server forgot a cursor. Returns the items of all
+    /// pages, and the entries that were left out because they are invalid.
+    pub(crate) fn read_all(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
+        let client = self.client.clone();
+        let bounds = &client.0.supervisor.settings().list_bounds;
+        let max = bounds.max_list_items;
         let (mut all, mut misfits) = (Vec::new(), Vec::new());
-        for page in self {
-            let page = page?;
+        let mut is_second = false;
+        while let Some(page) = self.next() {
+            let page = match page {
+                Err(_) if self.is_lost && !is_second => {
+                    is_second = true;
+                    self.course = Course::new(bounds.max_list_pages);
+                    all.clear();
+                    misfits.clear();
+                    continue;
+                }
+                page => page?,
+            };
             let room = Misfit::MAX_KEPT - misfits.len();
             misfits.extend(page.misfits().iter().take(room).cloned());
             all.extend(page.into_items());
             if all.len() > max {
                 let text = format!(
-                    "the list of {} of '{server}' exceeds max_list_items ({max})",
-                    P::METHOD
+                    "the list of {} of '{}' exceeds max_list_items ({max})",
+                    P::METHOD,
+                    client.server_name()
                 );
                 return Err(Error::new(ErrorKind::Limit, text).sent(true));
             }
@@ -323,17 +307,18 @@ impl<'a, P: ListPage> Pages<'a, P> {
         let topic = Topic::of_list(P::METHOD);
         let options = self.options.for_one();
         let is_empty = params.cursor.as_deref() == Some("") && !supervisor.settings().strict;
-        let (age, page) = match self.started.take() {
-            Some((StartedPage { fetch, age }, first)) => {
-                let page = client.receive_and_keep(P::METHOD, &params, options, first, fetch);
-                (age, page)
-            }
+        let text = params_text(P::METHOD, &params)?;
+        let (age, looked, first) = match self.started.take() {
+            Some((StartedPage { fetch, age }, first)) => (age, Looked::Missing(fetch), first),
             None => {
                 let age = supervisor.server.outputs.age();
-                let page = client.call_or_recall(P::METHOD, topic.clone(), &params, options);
-                (age, page)
+                let looked = client.look_up(P::METHOD, topic.clone(), &text, &options);
+                (age, looked, FirstRequest::Unsent)
             }
         };
+        let page = client
+            .fetch_looked_up(P::METHOD, text, options, looked, first)
+            .and_then(|answer| client.decode_and_keep(P::METHOD, answer));
         let mut page: P = match page {
             Err(error) if params.cursor.is_some() && is_refusal(&error) => {
                 if is_empty {

@@ -553,8 +553,14 @@ impl Client {
         });
         let state = match ready {
             Some(generation) => {
-                let call =
-                    self.start_once(&generation, method, &rest.params, &options, When::Soon)?;
+                let meta = self.0.supervisor.own_meta(generation.revision, &options)?;
+                let call = generation.peer.start(
+                    method,
+                    generation.request_kind(method, &rest.params)?,
+                    |id, text| generation.envelope.write(id, &rest.params, &meta, text),
+                    &options.request,
+                    When::Soon,
+                )?;
                 State::Sent(Box::new(Sent {
                     generation,
                     call,

@@ -267,61 +267,6 @@ impl Supervisor {
         self.await_newer(None, options.request.shorter_bound(), cancel)
     }
 
-    /// Sends a request. If the request was not sent because the connection was lost, sends the
-    /// request on the next connection. If the server may have received the request, a retry needs
-    /// two conditions: the request is idempotent, and the host allows retries.
-    ///
-    /// The wait for a server counts towards the time limits of the call. If the request was already
-    /// sent, `first` is the connection on which it was sent.
-    pub(super) fn send<T>(
-        &self,
-        options: &mut CallOptions<'_>,
-        first: Option<&Arc<ClientConnection>>,
-        is_harmless: impl Fn(u64) -> bool,
-        mut send: impl FnMut(&Arc<ClientConnection>, &mut CallOptions<'_>) -> Result<T>,
-    ) -> Result<T> {
-        options.apply_defaults(self.settings.timeouts);
-        let started = Instant::now();
-        let mut generation = match first {
-            Some(generation) => Arc::clone(generation),
-            None => self.ready(options)?,
-        };
-        if self.again.is_none() {
-            return send(&generation, options);
-        }
-        let mut waited = started.elapsed();
-        loop {
-            let outcome = send(&generation, &mut options.after(waited, started.elapsed()));
-            let error = match outcome {
-                Err(error) if self.is_loss(&error, &generation) => error,
-                outcome => return outcome,
-            };
-            if error.was_sent() && !(self.resends() && is_harmless(generation.number)) {
-                return Err(error);
-            }
-            let lost = Instant::now();
-            let (_, cancel) = options.request.patience();
-            let bound = options
-                .after(Duration::ZERO, started.elapsed())
-                .request
-                .shorter_bound();
-            let next = match self.await_newer(Some(generation.number), bound, cancel) {
-                Ok(next) => next,
-                Err(late) if late.kind() == ErrorKind::Closed => return Err(error),
-                Err(late) => return Err(late.sent(error.was_sent())),
-            };
-            if next.revision != generation.revision {
-                let text = format!(
-                    "the server came back with revision {} instead of {}: call again",
-                    next.revision, generation.revision
-                );
-                return Err(error.remark(text));
-            }
-            waited = lost.elapsed();
-            generation = next;
-        }
-    }
-
     /// Whether a failed call may be sent again on the next connection.
     pub(super) fn may_retry(&self, error: &Error) -> bool {
         self.again.is_some() && matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
@@ -335,12 +280,12 @@ impl Supervisor {
     }
 
     /// Whether a call failed because its connection ended, and a new connection may follow.
-    fn is_loss(&self, error: &Error, generation: &ClientConnection) -> bool {
+    pub(super) fn is_loss(&self, error: &Error, generation: &ClientConnection) -> bool {
         self.may_retry(error) && generation.peer.is_closed()
     }
 
     /// Blocks until there is a newer connection than the connection with the number `than`.
-    fn await_newer(
+    pub(super) fn await_newer(
         &self,
         than: Option<u64>,
         timeout: Option<Duration>,

@@ -50,7 +50,7 @@ calls! {
     /// ended. Since 0.1.
     fn mcplink_client_list_tools() -> mcplink_result_t {
         list(method::TOOLS_LIST, "tools", |client, options| {
-            client.tool_pages(options).into_all_and_misfits()
+            client.tool_pages(options).read_all()
         })
     }
     /// Starts to list the tools without waiting: the non-blocking form of
@@ -65,7 +65,7 @@ calls! {
     /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
     fn mcplink_client_list_resources() -> mcplink_result_t {
         list(method::RESOURCES_LIST, "resources", |client, options| {
-            client.resource_pages(options).into_all_and_misfits()
+            client.resource_pages(options).read_all()
         })
     }
     /// Starts to list the resources without waiting: the non-blocking form of
@@ -82,7 +82,7 @@ calls! {
         let method = method::RESOURCES_TEMPLATES_LIST;
         list(method, "resourceTemplates", |client, options| {
             let pages = client.resource_template_pages(options);
-            pages.into_all_and_misfits()
+            pages.read_all()
         })
     }
     /// Starts to list the resource templates without waiting: the non-blocking form of
@@ -97,7 +97,7 @@ calls! {
     /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
     fn mcplink_client_list_prompts() -> mcplink_result_t {
         list(method::PROMPTS_LIST, "prompts", |client, options| {
-            client.prompt_pages(options).into_all_and_misfits()
+            client.prompt_pages(options).read_all()
         })
     }
     /// Starts to list the prompts without waiting: the non-blocking form of

@@ -59,7 +59,7 @@ where
         };
         let finish = move |client: &Client, _params, options: CallOptions<'_>, first| {
             let pages = Pages::<P>::new(client.clone(), options);
-            pages.started(page, first).into_all()
+            Ok(pages.started(page, first).read_all()?.0)
         };
         let call = client.start(P::METHOD, params, false, options, finish)?;
         Ok(Self::Pending(call))
@@ -69,7 +69,7 @@ where
     fn finish(self, options: CallOptions<'_>) -> Result<Vec<P::Item>> {
         match self {
             Self::Pending(call) => call.wait(),
-            Self::Cached(client) => Pages::<P>::new(client, options).into_all(),
+            Self::Cached(client) => Ok(Pages::<P>::new(client, options).read_all()?.0),
         }
     }
 }

@@ -35,7 +35,7 @@ impl Client {
     /// # }
     /// ```
     pub fn list_skills(&self) -> Result<Vec<Skill>> {
-        self.skill_pages(CallOptions::new()).into_all()
+        Ok(self.skill_pages(CallOptions::new()).read_all()?.0)
     }
 
     /// Returns an iterator over the pages of the list of skills. A page is requested when the
@@ -81,8 +81,8 @@ impl Client {
         let asked = SkillUri::parse(uri)?;
         let topic = Topic::of_list(method::SKILLS_GET);
         let params = GetSkillRequestParams::new(uri);
-        let answer: GetSkillResult =
-            self.call_or_recall(method::SKILLS_GET, topic, &params, options)?;
+        let answer = self.fetch(method::SKILLS_GET, topic, &params, options)?;
+        let answer: GetSkillResult = self.decode_and_keep(method::SKILLS_GET, answer)?;
         let skill = answer.skill;
         if normalized_uri(&skill.uri).is_ok_and(|uri| uri == asked.normalized()) {
             return Ok(skill);
@@ -111,7 +111,7 @@ impl Client {
     /// not declare `directoryRead: true`; nothing is sent.
     pub fn read_resource_directory(&self, uri: &str) -> Result<Vec<Resource>> {
         let pages = self.resource_directory_pages(uri, CallOptions::new());
-        pages.into_all()
+        Ok(pages.read_all()?.0)
     }
 
     /// Returns an iterator over the pages of a directory. A page is requested when the iterator

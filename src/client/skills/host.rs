@@ -137,7 +137,7 @@ impl Skills {
     /// As [`list`](Self::list).
     pub fn list_with(&self, options: CallOptions<'_>) -> Result<SkillListing> {
         let pages = self.0.client.skill_pages(options);
-        let (listed, misfits) = pages.into_all_and_misfits()?;
+        let (listed, misfits) = pages.read_all()?;
         Ok(SkillListing::new(
             &self.0.label,
             listed,
