@@ -669,7 +669,7 @@ impl Client {
     pub(super) fn tell_misfits(&self, method: &str, misfits: &[Misfit]) {
         if !misfits.is_empty() {
             let supervisor = &self.0.supervisor;
-            let peer = &supervisor.generation().peer;
+            let peer = &supervisor.connection().peer;
             let server = self.server_name();
             supervisor
                 .server

@@ -47,7 +47,7 @@ impl Client {
         let request = cache::request_text(method, params, &options.meta);
         // Cached responses of a server that has gone are not used.
         let supervisor = &self.0.supervisor;
-        let bypass = options.bypass_cache || supervisor.generation().peer.is_closed();
+        let bypass = options.bypass_cache || supervisor.connection().peer.is_closed();
         supervisor.server.cache.look_up(request, topic, bypass)
     }
 

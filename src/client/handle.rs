@@ -79,7 +79,7 @@ impl Client {
     /// Returns the counters of the connection. After a [restart](super::ClientBuilder::restart) the
     /// counters belong to the new connection.
     pub fn stats(&self) -> Stats {
-        let mut stats = self.0.supervisor.generation().peer.stats();
+        let mut stats = self.0.supervisor.connection().peer.stats();
         self.0.supervisor.server.cache.count_in(&mut stats);
         stats
     }
@@ -104,7 +104,7 @@ impl Client {
     /// # }
     /// ```
     pub fn activity(&self) -> Activity {
-        self.0.supervisor.generation().peer.activity()
+        self.0.supervisor.connection().peer.activity()
     }
 
     /// Whether the server has gone or the connection was closed. Returns false while a lost server
@@ -128,7 +128,7 @@ impl Client {
     pub(super) fn server_name(&self) -> String {
         match self.server_info() {
             Some(info) if !info.name.is_empty() => info.name.clone(),
-            _ => self.0.supervisor.generation().peer.name(),
+            _ => self.0.supervisor.connection().peer.name(),
         }
     }
 }
@@ -137,7 +137,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("server", self.description())
-            .field("peer", &self.0.supervisor.generation().peer)
+            .field("peer", &self.0.supervisor.connection().peer)
             .finish()
     }
 }

@@ -158,7 +158,7 @@ impl Client {
     /// the tools again. Returns whether the call can be repeated.
     fn has_learned(
         &self,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         method: &str,
         error: &Error,
         options: &mut CallOptions<'_>,
@@ -166,7 +166,7 @@ impl Client {
         let mismatch = error
             .rpc()
             .is_some_and(|rpc| rpc.code == ErrorCode::HEADER_MISMATCH);
-        if !mismatch || method != method::TOOLS_CALL || !generation.is_stateless() {
+        if !mismatch || method != method::TOOLS_CALL || !connection.is_stateless() {
             return false;
         }
         // The cached list is outdated.
@@ -195,10 +195,10 @@ impl Client {
     ) -> Result<Answer> {
         let (started, mut user_time) = (about_now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, first, true)?;
-        let generation = self.0.supervisor.generation();
+        let connection = self.0.supervisor.connection();
         let mut pause = PAUSES.0;
         for round_trip in 0..MAX_ROUND_TRIPS {
-            let asked = match self.judge_result(&generation, method, &result)? {
+            let asked = match self.judge_result(&connection, method, &result)? {
                 RoundTripOutcome::Asked(asked) => asked,
                 RoundTripOutcome::Over { is_task } => {
                     return Ok(Answer {
@@ -211,7 +211,7 @@ impl Client {
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
                 let since = Instant::now();
-                let answers = self.answer_inputs(&generation, &asked, options);
+                let answers = self.answer_inputs(&connection, &asked, options);
                 user_time += since.elapsed();
                 answers
             });
@@ -242,7 +242,7 @@ impl Client {
                 .request_text(method, &again, &mut rest, FirstRequest::Unsent, false)
                 .map_err(|error| error.sent(true))?;
         }
-        match self.judge_result(&generation, method, &result)? {
+        match self.judge_result(&connection, method, &result)? {
             RoundTripOutcome::Over { is_task } => Ok(Answer {
                 result,
                 is_task,
@@ -261,25 +261,25 @@ impl Client {
     /// Runs the handlers of input requests, and returns their responses.
     pub(super) fn answer_inputs(
         &self,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         asked: &[(&String, &Question)],
         options: &CallOptions<'_>,
     ) -> Result<InputResponses> {
         let cancel = options.request.cancel_token();
         let threads = &self.0.supervisor.settings().threads;
-        let inputs = &generation.inputs;
-        inputs.fulfil(asked, &generation.peer, &cancel, options.tag, threads)
+        let inputs = &connection.inputs;
+        inputs.fulfil(asked, &connection.peer, &cancel, options.tag, threads)
     }
 
     /// Parses the outcome of a round trip: the result, or the server's input requests.
     fn judge_result(
         &self,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         method: &str,
         result: &str,
     ) -> Result<RoundTripOutcome> {
         let over = |is_task| Ok(RoundTripOutcome::Over { is_task });
-        if generation.revision.is_legacy() {
+        if connection.revision.is_legacy() {
             return over(false);
         }
         let broken = |text: String| {
@@ -291,12 +291,12 @@ impl Client {
         match kind {
             ResultType::Complete => over(false),
             ResultType::Task
-                if method == method::TOOLS_CALL && generation.envelope.takes_tasks() =>
+                if method == method::TOOLS_CALL && connection.envelope.takes_tasks() =>
             {
                 over(true)
             }
             ResultType::InputRequired if may_ask(method) => {
-                let read = match generation.peer.core().is_strict() {
+                let read = match connection.peer.core().is_strict() {
                     true => tree::read_strictly,
                     false => tree::read::<Asked>,
                 };

@@ -42,26 +42,26 @@ impl Client {
     /// not read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only
     /// requests.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
-        let generation = self.0.supervisor.generation();
-        if generation.is_stateless() {
+        let connection = self.0.supervisor.connection();
+        if connection.is_stateless() {
             let text = format!("'{}' takes no notifications over HTTP", self.server_name());
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
         let params = params_text(method, params)?;
-        let params = generation.envelope.write_notification(&params);
+        let params = connection.envelope.write_notification(&params);
         let params = params.map_err(|error| {
             Error::new(
                 ErrorKind::Invalid,
                 format!("the params of {method}: {error}"),
             )
         })?;
-        let session = generation.session();
-        let Err(refusal) = generation.peer.notify(method, &params) else {
+        let session = connection.session();
+        let Err(refusal) = connection.peer.notify(method, &params) else {
             return Ok(());
         };
         let (options, server) = (CallOptions::new(), &self.0.supervisor.server);
-        if generation.has_recovered(session, &refusal, &options, server)? {
-            return generation.peer.notify(method, &params);
+        if connection.has_recovered(session, &refusal, &options, server)? {
+            return connection.peer.notify(method, &params);
         }
         Err(refusal)
     }

@@ -134,7 +134,7 @@ list_page!(
         &self.tools
     },
     fn review(&mut self, client: &Client) {
-        client.0.supervisor.generation().review(&mut self.tools);
+        client.0.supervisor.connection().review(&mut self.tools);
     }
 );
 list_page!(ListResourcesResult, resources: Resource, method::RESOURCES_LIST, resources);

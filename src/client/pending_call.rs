@@ -101,7 +101,7 @@ enum State<T> {
 
 /// A call whose request was sent.
 struct Sent<T> {
-    generation: Arc<ClientConnection>,
+    connection: Arc<ClientConnection>,
     call: Call,
     rest: Rest<T>,
 }
@@ -213,7 +213,7 @@ impl<T: Send + 'static> PendingCall<T> {
     pub fn wait(mut self) -> Result<T> {
         match std::mem::replace(&mut self.state, taken()) {
             State::Sent(sent) => {
-                let first = FirstRequest::Sent(sent.generation, sent.call);
+                let first = FirstRequest::Sent(sent.connection, sent.call);
                 sent.rest.finish(&self.client, first)
             }
             State::Watched(watched) => {
@@ -239,11 +239,11 @@ impl<T: Send + 'static> PendingCall<T> {
             let State::Sent(sent) = std::mem::replace(&mut self.state, taken()) else {
                 return None;
             };
-            if is_final(&self.client, &sent.generation, &result) {
-                let first = FirstRequest::Answered(sent.generation, result);
+            if is_final(&self.client, &sent.connection, &result) {
+                let first = FirstRequest::Answered(sent.connection, result);
                 return Some(sent.rest.finish(&self.client, first));
             }
-            let first = FirstRequest::Answered(sent.generation, result);
+            let first = FirstRequest::Answered(sent.connection, result);
             match self.client.continue_on_thread(sent.rest, first) {
                 Ok(watched) => self.state = State::Watched(Box::new(watched)),
                 Err(error) => return Some(Err(error)),
@@ -274,8 +274,8 @@ impl<T: Send + 'static> PendingCall<T> {
 
     fn settle(&self, ended: Option<SharedState<T>>) -> Option<Result<T>> {
         match ended? {
-            SharedState::Answered(generation, result, rest) => {
-                let first = FirstRequest::Answered(generation, result);
+            SharedState::Answered(connection, result, rest) => {
+                let first = FirstRequest::Answered(connection, result);
                 Some(rest.finish(&self.client, first))
             }
             SharedState::Ended(result) => Some(result),
@@ -362,10 +362,10 @@ fn was_taken() -> Error {
 }
 
 /// Whether the response to the first request is the result of the call.
-fn is_final(client: &Client, generation: &ClientConnection, result: &Result<RawResult>) -> bool {
+fn is_final(client: &Client, connection: &ClientConnection, result: &Result<RawResult>) -> bool {
     match result {
         Err(error) => !client.0.supervisor.may_retry(error),
-        Ok(_) if generation.revision.is_legacy() => true,
+        Ok(_) if connection.revision.is_legacy() => true,
         Ok(result) => ResultType::of(result).is_ok_and(|kind| kind == ResultType::Complete),
     }
 }
@@ -389,7 +389,7 @@ fn own_token(options: &mut OwnedCallOptions) -> (CancelToken, Option<OnCancel>) 
 /// or detected the failure. Does not block.
 fn end_first<T: Send + 'static>(
     client: &Client,
-    generation: Arc<ClientConnection>,
+    connection: Arc<ClientConnection>,
     result: Result<RawResult>,
     shared: &Arc<Shared<T>>,
 ) {
@@ -398,10 +398,10 @@ fn end_first<T: Send + 'static>(
         _ => None,
     };
     let Some(rest) = rest else { return };
-    if is_final(client, &generation, &result) {
-        return shared.end(SharedState::Answered(generation, result, rest));
+    if is_final(client, &connection, &result) {
+        return shared.end(SharedState::Answered(connection, result, rest));
     }
-    let first = FirstRequest::Answered(generation, result);
+    let first = FirstRequest::Answered(connection, result);
     if let Err(error) = client.run_on_thread(rest, first, shared) {
         shared.end(SharedState::Ended(Err(error)));
     }
@@ -547,22 +547,22 @@ impl Client {
             started: Instant::now(),
             finish: Box::new(finish),
         };
-        let ready = self.0.supervisor.ready_now().filter(|generation| {
-            let is_stream = generation.peer.core().exchange_transport().is_none();
+        let ready = self.0.supervisor.ready_now().filter(|connection| {
+            let is_stream = connection.peer.core().exchange_transport().is_none();
             is_stream && !is_task
         });
         let state = match ready {
-            Some(generation) => {
-                let meta = self.0.supervisor.own_meta(generation.revision, &options)?;
-                let call = generation.peer.start(
+            Some(connection) => {
+                let meta = self.0.supervisor.own_meta(connection.revision, &options)?;
+                let call = connection.peer.start(
                     method,
-                    generation.request_kind(method, &rest.params)?,
-                    |id, text| generation.envelope.write(id, &rest.params, &meta, text),
+                    connection.request_kind(method, &rest.params)?,
+                    |id, text| connection.envelope.write(id, &rest.params, &meta, text),
                     &options.request,
                     When::Soon,
                 )?;
                 State::Sent(Box::new(Sent {
-                    generation,
+                    connection,
                     call,
                     rest,
                 }))
@@ -636,10 +636,10 @@ impl Client {
                 let id = sent.call.id();
                 let options = sent.rest.options();
                 let (shared, events) = Shared::new(self.max_events(), Some(sent.rest));
-                let (client, generation) = (self.clone(), sent.generation);
+                let (client, connection) = (self.clone(), sent.connection);
                 let (reporting, ending) = (Arc::clone(&shared), Arc::clone(&shared));
                 let on_progress = move |progress| reporting.report(progress);
-                let on_end = move |result| end_first(&client, generation, result, &ending);
+                let on_end = move |result| end_first(&client, connection, result, &ending);
                 let watched = sent.call.watch(&options.request, on_progress, on_end);
                 let first = watched
                     .inspect_err(|error| shared.end(SharedState::Ended(Err(error.clone()))))

@@ -114,7 +114,7 @@ impl Subscriber {
     /// dropped.
     pub(super) fn begin(
         &self,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         granted: SubscriptionFilter,
         awaited: usize,
     ) -> bool {
@@ -131,8 +131,8 @@ impl Subscriber {
         state.granted = granted;
         state.fault = None;
         state.opened = Some(OpenedOn {
-            peer: generation.peer.clone(),
-            number: generation.number,
+            peer: connection.peer.clone(),
+            number: connection.number,
             calls: Vec::new(),
             uris: Vec::new(),
         });

@@ -161,8 +161,8 @@ impl Client {
         options.apply_defaults(self.0.supervisor.settings().timeouts);
         let (timeout, cancel) = options.request.patience();
         let wait = Wait::new(timeout, cancel);
-        let generation = self.0.supervisor.ready(&options)?;
-        let meta = self.0.supervisor.own_meta(generation.revision, &options)?;
+        let connection = self.0.supervisor.ready(&options)?;
+        let meta = self.0.supervisor.own_meta(connection.revision, &options)?;
         let on_event: OnEvent = Arc::new(on_event);
         let make = || Subscription {
             subscriber: Arc::new(Subscriber::new(
@@ -172,18 +172,18 @@ impl Client {
             )),
             all: Arc::clone(&self.0.supervisor.server.subscriptions),
         };
-        let session = generation.session();
+        let session = connection.session();
         let refused = make();
-        let Err(refusal) = self.open_subscription(&refused, &generation, &wait) else {
+        let Err(refusal) = self.open_subscription(&refused, &connection, &wait) else {
             return Ok(refused);
         };
         // The refused subscription is withdrawn before a new session is opened.
         drop(refused);
-        if !generation.has_recovered(session, &refusal, &options, &self.0.supervisor.server)? {
+        if !connection.has_recovered(session, &refusal, &options, &self.0.supervisor.server)? {
             return Err(refusal);
         }
         let subscription = make();
-        self.open_subscription(&subscription, &generation, &wait)?;
+        self.open_subscription(&subscription, &connection, &wait)?;
         Ok(subscription)
     }
 
@@ -210,11 +210,11 @@ impl Client {
     fn open_subscription(
         &self,
         subscription: &Subscription,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         wait: &Wait,
     ) -> Result<()> {
         let Subscription { subscriber, all } = subscription;
-        all.open(subscriber, generation, self.capabilities())?;
+        all.open(subscriber, connection, self.capabilities())?;
         subscriber.wait(wait, &self.server_name())
     }
 }

@@ -99,10 +99,10 @@ impl Subscriptions {
     pub(super) fn open(
         self: &Arc<Self>,
         subscriber: &Arc<Subscriber>,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         capabilities: &ServerCapabilities,
     ) -> Result<()> {
-        let modern = generation.revision.is_modern();
+        let modern = connection.revision.is_modern();
         let granted = if modern {
             SubscriptionFilter::default()
         } else {
@@ -110,13 +110,13 @@ impl Subscriptions {
         };
         let uris = granted.resource_subscriptions.clone().unwrap_or_default();
         let awaited = if modern { 1 } else { uris.len() };
-        if !subscriber.begin(generation, granted, awaited) {
+        if !subscriber.begin(connection, granted, awaited) {
             return Ok(());
         }
         let opened = if modern {
-            self.listen(subscriber, generation)
+            self.listen(subscriber, connection)
         } else {
-            self.subscribe(subscriber, generation, uris)
+            self.subscribe(subscriber, connection, uris)
         };
         if subscriber.has_ended() {
             // The subscription was dropped in the meantime.
@@ -128,21 +128,21 @@ impl Subscriptions {
     fn listen(
         self: &Arc<Self>,
         subscriber: &Arc<Subscriber>,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
     ) -> Result<()> {
         let params = SubscriptionsListenRequestParams::new(subscriber.filter.clone());
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let (all, ending) = (Arc::clone(self), Arc::clone(subscriber));
-        let (peer, number) = (generation.peer.clone(), generation.number);
-        let request_kind = generation.request_kind(method::SUBSCRIPTIONS_LISTEN, &params)?;
-        let call = generation.peer.start_quick_request(
+        let (peer, number) = (connection.peer.clone(), connection.number);
+        let request_kind = connection.request_kind(method::SUBSCRIPTIONS_LISTEN, &params)?;
+        let call = connection.peer.start_quick_request(
             method::SUBSCRIPTIONS_LISTEN,
             request_kind,
             |id, text| {
                 // The entry is added before the request is sent. The acknowledgement may arrive
                 // before the send returns.
                 self.add((number, id), subscriber);
-                generation
+                connection
                     .envelope
                     .write(id, &params, &subscriber.meta, text)
             },
@@ -155,10 +155,10 @@ impl Subscriptions {
     fn subscribe(
         self: &Arc<Self>,
         subscriber: &Arc<Subscriber>,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         uris: Vec<String>,
     ) -> Result<()> {
-        let (peer, number) = (&generation.peer, generation.number);
+        let (peer, number) = (&connection.peer, connection.number);
         self.add((number, 0), subscriber);
         if peer.is_closed() {
             let text = format!("the connection to '{}' is closed", peer.name());
@@ -178,7 +178,7 @@ impl Subscriptions {
             let call = peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
                 RequestKind::default(),
-                |id, text| generation.envelope.write(id, &params, &own, text),
+                |id, text| connection.envelope.write(id, &params, &own, text),
                 move |outcome| agreeing.agree(number, None, outcome.err()),
             );
             let call = match call {
@@ -277,7 +277,7 @@ impl Subscriptions {
     /// everything has changed. Blocks until the server has answered.
     pub(super) fn restore(
         self: &Arc<Self>,
-        generation: &ClientConnection,
+        connection: &ClientConnection,
         capabilities: &ServerCapabilities,
         patience: Duration,
     ) {
@@ -287,27 +287,27 @@ impl Subscriptions {
             .into_iter()
             .map(|subscriber| {
                 self.remove(&subscriber);
-                let opened = self.open(&subscriber, generation, capabilities);
+                let opened = self.open(&subscriber, connection, capabilities);
                 (subscriber, opened)
             })
             .collect();
         for (subscriber, opened) in opened {
-            let server = generation.peer.name();
+            let server = connection.peer.name();
             match opened.and_then(|()| subscriber.wait(&wait, &server)) {
                 // The event is reported after the server has agreed. From then on the server
                 // reports changes, so no change in between is missed.
                 Ok(()) => {
                     let subscriber = Arc::clone(&subscriber);
-                    generation
+                    connection
                         .peer
                         .run_in_order(move || subscriber.tell(Event::EverythingChanged));
                 }
-                Err(_) if generation.peer.is_closed() && self.lasts() => {
+                Err(_) if connection.peer.is_closed() && self.lasts() => {
                     self.wait_for_next(&subscriber)
                 }
                 Err(_) => {
                     let all = Arc::clone(self);
-                    generation
+                    connection
                         .peer
                         .run_in_order(move || all.end_one(&subscriber));
                 }

@@ -12,7 +12,7 @@
 //! Without restarts, only a close leads from *up* to *over*. The connection itself stores the
 //! reason of its end.
 //!
-//! **Generations.** Each connection has a number. A connection is closed before the next connection
+//! **Numbers.** Each connection has a number. A connection is closed before the next connection
 //! is opened. Late events of an old connection, such as the outcome of a request, have the old
 //! number, and are ignored.
 //!
@@ -97,7 +97,7 @@ struct RestartPlan {
 struct State {
     phase: Phase,
     /// The current connection; while the server is not connected, the last connection.
-    generation: Option<Arc<ClientConnection>>,
+    current: Option<Arc<ClientConnection>>,
     connection: Option<Connection>,
     since: Instant,
     /// Whether the host was notified that the connection ended. Used only without restarts.
@@ -150,7 +150,7 @@ impl Supervisor {
         let outputs = Outputs::new(settings.validator.clone(), settings.strict);
         let state = State {
             phase: Phase::Down(Error::new(ErrorKind::Closed, "not connected yet")),
-            generation: None,
+            current: None,
             connection: None,
             since: Instant::now(),
             is_end_reported: false,
@@ -186,16 +186,16 @@ impl Supervisor {
 
     /// Returns the current connection. While the server is not connected, returns the last
     /// connection.
-    pub(super) fn generation(&self) -> Arc<ClientConnection> {
+    pub(super) fn connection(&self) -> Arc<ClientConnection> {
         let state = self.state.lock();
         Arc::clone(state.last())
     }
 
     /// Returns this supervisor and the current connection, if that connection has this number.
     fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
-        let generation = self.state.lock().generation.clone();
-        let generation = generation.filter(|generation| generation.number == number)?;
-        Some((self, generation))
+        let connection = self.state.lock().current.clone();
+        let connection = connection.filter(|connection| connection.number == number)?;
+        Some((self, connection))
     }
 
     /// Whether the client is over, so that all further calls fail.
@@ -245,7 +245,7 @@ impl Supervisor {
     /// before the tools were listed.
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
         if !self.server.outputs.learn(tools, age) {
-            let peer = &self.generation().peer;
+            let peer = &self.connection().peer;
             peer.core().log_as("client", LogLevel::Warning, || {
                 format!(
                     "the output schemas of '{}' are too many to remember: not all results are checked",
@@ -257,7 +257,7 @@ impl Supervisor {
             let max = self.settings.list_bounds.max_list_items;
             self.server
                 .harmless_tools
-                .note(tools, max, self.generation().number);
+                .note(tools, max, self.connection().number);
         }
     }
 
@@ -275,13 +275,13 @@ impl Supervisor {
     /// Returns the current connection if requests can be sent on it at once.
     pub(super) fn ready_now(&self) -> Option<Arc<ClientConnection>> {
         let state = self.state.lock();
-        let generation = matches!(state.phase, Phase::Up).then(|| Arc::clone(state.last()));
-        generation.filter(|generation| !generation.peer.is_closed())
+        let connection = matches!(state.phase, Phase::Up).then(|| Arc::clone(state.last()));
+        connection.filter(|connection| !connection.peer.is_closed())
     }
 
     /// Whether a call failed because its connection ended, and a new connection may follow.
-    pub(super) fn is_loss(&self, error: &Error, generation: &ClientConnection) -> bool {
-        self.may_retry(error) && generation.peer.is_closed()
+    pub(super) fn is_loss(&self, error: &Error, connection: &ClientConnection) -> bool {
+        self.may_retry(error) && connection.peer.is_closed()
     }
 
     /// Blocks until there is a newer connection than the connection with the number `than`.
@@ -292,12 +292,12 @@ impl Supervisor {
         cancel: Option<CancelToken>,
     ) -> Result<Arc<ClientConnection>> {
         let is_new =
-            |generation: &Arc<ClientConnection>| than.is_none_or(|than| generation.number > than);
+            |connection: &Arc<ClientConnection>| than.is_none_or(|than| connection.number > than);
         let mut state = self.state.lock();
-        if let (Phase::Up, Some(generation)) = (&state.phase, &state.generation)
-            && is_new(generation)
+        if let (Phase::Up, Some(connection)) = (&state.phase, &state.current)
+            && is_new(connection)
         {
-            return Ok(Arc::clone(generation));
+            return Ok(Arc::clone(connection));
         }
         drop(state);
         let started = Instant::now();
@@ -462,7 +462,7 @@ impl Supervisor {
         );
         state.phase = Phase::Up;
         state.since = Instant::now();
-        state.generation = Some(Arc::new(ClientConnection {
+        state.current = Some(Arc::new(ClientConnection {
             number,
             peer: peer.clone(),
             envelope,
@@ -492,9 +492,9 @@ impl Supervisor {
     pub(super) fn lost(self: &Arc<Self>, number: u64) {
         let mut state = self.state.lock();
         let is_current = state
-            .generation
+            .current
             .as_ref()
-            .is_some_and(|generation| generation.number == number);
+            .is_some_and(|connection| connection.number == number);
         if !is_current || !matches!(state.phase, Phase::Up) {
             return;
         }
@@ -550,10 +550,10 @@ impl Supervisor {
         let me = self.me.clone();
         let handlers = handlers.unheard(move |error| {
             let supervisor = me.upgrade();
-            if let Some((supervisor, generation)) =
+            if let Some((supervisor, connection)) =
                 supervisor.and_then(|supervisor| supervisor.current(number))
             {
-                generation.look_after_session(error, &supervisor.server);
+                connection.look_after_session(error, &supervisor.server);
             }
         });
         let server = Arc::clone(&self.server);
@@ -599,8 +599,8 @@ impl Supervisor {
         self.server.subscriptions.stop_lasting();
         let mut state = self.state.lock();
         if !matches!(state.phase, Phase::Over(_)) {
-            state.phase = Phase::Over(match &state.generation {
-                Some(generation) => gone(generation),
+            state.phase = Phase::Over(match &state.current {
+                Some(connection) => gone(connection),
                 None => Error::new(ErrorKind::Closed, "the client was closed"),
             });
         }
@@ -621,7 +621,7 @@ impl Supervisor {
 
 impl State {
     fn last(&self) -> &Arc<ClientConnection> {
-        self.generation
+        self.current
             .as_ref()
             .expect("a client is made when its first connection is open")
     }
@@ -630,7 +630,7 @@ impl State {
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Supervisor")
-            .field("peer", &self.generation().peer)
+            .field("peer", &self.connection().peer)
             .finish_non_exhaustive()
     }
 }
@@ -645,10 +645,10 @@ pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
 }
 
 /// Returns the error with the reason why a connection is unusable.
-fn gone(generation: &ClientConnection) -> Error {
-    let ended = generation.peer.core().ended();
+fn gone(connection: &ClientConnection) -> Error {
+    let ended = connection.peer.core().ended();
     ended.unwrap_or_else(|| {
-        let text = format!("the connection to '{}' was closed", generation.peer.name());
+        let text = format!("the connection to '{}' was closed", connection.peer.name());
         Error::new(ErrorKind::Closed, text)
     })
 }

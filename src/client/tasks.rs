@@ -402,15 +402,15 @@ impl TaskHandle {
     /// Cancels the task without waiting for the server's answer, because the time of the call is
     /// over.
     fn cancel_without_waiting(&self) {
-        let generation = self.client.0.supervisor.generation();
+        let connection = self.client.0.supervisor.connection();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
-            .and_then(|text| Ok((generation.request_kind(method::TASKS_CANCEL, &text)?, text)))
+            .and_then(|text| Ok((connection.request_kind(method::TASKS_CANCEL, &text)?, text)))
             .and_then(|(request_kind, text)| {
-                generation.peer.start_quick_request(
+                connection.peer.start_quick_request(
                     method::TASKS_CANCEL,
                     request_kind,
                     |id, out| {
-                        generation
+                        connection
                             .envelope
                             .write(id, &text, &JsonObject::new(), out)
                     },
@@ -565,8 +565,8 @@ impl TaskHandle {
         if asked.is_empty() {
             return Ok(None);
         }
-        let generation = client.0.supervisor.generation();
-        let answers = client.answer_inputs(&generation, &asked, options)?;
+        let connection = client.0.supervisor.connection();
+        let answers = client.answer_inputs(&connection, &asked, options)?;
         answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);
         let text = params_text(method::TASKS_UPDATE, &params)?;

@@ -84,11 +84,11 @@ impl Supervisor {
             Ok(()) => {
                 let patience = self.settings.connect_timeout;
                 let capabilities = &self.description().capabilities;
-                let generation = self.generation();
-                self.restore_log_level(&generation);
+                let connection = self.connection();
+                self.restore_log_level(&connection);
                 self.server
                     .subscriptions
-                    .restore(&generation, capabilities, patience);
+                    .restore(&connection, capabilities, patience);
                 if !self.is_over() {
                     self.tell(ConnectionEvent::Restored { attempt });
                 }
@@ -103,15 +103,15 @@ impl Supervisor {
     }
 
     /// Sends the log level to the server of the new connection, if the host has set a log level.
-    fn restore_log_level(&self, generation: &ClientConnection) {
+    fn restore_log_level(&self, connection: &ClientConnection) {
         let Some(level) = self.server.log_level.lock().clone() else {
             return;
         };
-        if generation.revision.is_modern() || self.description().capabilities.logging.is_none() {
+        if connection.revision.is_modern() || self.description().capabilities.logging.is_none() {
             return;
         }
         let params = SetLevelRequestParams::new(level);
-        let sent = generation.peer.start_quick_request(
+        let sent = connection.peer.start_quick_request(
             method::LOGGING_SET_LEVEL,
             RequestKind::default(),
             |_, text| serde_json::to_writer(text, &params),
