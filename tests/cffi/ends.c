@@ -458,6 +458,45 @@ static void in_pumps(void)
     dones = 0;
 }
 
+static atomic_int is_server_free, is_handler_over;
+static int frees_session;
+
+/* Ends its own session, and returns only later. */
+static void tool_end_session(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    int64_t until = now_ms() + 300;
+    (void)user, (void)request, (void)responder;
+    if (frees_session) mcplink_session_free(both.session), both.session = NULL;
+    else CHECK(mcplink_session_close(both.session) == MCPLINK_OK);
+    freed = 1;
+    while (!is_server_free && now_ms() < until) poll(NULL, 0, 1);
+    CHECK(!is_server_free);
+    is_handler_over = 1;
+}
+
+/* A server is free when its handlers have returned, also those that have ended their own sessions: a plug-in may be unloaded then. */
+static void in_own_sessions(void)
+{
+    for (frees_session = 0; frees_session < 2; frees_session++) {
+        mcplink_call_t *call = NULL;
+        mcplink_error_t *err = NULL;
+        open_both(NULL, frees_session ? "2025-11-25" : "2026-07-28");
+        add(both.server, "end_session", tool_end_session, NULL);
+        freed = is_handler_over = is_server_free = dones = 0;
+        CHECK_STATUS(mcplink_client_call_tool_start(both.client, "end_session", NULL, 0, NULL, on_done, &one, count_end, &call, &err), MCPLINK_OK, err);
+        UNTIL(freed == 1);
+        mcplink_server_free(both.server);
+        is_server_free = 1;
+        CHECK(is_handler_over == 1);
+        UNTIL(dones == 1);
+        mcplink_call_free(call);
+        mcplink_client_free(both.client), mcplink_session_free(both.session);
+        memset(&both, 0, sizeof both);
+        ENDED(1);
+    }
+    freed = dones = 0;
+}
+
 int main(void)
 {
     state_t before;
@@ -467,6 +506,7 @@ int main(void)
     in_questions();
     in_logs();
     in_pumps();
+    in_own_sessions();
     ENDED(0);
     state_same(&before);
     return 0;

@@ -20,6 +20,10 @@ impl Served for Line {
         self.close();
     }
 
+    fn is_running(&self) -> bool {
+        self.is_running()
+    }
+
     fn stats(&self) -> Value {
         let Some(connection) = self.connection() else {
             return json!({ "kind": "session", "closed": true });

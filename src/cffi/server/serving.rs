@@ -32,7 +32,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CLOSING_THREADS: usize = 64;
 
 /// The connection to the client of a session. Closing also drops the connection, which releases the
-/// descriptors.
+/// descriptors, unless a handler still runs.
 pub(super) struct Line(Mutex<Option<Connection>>);
 
 impl Line {
@@ -58,8 +58,17 @@ impl Line {
         if let Some(connection) = self.connection() {
             connection.close();
         }
-        let connection = self.0.lock().take();
-        drop(connection);
+        if !self.is_running() {
+            let connection = self.0.lock().take();
+            drop(connection);
+        }
+    }
+
+    /// Whether threads of the connection run, also after a close: a handler closed its own session,
+    /// or did not return in time. Another close waits for these threads.
+    pub(super) fn is_running(&self) -> bool {
+        let connection = self.connection();
+        connection.is_some_and(|connection| connection.peer().stats().threads > 0)
     }
 }
 
@@ -68,6 +77,11 @@ impl Line {
 pub(super) trait Served: Send + Sync {
     /// Closes it. Idempotent.
     fn close(&self);
+
+    /// Whether handlers still run although it was closed. Another close waits for them.
+    fn is_running(&self) -> bool {
+        false
+    }
 
     /// Returns its counters; the member `kind` says what it is.
     fn stats(&self) -> Value;
@@ -97,6 +111,9 @@ pub(super) struct Serving {
 #[derive(Default)]
 struct State {
     served: HashMap<u64, Arc<dyn Served>>,
+    /// The sessions that ended while a handler was running. Freeing the server waits for these
+    /// handlers.
+    leaving: Vec<Arc<dyn Served>>,
     next: u64,
     /// The number of threads that are closing a connection, listener or endpoint of the server.
     closers: usize,
@@ -188,12 +205,22 @@ impl Serving {
     /// Removes a connection, listener or endpoint that is no longer served. `number` is the number
     /// that [`enter`](Self::enter) returned.
     pub(super) fn leave(&self, number: u64) {
+        let _inside = self.inside();
         let mut state = self.state.lock();
         let gone = state.served.remove(&number);
         let is_last = gone.is_some() && state.served.is_empty();
+        let mut leaving = std::mem::take(&mut state.leaving);
         drop(state);
-        // Dropping the value may take long, so the lock is released first.
-        drop(gone);
+        leaving.extend(gone);
+        // Closing and dropping the values may take long, so the lock is released first.
+        leaving.retain(|served| {
+            let is_running = served.is_running();
+            if !is_running {
+                served.close();
+            }
+            is_running
+        });
+        self.state.lock().leaving.append(&mut leaving);
         // After a stop the watcher ends by itself. The watcher may wait for this thread, so joining
         // the watcher would deadlock.
         if is_last && !self.is_stopped() {
@@ -220,6 +247,10 @@ impl Serving {
         self.stopped.store(true, Ordering::SeqCst);
         self.close_all();
         self.wait_for_closers();
+        let leaving = std::mem::take(&mut self.state.lock().leaving);
+        for served in leaving {
+            self.close(&*served);
+        }
         self.dismiss(|_| true);
     }
 

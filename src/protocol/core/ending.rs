@@ -18,6 +18,8 @@ use crate::transport::clock::after;
 /// The maximum time that a close waits for the threads of the connection to end. Before that,
 /// handlers have already had time to return.
 const LAST: Duration = Duration::from_secs(2);
+/// The maximum time that another close waits for a handler that has closed its own connection.
+const OWN_HANDLER: Duration = Duration::from_secs(5);
 
 impl Core {
     /// Ends reading with this error; idempotent. Fails every pending call. A server lets active
@@ -236,7 +238,7 @@ impl Core {
                 && self
                     .engine()
                     .pool
-                    .wait_for_threads(0, Instant::now() + LAST)
+                    .wait_for_threads(0, Instant::now() + OWN_HANDLER)
             {
                 self.engine().threads.join();
             }
