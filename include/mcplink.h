@@ -5947,8 +5947,10 @@ MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
  * answers the request with an error that names the argument, and returns MCPLINK_E_INVALID: the
  * handler then returns. If the call omits an optional argument, *out receives the default of the
  * tool's definition; without a default, *out stays unchanged, so initialize it. The argument of a
- * tool must be declared by its definition; otherwise the request is answered with an internal
- * error, and the mistake is logged.
+ * tool or prompt must be declared by its definition; otherwise the request is answered with an
+ * internal error, the mistake is logged, and the function returns MCPLINK_E_INVALID. The schema
+ * of a tool also declares arguments by additionalProperties, patternProperties, $ref or a
+ * combination such as allOf.
  *
  * @param request,responder those of the handler.
  * @param param the name of the argument.
@@ -6625,7 +6627,7 @@ mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
  * mcplink_listener_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
- * invalid options; MCPLINK_E_CLOSED when the server was stopped.
+ * invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
@@ -6731,7 +6733,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_
  * `[::1]`; on other addresses, all host names.
  *
  * @param options the options.
- * @param host the host name, for example "mcp.example.com".
+ * @param host the host name, for example "mcp.example.com", without scheme, port and wildcard.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -6746,7 +6748,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_
  *
  * @param options the options.
  * @param origin scheme and host name, and the port unless it is the default port, for example
- * "https://example.com".
+ * "https://example.com", without path and wildcard.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
@@ -7083,7 +7085,8 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
  *
  * @param options the options.
  * @param token the token, which should be at least 128 random bits, from a file or the environment.
- * NULL and blank text are refused: an unset variable must not let everybody in.
+ * NULL and blank text are refused: an unset variable must not let everybody in. So is a token
+ * with other characters than visible ASCII, which no client can send.
  * @param principal the name of the client, for the handlers.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.

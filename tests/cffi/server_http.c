@@ -443,6 +443,25 @@ static void pumps(void)
     mcplink_pump_free(pump);
 }
 
+/* What no request can have is refused by the setter, and an address without a port by the listener. */
+static void refuses(mcplink_server_t *server)
+{
+    static const char *const hosts[] = { "", "*", "*.example.com", "http://", "http://example.com", "example.com:80", "a b", "::1" };
+    static const char *const origins[] = { "", "*", "example.com", "http://", "https://example.com/", "https://example.com:443", "https://a b" };
+    static const char *const tokens[] = { "", " ", "x\r\ny", "x y", "\303\244", "a\177" };
+    static const char *const addresses[] = { "nonsense", "", "70000", "127.0.0.1", "127.0.0.1:", "127.0.0.1:http" };
+    mcplink_listener_t *listener = NULL;
+    mcplink_error_t *err = NULL;
+    size_t at;
+    for (at = 0; at < sizeof hosts / sizeof *hosts; at++) REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_host(it, hosts[at]));
+    for (at = 0; at < sizeof origins / sizeof *origins; at++)
+        REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_origin(it, origins[at]));
+    for (at = 0; at < sizeof tokens / sizeof *tokens; at++)
+        REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_token(it, tokens[at], "ada"));
+    for (at = 0; at < sizeof addresses / sizeof *addresses; at++)
+        CHECK_STATUS(mcplink_server_listen_http(server, NULL, addresses[at], &listener, &err), MCPLINK_E_INVALID, err);
+}
+
 static void takes_null(mcplink_server_t *server)
 {
     mcplink_listener_t *listener = (mcplink_listener_t *)1;
@@ -492,6 +511,7 @@ int main(void)
     frees_its_listener(server);
     closed_and_freed_at_once();
     pumps();
+    refuses(server);
     takes_null(server);
     /* A listener may be left to the server. */
     CHECK_STATUS(mcplink_server_listen_http(server, NULL, "0", &listener, &err), MCPLINK_OK, err);

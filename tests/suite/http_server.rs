@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcplink::ErrorKind;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::http::{HttpOptions, HttpServer};
 use mcplink::server::{Context, Server};
@@ -177,11 +178,85 @@ fn a_port_alone_is_one_of_the_loopback_address() {
         let server = echo().listen_http(port, HttpOptions::new()).unwrap();
         assert!(server.local_addr().ip().is_loopback(), "{port}");
     }
-    assert!(
-        echo()
-            .listen_http("no such place", HttpOptions::new())
-            .is_err()
-    );
+}
+
+#[test]
+fn an_address_to_listen_on_has_a_port() {
+    for address in [
+        "no such place",
+        "",
+        ":",
+        "70000",
+        "127.0.0.1",
+        "127.0.0.1:",
+        "127.0.0.1:http",
+        "localhost:70000",
+        "http://127.0.0.1:80/",
+    ] {
+        let refused = echo().listen_http(address, HttpOptions::new());
+        let error = refused.expect_err(address);
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    let other = "192.0.2.1:8080";
+    let error = echo()
+        .listen_http(other, HttpOptions::new())
+        .expect_err("of another machine");
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+}
+
+#[test]
+fn hosts_and_origins_that_no_request_can_have_are_refused() {
+    let is_refused = |options: HttpOptions, what: &str| {
+        let error = echo().listen_http("0", options).expect_err(what);
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    for host in [
+        "",
+        "*",
+        "*.example.com",
+        "http://",
+        "http://example.com",
+        "example.com/",
+        "example.com:80",
+        "user@example.com",
+        "exam ple.com",
+        "::1",
+        "a\r\nb",
+    ] {
+        is_refused(HttpOptions::new().allowed_hosts([host]), "is no host name");
+    }
+    for origin in [
+        "",
+        "*",
+        "https://*.example.com",
+        "example.com",
+        "http://",
+        "https://example.com/",
+        "https://example.com:443",
+        "http://example.com:80",
+        "https://user@example.com",
+        "https://example.com?x",
+        "https://exam ple.com",
+    ] {
+        is_refused(HttpOptions::new().allowed_origins([origin]), "is no origin");
+    }
+    let options = HttpOptions::new()
+        .allowed_hosts([
+            "mcp.example.com",
+            "localhost",
+            "192.0.2.1",
+            "[2001:db8::1]",
+            "MCP",
+        ])
+        .allowed_origins([
+            "https://example.com",
+            "http://example.com:8080",
+            "http://[::1]:8080",
+            "chrome-extension://abcdefgh",
+            "null",
+        ]);
+    options.check().expect("they can be sent");
 }
 
 // M-HTTP-S-36, 16.4
@@ -195,7 +270,7 @@ fn names_of_other_machines_are_refused_on_loopback() {
     assert_eq!(head.status, 403);
     let text = message["error"]["message"].as_str().expect("a text");
     assert!(
-        text.contains("evil.example") && text.contains("allowed_hosts"),
+        text.contains("evil.example") && text.contains("allowed host name"),
         "{text}"
     );
 }

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::fields::text;
 use super::options::HttpOptions;
-use crate::error::Excerpt;
+use crate::error::{Error, ErrorKind, Excerpt};
 use crate::schema::url::Url;
 use crate::transport::http::HttpRequest;
 
@@ -15,7 +15,7 @@ use crate::transport::http::HttpRequest;
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Checks the `Host` and `Origin` fields of a request. If the request is refused, returns the
-/// reason and the setting that would allow the request.
+/// reason.
 pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
     check_host(options, request)?;
     check_origin(options, request)
@@ -47,7 +47,7 @@ pub(super) fn check_host(options: &HttpOptions, request: &HttpRequest<'_>) -> Re
     }
     let host = host.unwrap_or_default();
     Err(format!(
-        "Host '{}' is not one of this server's: it is not in its allowed_hosts",
+        "Host '{}' is not an allowed host name of this server",
         Excerpt(&host)
     ))
 }
@@ -70,7 +70,7 @@ fn check_origin(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), 
         return Ok(());
     }
     Err(format!(
-        "Origin '{}' may not call this server: it is not in its allowed_origins",
+        "Origin '{}' is not an allowed origin of this server",
         Excerpt(&origin)
     ))
 }
@@ -131,6 +131,46 @@ fn without_port(host: &str) -> &str {
         }
         _ => host,
     }
+}
+
+/// Checks the names and origins of [`HttpOptions`]. A name or origin that no request can have
+/// would allow nothing.
+pub(super) fn check_allowed(options: &HttpOptions) -> Result<(), Error> {
+    let refuse = |what: &str, text: &str, expected: &str| {
+        let text = format!("'{}' is no {what}: {expected}", Excerpt(text));
+        Err(Error::new(ErrorKind::Invalid, text))
+    };
+    for host in options.allowed_hosts.iter().flatten() {
+        if !is_host_name(host) {
+            let expected = "expected a host name or address such as 'mcp.example.com' or '[::1]', without scheme, port and wildcard";
+            return refuse("host name", host, expected);
+        }
+    }
+    for origin in &options.allowed_origins {
+        if !is_origin(origin) {
+            let expected = "expected a scheme and a host name such as 'https://example.com', with a port only if it is not the default, without path and wildcard";
+            return refuse("origin", origin, expected);
+        }
+    }
+    Ok(())
+}
+
+fn is_host_name(host: &str) -> bool {
+    let url = format!("http://{host}");
+    let url = Url::read(&url);
+    url.is_some_and(|url| url.host == host && url.user.is_none() && !host.contains('*'))
+}
+
+/// Whether a text can be the `Origin` field of a browser (RFC 6454, section 6.1). Browsers leave
+/// out the default port. Pages without an origin of their own send `null`.
+fn is_origin(origin: &str) -> bool {
+    let is_whole = |url: Url<'_>| {
+        let has_default_port = (url.is("http") && origin.ends_with(":80"))
+            || (url.is("https") && origin.ends_with(":443"));
+        let has_host = !url.host.is_empty() && !url.host.contains('*');
+        has_host && url.user.is_none() && url.path.is_empty() && !has_default_port
+    };
+    origin == "null" || Url::read(origin).is_some_and(is_whole)
 }
 
 /// Returns the `host:port` in the origin `http://host:port` or `https://host:port`. Returns `None`

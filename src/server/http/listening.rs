@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::Server;
 use super::options::HttpOptions;
 use super::service::HttpService;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::{LogLevel, tell};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
@@ -38,13 +38,21 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) when the address can't be bound, or when the system
-    /// has no descriptor or thread to spare. The errors of [`HttpOptions::check`].
+    /// [`ErrorKind::Invalid`] when `address` is neither a port nor an address with a port.
+    /// [`ErrorKind::Io`] when the address can't be bound, or when the system has no descriptor or
+    /// thread to spare. The errors of [`HttpOptions::check`].
     pub fn listen_http(&self, address: &str, options: HttpOptions) -> Result<HttpServer> {
-        let port = address.strip_prefix(':').unwrap_or(address);
-        HttpServer::with(self, options, |service, limits| match port.parse::<u16>() {
-            Ok(port) => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),
-            Err(_) => HttpListener::bind(address, service, limits),
+        let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
+        let Ok(port) = port.parse::<u16>() else {
+            let text = format!(
+                "'{}' is no address to listen on: expected a port such as '8080', or an address with a port such as '192.0.2.1:8080'",
+                Excerpt(address)
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        };
+        HttpServer::with(self, options, |service, limits| match host {
+            "" => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),
+            _ => HttpListener::bind(address, service, limits),
         })
     }
 

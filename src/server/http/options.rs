@@ -104,7 +104,8 @@ impl HttpOptions {
 
     /// Sets the host names of the server. The `Host` field of a request must have one of these
     /// names; a port in the field is ignored. Other requests get status 403. Behind a proxy, use
-    /// the names that the proxy sends.
+    /// the names that the proxy sends. A name has neither scheme nor port nor wildcard: see
+    /// [`check`](Self::check).
     ///
     /// By default, requests that arrive at a loopback address must use `localhost`, `127.0.0.1` or
     /// `[::1]`. Other requests may use any name.
@@ -114,7 +115,8 @@ impl HttpOptions {
     }
 
     /// Sets the origins whose pages may call the server, such as `https://example.com`: scheme,
-    /// host, and port unless it is the default port.
+    /// host, and port unless it is the default port. An origin has neither path nor wildcard: see
+    /// [`check`](Self::check).
     ///
     /// Responses to these pages have the CORS fields that browsers require. By default only pages
     /// of the server's own host may call the server. The server's own host must be one of

@@ -1,5 +1,6 @@
 //! The paths that a server over HTTP serves beside its endpoint: pages, health, server card.
 
+use super::guard::check_allowed;
 use super::options::HttpOptions;
 use super::pages::HttpPage;
 use super::refusal::{is_at, without_slash};
@@ -7,17 +8,21 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::HttpRequest;
 
 impl HttpOptions {
-    /// Checks the pages. [`Server::listen_http`](crate::server::Server::listen_http) does so too.
+    /// Checks the pages, the allowed hosts and the allowed origins.
+    /// [`Server::listen_http`](crate::server::Server::listen_http) does so too.
     /// [`Server::http_service`](crate::server::Server::http_service) does not: there a page at a
-    /// path of the protocol is never served, and the first of two pages with one path is.
+    /// path of the protocol is never served, and the first of two pages with one path is. A host
+    /// name or an origin that no request can have then allows nothing.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a page or the health page has a path
     /// of the protocol, the path of another page or no valid path, or a media type that can't be
-    /// sent. The error text has the path.
+    /// sent; when an allowed host is no host name or an allowed origin is no origin. The error text
+    /// has the path, host or origin.
     pub fn check(&self) -> Result<()> {
         check_card_path(self)?;
+        check_allowed(self)?;
         let refuse = |path: &str, why: &str| {
             let text = format!("the page '{}' {why}", Excerpt(path));
             Err(Error::new(ErrorKind::Invalid, text))

@@ -41,13 +41,21 @@ impl StaticTokens {
     /// Adds a token, and the principal that requests with this token have. A second principal for
     /// the same token replaces the first one.
     ///
-    /// An empty token is not added: an unset variable must not let everybody in.
+    /// An empty token is not added: an unset variable must not let everybody in. Nor is a token with
+    /// other characters than visible ASCII: no client can send it. White space around the token is
+    /// removed.
     pub fn token(mut self, token: impl AsRef<[u8]>, principal: impl Into<Principal>) -> Self {
         let token = token.as_ref().trim_ascii();
-        if !token.is_empty() {
+        if Self::can_be_sent(token) {
             self.principals.insert(digest(token), principal.into());
         }
         self
+    }
+
+    /// Whether a client can send a token in the field `Authorization`: the token has one or more
+    /// visible ASCII characters.
+    pub(crate) fn can_be_sent(token: &[u8]) -> bool {
+        !token.is_empty() && token.iter().all(u8::is_ascii_graphic)
     }
 
     /// Returns the principal of a request.

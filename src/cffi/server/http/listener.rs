@@ -93,7 +93,7 @@ fallible! {
     /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
     /// mcplink_listener_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
-    /// invalid options; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no.
+    /// invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no.
     /// Since 0.1.
     fn mcplink_server_listen_http(
         options: *const mcplink_http_options_t,
@@ -146,7 +146,7 @@ getters! {
 pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_listener_t) -> usize {
     value(0, || {
         // SAFETY: the header requires a listener of this library.
-        let listener = unsafe { visit(listener) };
+        let listener = unsafe { visit(listener, "mcplink_listener_sessions") };
         listener.map_or(0, |listener| listener.listener.sessions())
     })
 }

@@ -102,6 +102,10 @@ impl mcplink_http_options_t {
             Access::Fixed(tokens) => tokens,
             _ => StaticTokens::new(),
         };
+        if !StaticTokens::can_be_sent(token.trim_ascii().as_bytes()) {
+            let text = "a token has visible ASCII characters only: no client can send this one";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
         self.access = Access::Fixed(tokens.token(token, principal));
         Ok(())
     }
@@ -185,9 +189,10 @@ actions! {
     /// host name that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and
     /// `[::1]`; on other addresses, all host names.
     ///
-    /// host: the host name, for example "mcp.example.com".
+    /// host: the host name, for example "mcp.example.com", without scheme, port and wildcard.
     fn mcplink_http_options_add_host(host: *const c_char) {
         let host = filled(host, "host")?;
+        HttpOptions::new().allowed_hosts([host]).check()?;
         options.hosts.push(host.to_owned());
     }
 
@@ -198,9 +203,10 @@ actions! {
     /// rebinding).
     ///
     /// origin: scheme and host name, and the port unless it is the default port, for example
-    /// "https://example.com".
+    /// "https://example.com", without path and wildcard.
     fn mcplink_http_options_add_origin(origin: *const c_char) {
         let origin = filled(origin, "origin")?;
+        HttpOptions::new().allowed_origins([origin]).check()?;
         options.origins.push(origin.to_owned());
     }
 

@@ -18,7 +18,8 @@ actions! {
     /// mcplink_http_options_set_resource_server), this call fails.
     ///
     /// token: the token, which should be at least 128 random bits, from a file or the environment.
-    /// NULL and blank text are refused: an unset variable must not let everybody in.
+    /// NULL and blank text are refused: an unset variable must not let everybody in. So is a token
+    /// with other characters than visible ASCII, which no client can send.
     /// principal: the name of the client, for the handlers.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_add_token(token: *const c_char, principal: *const c_char) {
