@@ -81,7 +81,7 @@ actions! {
 pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
     value(false, || {
         // SAFETY: the header requires a token of this library.
-        let cancel = unsafe { visit(cancel) };
+        let cancel = unsafe { visit(cancel, "mcplink_cancel_is_triggered") };
         cancel.is_some_and(|cancel| cancel.token.is_triggered())
     })
 }

@@ -166,28 +166,32 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
 }
 
 /// Borrows an object that C passes, for a getter. Returns `None` for NULL and for an object of
-/// another kind. An object of another kind is logged.
+/// another kind. An object of another kind is logged, with the name of the C function.
 ///
 /// # Safety
 ///
 /// `object` is NULL, or a live object of this library, of any kind, that does not change during
 /// `'a`.
-pub(super) unsafe fn get<'a, T: Object>(object: *const T) -> Option<&'a Tagged<T>> {
+pub(super) unsafe fn get<'a, T: Object>(object: *const T, function: &str) -> Option<&'a Tagged<T>> {
     // SAFETY: the safety contract of this function.
     let found = unsafe { tagged(object) };
-    found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
+    found
+        .inspect_err(|fault| log::fault::<T>(*fault, function))
+        .ok()
 }
 
 /// Returns a shared object that C passes, for a getter. Returns `None` for NULL, for an object of
-/// another kind and for a stale handle. The last two are logged.
+/// another kind and for a stale handle. The last two are logged, with the name of the C function.
 ///
 /// # Safety
 ///
 /// `object` is NULL, or an object of this library, of any kind.
-pub(super) unsafe fn find<T: Object>(object: *const T) -> Option<Arc<T>> {
+pub(super) unsafe fn find<T: Object>(object: *const T, function: &str) -> Option<Arc<T>> {
     // SAFETY: the safety contract of this function.
     let found = unsafe { slots::find(object) };
-    found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
+    found
+        .inspect_err(|fault| log::fault::<T>(*fault, function))
+        .ok()
 }
 
 /// Borrows an optional object that C passes. Returns `None` for NULL. Fails for an object of
@@ -266,7 +270,7 @@ pub(super) unsafe fn free<T: Object>(object: *mut T) {
             // SAFETY: as above.
             drop(unsafe { Box::from_raw(object.cast::<Tagged<T>>()) })
         }),
-        Err(fault) => log::fault::<T>(fault),
+        Err(fault) => log::free_fault::<T>(fault),
     }
 }
 
@@ -281,7 +285,8 @@ pub(super) unsafe fn keep<T: Object>(object: *mut T) -> *mut T {
     match unsafe { slots::keep(object) } {
         Ok(()) => object,
         Err(fault) => {
-            log::fault::<T>(fault);
+            let function = T::KIND.name().trim_end_matches("_t").to_owned() + "_keep";
+            log::fault::<T>(fault, &function);
             ptr::null_mut()
         }
     }
@@ -296,6 +301,6 @@ pub(super) unsafe fn release<T: Object>(object: *mut T) {
     // SAFETY: the safety contract of this function.
     match unsafe { slots::release(object) } {
         Ok(last) => value((), || drop(last)),
-        Err(fault) => log::fault::<T>(fault),
+        Err(fault) => log::free_fault::<T>(fault),
     }
 }

@@ -117,6 +117,6 @@ getters! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) -> *const c_char {
     // SAFETY: the header requires an error of this library.
-    let error = unsafe { get(error) };
+    let error = unsafe { get(error, "mcplink_error_message") };
     error.map_or(c"".as_ptr(), |error| error.message.as_ptr())
 }

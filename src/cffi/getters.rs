@@ -43,7 +43,7 @@ macro_rules! getters {
         ) -> $result {
             // SAFETY: the header requires an object of this library, and valid arguments.
             let found: Option<$result> = $crate::cffi::entry::value(None, || unsafe {
-                let $this = $find($this)?;
+                let $this = $find($this, stringify!($name))?;
                 Some($body)
             });
             found.unwrap_or(<$result as $crate::cffi::getters::Neutral>::NEUTRAL)

@@ -385,7 +385,7 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
             // SAFETY: as above.
             drop(unsafe { Box::from_raw(document.cast::<Document>()) })
         }),
-        Err(fault) => log::fault::<mcplink_json_t>(fault),
+        Err(fault) => log::free_fault::<mcplink_json_t>(fault),
     }
 }
 
@@ -508,7 +508,7 @@ getters! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header requires a node of this library.
-    unsafe { get(node) }.is_none()
+    unsafe { get(node, "mcplink_json_is_missing") }.is_none()
 }
 
 pub(super) fn shown(node: Option<&JsonNode>) -> *const mcplink_json_t {

@@ -172,13 +172,19 @@ pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
     TELLS_PROCESS.set(false);
 }
 
-/// Logs that C passed an argument that is no `T`. Functions that can't return a failure, such as
-/// getters, call this function. NULL is not logged, because getters accept NULL.
-pub(super) fn fault<T: Object>(fault: Fault) {
+/// Logs that C passed an argument that is no `T` to `function`. Functions that can't return a
+/// failure, such as getters, call this function. NULL is not logged, because getters accept NULL.
+pub(super) fn fault<T: Object>(fault: Fault, function: &str) {
     if fault != Fault::Null {
-        let failure = Failure::object::<T>(fault, "the argument");
+        let failure = Failure::object::<T>(fault, "the argument").context(function);
         tell_process(LogLevel::Error, "handle", &failure.to_string());
     }
+}
+
+/// Logs that C passed an argument that is no `T` to the function that frees a `T`.
+pub(super) fn free_fault<T: Object>(reason: Fault) {
+    let function = T::KIND.name().trim_end_matches("_t").to_owned() + "_free";
+    fault::<T>(reason, &function);
 }
 
 /// Replaces the process-wide hook.

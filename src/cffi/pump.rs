@@ -105,7 +105,7 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
         // SAFETY: the header requires a pump of this library.
-        let pump = unsafe { visit(pump) };
+        let pump = unsafe { visit(pump, "mcplink_pump_fd") };
         let wakeup = pump.and_then(|pump| {
             pump.queue.claim();
             Some(pump.queue.wakeup()?.raw())

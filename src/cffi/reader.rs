@@ -44,7 +44,15 @@ unsafe fn read<T>(
         };
         let found = param.and_then(|param| match lent.request().argument(param) {
             Argument::Undeclared => {
-                let text = format!("the tool has no argument '{}'", Excerpt(param));
+                let text = format!(
+                    "{} '{}' declares no argument '{}'",
+                    match lent.request().is_of_tool() {
+                        true => "tool",
+                        false => "prompt",
+                    },
+                    lent.request().name(),
+                    Excerpt(param)
+                );
                 Err(Error::new(ErrorKind::Invalid, text))
             }
             found => Ok((param, found)),
@@ -99,8 +107,10 @@ fn refuse(responder: &mcplink_responder_t, wrong: String) -> Outcome {
 /// answers the request with an error that names the argument, and returns MCPLINK_E_INVALID: the
 /// handler then returns. If the call omits an optional argument, *out receives the default of the
 /// tool's definition; without a default, *out stays unchanged, so initialize it. The argument of a
-/// tool must be declared by its definition; otherwise the request is answered with an internal
-/// error, and the mistake is logged.
+/// tool or prompt must be declared by its definition; otherwise the request is answered with an
+/// internal error, the mistake is logged, and the function returns MCPLINK_E_INVALID. The schema
+/// of a tool also declares arguments by additionalProperties, patternProperties, $ref or a
+/// combination such as allOf.
 ///
 /// request, responder: those of the handler.
 /// param: the name of the argument.

@@ -33,7 +33,8 @@ pub struct mcplink_request_t {
     /// The path of the arguments in the params. `None` for a resource, whose arguments are the
     /// variables.
     arguments: Option<&'static [&'static str]>,
-    /// The input schema of the tool; `None` for requests of other kinds.
+    /// The input schema of the tool, or a schema of the prompt's arguments; `None` for requests of
+    /// other kinds.
     schema: Option<Arc<Document>>,
     session: u64,
     principal: Option<Text>,
@@ -110,7 +111,7 @@ impl mcplink_request_t {
         self
     }
 
-    /// Adds the input schema of the tool.
+    /// Adds the schema that declares the arguments.
     pub(super) fn with_schema(mut self, schema: Option<Arc<Document>>) -> Self {
         self.schema = schema;
         self
@@ -129,6 +130,11 @@ impl mcplink_request_t {
             }
             Err(error) => Some(error.context("the params can't be read")),
         }
+    }
+
+    /// Returns the name of the tool or prompt.
+    pub(super) fn name(&self) -> &str {
+        self.name.as_str()
     }
 
     /// Returns whether the request is a tool call. The model sees the errors of tool calls.
@@ -159,12 +165,12 @@ impl mcplink_request_t {
         let Some(schema) = self.schema.as_deref() else {
             return Argument::Optional;
         };
-        let declared = schema.member("properties").filter(|all| all.len() > 0);
-        let Some(declared) = declared.map(|all| all.member(name)) else {
-            return Argument::Optional;
-        };
+        let declared = schema.member("properties").and_then(|all| all.member(name));
         let Some(declared) = declared else {
-            return Argument::Undeclared;
+            return match takes_other_names(schema) {
+                true => Argument::Optional,
+                false => Argument::Undeclared,
+            };
         };
         if let Some(default) = declared.member("default") {
             return Argument::Given(default);
@@ -201,8 +207,27 @@ pub(super) enum Argument<'a> {
     Optional,
     /// The call omits an argument that the tool requires.
     Missing,
-    /// The tool has no argument of this name.
+    /// The tool or prompt has no argument of this name.
     Undeclared,
+}
+
+/// Whether a schema says in other ways than by `properties` that there are arguments.
+fn takes_other_names(schema: &JsonNode) -> bool {
+    const OTHERS: [&str; 8] = [
+        "$dynamicRef",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "dependentSchemas",
+        "if",
+        "oneOf",
+        "patternProperties",
+    ];
+    let additional = schema.member("additionalProperties");
+    additional.is_some_and(|rule| rule.as_bool() != Some(false))
+        || OTHERS
+            .iter()
+            .any(|keyword| schema.member(keyword).is_some())
 }
 
 /// Returns a JSON tree. The tree is parsed on first use.
@@ -221,16 +246,19 @@ fn written(value: &impl Serialize) -> Option<String> {
 }
 
 /// Returns the request that C passes. Returns `None` for NULL, for an object of another kind and
-/// for a stale handle. The last two are logged.
+/// for a stale handle. The last two are logged, with the name of the C function.
 ///
 /// # Safety
 ///
 /// `request` is NULL, or an object of this library, of any kind.
-unsafe fn find(request: *const mcplink_request_t) -> Option<slots::Part<mcplink_request_t>> {
+unsafe fn find(
+    request: *const mcplink_request_t,
+    function: &str,
+) -> Option<slots::Part<mcplink_request_t>> {
     // SAFETY: the safety contract of this function.
     let found = unsafe { slots::find_part(request) };
     found
-        .inspect_err(|fault| log::fault::<mcplink_request_t>(*fault))
+        .inspect_err(|fault| log::fault::<mcplink_request_t>(*fault, function))
         .ok()
 }
 

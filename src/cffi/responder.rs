@@ -343,7 +343,8 @@ pub unsafe extern "C" fn mcplink_responder_request(
     responder: *const mcplink_responder_t,
 ) -> *const mcplink_request_t {
     // SAFETY: the header requires a responder of this library.
-    let responder = unsafe { find(responder) }.map(|_| slots::view_of(responder));
+    let responder =
+        unsafe { find(responder, "mcplink_responder_request") }.map(|_| slots::view_of(responder));
     responder.unwrap_or(std::ptr::null())
 }
 

@@ -461,7 +461,7 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
             // SAFETY: as above.
             drop(unsafe { Arc::from_raw(result.cast::<Tagged<mcplink_result_t>>()) })
         }),
-        Err(fault) => log::fault::<mcplink_result_t>(fault),
+        Err(fault) => log::free_fault::<mcplink_result_t>(fault),
     }
 }
 
@@ -481,7 +481,8 @@ pub unsafe extern "C" fn mcplink_result_content_bytes(
 ) -> *const c_void {
     let bytes = value(None, || {
         // SAFETY: the header requires a result of this library.
-        unsafe { get(result) }.and_then(|result| result.bytes(index))
+        let result = unsafe { get(result, "mcplink_result_content_bytes") };
+        result.and_then(|result| result.bytes(index))
     });
     if !len.is_null() {
         // SAFETY: the header requires that `len` can be written to.

@@ -208,6 +208,83 @@ static void called(const char *revision, int validates)
     mcplink_server_free(server);
 }
 
+static void reads_topci(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
+{
+    mcplink_str_t text = { "unchanged", 9 };
+    (void)user;
+    last = mcplink_request_string(req, resp, "topci", &text);
+    CHECK_TEXT(text, "unchanged");
+    if (last == MCPLINK_OK) CHECK(mcplink_responder_json(resp, "{\"messages\":[],\"content\":[]}", MCPLINK_NUL) == MCPLINK_OK);
+    else CHECK(mcplink_responder_text(resp, "late", MCPLINK_NUL) == MCPLINK_E_STATE);
+    counter_add(&ran);
+}
+
+/* An argument that a tool or prompt does not declare is a mistake of the host, also where nothing is declared. */
+static void undeclared(void)
+{
+    static const struct {
+        const char *schema;
+        int is_declared;
+    } schemas[] = {
+        { NULL, 0 },
+        { "{\"type\":\"object\"}", 0 },
+        { "{\"type\":\"object\",\"properties\":{}}", 0 },
+        { "{\"type\":\"object\",\"properties\":{\"topic\":{}},\"additionalProperties\":false}", 0 },
+        { "{\"type\":\"object\",\"additionalProperties\":true}", 1 },
+        { "{\"type\":\"object\",\"properties\":{\"topic\":{}},\"additionalProperties\":{\"type\":\"string\"}}", 1 },
+        { "{\"type\":\"object\",\"patternProperties\":{\"^t\":{}}}", 1 },
+        { "{\"type\":\"object\",\"allOf\":[{\"properties\":{\"topci\":{}}}]}", 1 },
+    };
+    mcplink_server_options_t *so = mcplink_server_options_new("s", "1");
+    mcplink_client_options_t *co = mcplink_client_options_new();
+    mcplink_prompt_t *prompt = mcplink_prompt_new("p", NULL);
+    mcplink_server_t *server = NULL;
+    mcplink_client_t *client;
+    mcplink_session_t *session = NULL;
+    mcplink_result_t *r = NULL;
+    mcplink_error_t *err = NULL;
+    char name[16];
+    int ends[2], expected = 0;
+    size_t i;
+
+    CHECK(mcplink_server_options_set_log(so, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_server_new_with(so, &server, &err), MCPLINK_OK, err);
+    mcplink_server_options_free(so);
+    for (i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+        mcplink_tool_t *tool;
+        snprintf(name, sizeof name, "t%zu", i);
+        tool = mcplink_tool_new(name, NULL);
+        if (schemas[i].schema) CHECK(mcplink_tool_set_input_schema(tool, schemas[i].schema, MCPLINK_NUL) == MCPLINK_OK);
+        add(server, tool, reads_topci, NULL);
+    }
+    CHECK(mcplink_prompt_add_argument(prompt, "topic", MCPLINK_PARAM_OPTIONAL, NULL) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_server_add_prompt(server, prompt, reads_topci, NULL, NULL, &err), MCPLINK_OK, err);
+    mcplink_prompt_free(prompt);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    CHECK_STATUS(mcplink_server_serve_fds_start(server, ends[0], ends[0], NULL, &session, &err), MCPLINK_OK, err);
+    CHECK(mcplink_client_options_set_fds(co, ends[1], ends[1]) == MCPLINK_OK);
+    client = open_with(co, NULL);
+    close(ends[0]), close(ends[1]);
+
+    logged.count = 0;
+    for (i = 0; i <= sizeof schemas / sizeof *schemas; i++) {
+        int is_prompt = i == sizeof schemas / sizeof *schemas, is_declared = !is_prompt && schemas[i].is_declared;
+        mcplink_status_t status;
+        ran.count = 0;
+        snprintf(name, sizeof name, "t%zu", i);
+        status = is_prompt ? mcplink_client_get_prompt(client, "p", NULL, 0, NULL, &r, &err) : mcplink_client_call_tool(client, name, NULL, 0, NULL, &r, &err);
+        CHECK(counter_wait(&ran, 1) && last == (is_declared ? MCPLINK_OK : MCPLINK_E_INVALID));
+        CHECK_STATUS(status, is_declared ? MCPLINK_OK : MCPLINK_E_PEER, err);
+        mcplink_result_free(r);
+        r = NULL;
+        expected += !is_declared;
+        CHECK(counter_get(&logged) == expected);
+    }
+    mcplink_client_free(client);
+    mcplink_session_free(session);
+    mcplink_server_free(server);
+}
+
 /* What no call could meet, and a default that does not fit, is refused by the definition. */
 static void refused(void)
 {
@@ -238,6 +315,7 @@ int main(void)
         called("2025-11-25", validates);
         called("2026-07-28", validates);
     }
+    undeclared();
     refused();
     return 0;
 }

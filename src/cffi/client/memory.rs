@@ -170,8 +170,9 @@ pub unsafe extern "C" fn mcplink_era_memory_recall(
     address: *const c_char,
 ) -> arg::mcplink_era {
     value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
+        let function = "mcplink_era_memory_recall";
         // SAFETY: the header requires a memory of this library and text that ends in NUL.
-        let (memory, address) = unsafe { (visit(memory), name(address, "address")) };
+        let (memory, address) = unsafe { (visit(memory, function), name(address, "address")) };
         let era = memory.and_then(|memory| memory.memory.recall(address.ok()?));
         era.map_or(mcplink_era::MCPLINK_ERA_UNKNOWN, mcplink_era::from)
     }) as i32

@@ -214,15 +214,18 @@ pub(super) unsafe fn entering<T: Handled>(
 }
 
 /// Enters a handle that C passes, for a getter. Returns `None` where [`enter`] fails. An object of
-/// another kind and a freed handle are logged, because a getter returns no error.
+/// another kind and a freed handle are logged, with the name of the C function, because a getter
+/// returns no error.
 ///
 /// # Safety
 ///
 /// `handle` is NULL or an object of this library, of any kind.
-pub(super) unsafe fn visit<T: Handled>(handle: *const T) -> Option<Entered<T>> {
+pub(super) unsafe fn visit<T: Handled>(handle: *const T, function: &str) -> Option<Entered<T>> {
     // SAFETY: the safety contract of this function.
     let shared = unsafe { slots::find(handle) };
-    let shared = shared.inspect_err(|fault| log::fault::<T>(*fault)).ok()?;
+    let shared = shared
+        .inspect_err(|fault| log::fault::<T>(*fault, function))
+        .ok()?;
     come_in(shared).ok()
 }
 
@@ -266,7 +269,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
     let shared = match shared {
         Ok(Some(shared)) => shared,
         Ok(None) => return,
-        Err(fault) => return log::fault::<T>(fault),
+        Err(fault) => return log::free_fault::<T>(fault),
     };
     let end = |shared: Arc<T>| {
         shared.close();

@@ -18,7 +18,7 @@ use crate::cffi::text::missing;
 use crate::cffi::user::{Callback, UserData};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
-use crate::server::{ToolCall, origin_of};
+use crate::server::origin_of;
 use crate::sync::Mutex;
 
 /// The type of a handler that C passes and that is not NULL.
@@ -94,9 +94,8 @@ impl Handler {
         }
     }
 
-    /// Runs the handler for a call of a tool with this input schema.
-    pub(super) fn take_tool(self: &Arc<Self>, call: ToolCall, schema: &Option<Arc<Document>>) {
-        let call = Call::of_tool(call);
+    /// Runs the handler for a call of a tool or prompt whose arguments this schema declares.
+    pub(super) fn take_declared(self: &Arc<Self>, call: Call, schema: &Option<Arc<Document>>) {
         if let Some(request) = mcplink_request_t::of(&call) {
             self.answer(request.with_schema(schema.clone()), call);
         }

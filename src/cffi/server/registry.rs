@@ -3,6 +3,8 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use serde_json::{Map, json};
+
 use super::handler::{Handler, given};
 use super::mcplink_server_t;
 use super::prompt::mcplink_prompt_t;
@@ -58,7 +60,7 @@ fallible! {
         // Without a tree, the functions that read an argument know no defaults.
         let schema = Document::parse(definition.input_schema.as_str());
         let schema = schema.ok().map(Arc::new);
-        let take = move |call| handler.take_tool(call, &schema);
+        let take = move |call| handler.take_declared(Call::of_tool(call), &schema);
         server.server.add_deferred_tool(definition, take)?;
     }
 
@@ -129,9 +131,13 @@ fallible! {
     ) {
         let definition = taken(prompt, "prompt")?.0.clone();
         let handler = server.handler(callback, user)?;
-        server
-            .server
-            .add_deferred_prompt(definition, move |call| handler.take(Call::of_prompt(call)))?;
+        let names = definition.arguments.iter().flatten();
+        let properties: Map<_, _> = names.map(|of| (of.name.clone(), json!({}))).collect();
+        let schema = Document::parse(&json!({ "properties": properties }).to_string());
+        let schema = schema.ok().map(Arc::new);
+        server.server.add_deferred_prompt(definition, move |call| {
+            handler.take_declared(Call::of_prompt(call), &schema)
+        })?;
     }
 
     /// Adds a completer: a handler that completes an argument of a prompt, or a variable of a

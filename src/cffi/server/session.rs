@@ -337,7 +337,7 @@ actions! {
 pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
     value(true, || {
         // SAFETY: the header requires a session of this library.
-        let session = unsafe { visit(session) };
+        let session = unsafe { visit(session, "mcplink_session_is_closed") };
         let line = session.and_then(|session| session.line.connection());
         line.is_none_or(|line| line.peer().is_closed())
     })
