@@ -264,8 +264,13 @@ impl<'a, P: ListPage> Pages<'a, P> {
     }
 
     /// Reads the whole list. Returns its items, and the entries that were left out because they are
-    /// invalid.
-    pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
+    /// invalid. If the list changes while it is read, it is read once more from the start.
+    ///
+    /// # Errors
+    ///
+    /// As the function that lists all items, for example
+    /// [`list_resources`](Client::list_resources).
+    pub fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         match self.read_all() {
             Err(_) if self.is_lost => {
                 self.course = Course::new(
