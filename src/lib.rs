@@ -267,11 +267,6 @@ struct GuideToPublishingSkills;
 #[doc = include_str!("../docs/authorization.md")]
 struct GuideToAuthorization;
 
-/// Runs the examples of the skills guide as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/skills.md")]
-struct GuideToSkills;
-
 #[cfg(all(doctest, feature = "tls"))]
 #[doc = include_str!("../docs/http-client.md")]
 struct GuideToHttpClients;

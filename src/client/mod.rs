@@ -39,7 +39,7 @@ mod restart;
 mod server_state;
 mod session;
 mod settings;
-pub mod skills;
+mod skills;
 mod sub_resource;
 mod subscriber;
 mod subscription;
