@@ -122,8 +122,9 @@ pub enum SkillFault {
 }
 
 impl Error {
-    /// Makes an error, for custom transports. `message` is one sentence in lower case. It describes
-    /// the event, the object concerned, and the remedy.
+    /// Makes an error, for custom transports and for code that wraps calls of this library.
+    /// `message` is one sentence in lower case. It describes the event, the object concerned, and
+    /// the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -163,7 +164,10 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+    /// Replaces the [`kind`](Self::kind), and leaves the rest of the error unchanged. For a caller
+    /// who knows the cause better: an invalid argument that a peer has sent is
+    /// [`ErrorKind::Protocol`].
+    pub fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
         self
     }
@@ -183,19 +187,35 @@ impl Error {
         self
     }
 
-    pub(crate) fn sent(mut self, sent: bool) -> Self {
+    /// Sets whether the request was passed to the transport: see [`was_sent`](Self::was_sent).
+    /// Defaults to false.
+    pub fn sent(mut self, sent: bool) -> Self {
         self.0.sent = sent;
         self
     }
 
-    /// Puts a description of the failed operation before the error text.
-    pub(crate) fn context(mut self, doing: impl fmt::Display) -> Self {
+    /// Puts a description of the failed operation, or of the object concerned, before the error
+    /// text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::{Error, ErrorKind};
+    ///
+    /// let error = Error::new(ErrorKind::Protocol, "the content is not UTF-8");
+    /// let error = error.context("'skill://a/x' of 'github'").remark("get it again");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "'skill://a/x' of 'github': the content is not UTF-8; get it again"
+    /// );
+    /// ```
+    pub fn context(mut self, doing: impl fmt::Display) -> Self {
         self.0.message = format!("{doing}: {}", self.0.message);
         self
     }
 
-    /// Appends a remark to the error text.
-    pub(crate) fn remark(mut self, remark: impl fmt::Display) -> Self {
+    /// Appends a remark to the error text, for example the remedy.
+    pub fn remark(mut self, remark: impl fmt::Display) -> Self {
         self.0.message = format!("{}; {remark}", self.0.message);
         self
     }
@@ -234,7 +254,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_skill_fault(mut self, fault: SkillFault) -> Self {
+    /// Sets the [`skill_fault`](Self::skill_fault), for a program that verifies the content of
+    /// skills itself.
+    pub fn with_skill_fault(mut self, fault: SkillFault) -> Self {
         self.0.skill_fault = Some(fault);
         self
     }

@@ -59,6 +59,7 @@
 //! | [`schema`] | the data types of every revision, with the names of the specification |
 //! | [`protocol`] | the connection of both sides: call options, cancellation, raw requests |
 //! | [`jsonrpc`] | the message format, as functions of bytes |
+//! | [`private_files`] | files and folders that only the user of the process may use |
 //!
 //! # Threads
 //!
@@ -223,6 +224,7 @@ mod fallible;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod jsonrpc;
+pub mod private_files;
 pub mod protocol;
 pub mod schema;
 pub mod server;
@@ -264,11 +266,6 @@ struct GuideToPublishingSkills;
 #[cfg(all(doctest, feature = "jwt"))]
 #[doc = include_str!("../docs/authorization.md")]
 struct GuideToAuthorization;
-
-/// Runs the examples of the skills guide as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/skills.md")]
-struct GuideToSkills;
 
 #[cfg(all(doctest, feature = "tls"))]
 #[doc = include_str!("../docs/http-client.md")]

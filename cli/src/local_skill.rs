@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use mcplink::client::skills::SkillContent;
 use mcplink::skills::{Digest, FrontMatter, FrontMatterParser, SKILL_FILE, SkillEntry};
+use mcplink_skills::SkillContent;
 
 use crate::failure::{Failure, LOST, USAGE};
 use crate::skills::Verified;

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use mcplink::ErrorKind;
-use mcplink::client::skills::{LoadedSkill, RemoteSkill, SkillContent, SkillListing, Skills};
 use mcplink::skills::{SKILL_FILE, normalized_uri};
+use mcplink_skills::{LoadedSkill, RemoteSkill, SkillContent, SkillListing, Skills};
 use serde_json::json;
 
 use crate::actions::Session;
@@ -23,7 +23,7 @@ pub(crate) fn run(session: &Session, request: &SkillRequest) -> Done {
     // The label is for texts: a session has one server.
     let label = session.options().place.server.as_deref();
     let actions = SkillActions {
-        skills: session.client().skills(label.unwrap_or("the server")),
+        skills: Skills::new(session.client(), label.unwrap_or("the server")),
         session,
         json: session.options().json,
     };

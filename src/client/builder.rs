@@ -253,7 +253,7 @@ impl ClientBuilder {
     }
 
     /// Declares the extension `io.modelcontextprotocol/skills`. Defaults to no. Servers answer
-    /// requests about skills without this declaration too: see [`Client::skills`].
+    /// requests about skills without this declaration too: see [`Client::list_skills`].
     pub fn skills(self) -> Self {
         self.extension(SKILLS_EXTENSION, JsonObject::new())
     }

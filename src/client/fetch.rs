@@ -9,8 +9,57 @@ use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
 use super::request_meta::params_text;
 use crate::error::Result;
+use crate::schema::{ReadResourceResult, method};
 
 impl Client {
+    /// Reads a resource whose content the caller verifies. Returns the value of `check`.
+    ///
+    /// A response is cached only if `check` accepts its result. If `check` refuses a response from
+    /// the cache, which may be outdated, the resource is requested once more. `check` runs on the
+    /// calling thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_resource`](Self::read_resource), and the error of `check`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::{Error, ErrorKind};
+    ///
+    /// # fn f(client: &Client) -> mcplink::Result<()> {
+    /// let uri = "file:///project/build.json";
+    /// let text = client.read_resource_checked(uri, CallOptions::new(), |result| {
+    ///     let text = result.contents.first().and_then(|it| it.as_text());
+    ///     let text = text.filter(|text| text.ends_with("}\n"));
+    ///     text.map(str::to_owned)
+    ///         .ok_or_else(|| Error::new(ErrorKind::Protocol, "the file was cut off"))
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_resource_checked<T>(
+        &self,
+        uri: &str,
+        mut options: CallOptions<'_>,
+        mut check: impl FnMut(ReadResourceResult) -> Result<T>,
+    ) -> Result<T> {
+        let mut read = |answer: &Fetched| {
+            let result = self.decode(method::RESOURCES_READ, answer.as_str());
+            result.and_then(&mut check)
+        };
+        let mut answer = self.fetch_resource(uri, options.for_one())?;
+        let mut checked = read(&answer);
+        if checked.is_err() && answer.is_cached() {
+            answer = self.fetch_resource(uri, options.for_one().bypass_cache())?;
+            checked = read(&answer);
+        }
+        let value = checked?;
+        answer.keep();
+        Ok(value)
+    }
+
     /// Decodes a result. If the result can be parsed, the response is cached.
     pub(super) fn decode_and_keep<R: DeserializeOwned>(
         &self,

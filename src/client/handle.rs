@@ -8,6 +8,7 @@ use super::era::Era;
 use super::supervisor::Supervisor;
 use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
+use crate::transport::RaisedLimit;
 
 /// A connected client; thread-safe.
 ///
@@ -118,6 +119,19 @@ impl Client {
     /// cancelled.
     pub fn close(&self) {
         self.0.supervisor.close();
+    }
+
+    /// Accepts messages of the server of up to `bytes` bytes, until the returned guard is dropped.
+    /// Has no effect if [`max_message_bytes`](crate::transport::Limits::max_message_bytes) is as
+    /// large.
+    ///
+    /// Hold the guard during a call whose response is known to be long, for example the read of a
+    /// large resource. The limit holds for the connection, so other calls may receive longer
+    /// messages too. Several guards add up.
+    pub fn raise_max_message_bytes(&self, bytes: usize) -> RaisedLimit {
+        let limits = &self.0.supervisor.settings().limits;
+        let more = bytes.saturating_sub(limits.max_message_bytes);
+        limits.allowance.raise(more)
     }
 
     pub(super) fn description(&self) -> &ServerDescription {

@@ -40,7 +40,7 @@ mod restart;
 mod server_state;
 mod session;
 mod settings;
-pub mod skills;
+mod skills;
 mod sub_resource;
 mod subscriber;
 mod subscription;

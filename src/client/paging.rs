@@ -258,9 +258,15 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Reads the whole list, once more if the server forgot a cursor. Returns the items of all
-    /// pages, and the entries that were left out because they are invalid.
-    pub(crate) fn read_all(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
+    /// Reads the whole list. Returns the items of all pages, and the entries that were left out
+    /// because they are invalid. If the list changes while it is read, it is read once more from
+    /// the start.
+    ///
+    /// # Errors
+    ///
+    /// As the function that lists all items, for example
+    /// [`list_resources`](Client::list_resources).
+    pub fn read_all(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         let client = self.client.clone();
         let bounds = &client.0.supervisor.settings().list_bounds;
         let max = bounds.max_list_items;

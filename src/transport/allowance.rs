@@ -16,10 +16,10 @@ pub(crate) struct Allowance(Arc<AtomicUsize>);
 impl Allowance {
     /// Raises the allowance until the returned guard is dropped. The allowances of several calls
     /// add up.
-    pub(crate) fn raise(&self, bytes: usize) -> Raised {
+    pub(crate) fn raise(&self, bytes: usize) -> RaisedLimit {
         // The number only decides how much may be read. It guards no other memory.
         self.0.fetch_add(bytes, Ordering::Relaxed);
-        Raised {
+        RaisedLimit {
             allowance: self.clone(),
             bytes,
         }
@@ -37,15 +37,16 @@ impl fmt::Debug for Allowance {
     }
 }
 
-/// A guard that lowers the allowance again when the guard is dropped.
+/// A raised maximum message length of a client. Dropping the guard restores the length: see
+/// [`Client::raise_max_message_bytes`](crate::client::Client::raise_max_message_bytes).
 #[derive(Debug)]
-#[must_use]
-pub(crate) struct Raised {
+#[must_use = "the length is restored when the guard is dropped"]
+pub struct RaisedLimit {
     allowance: Allowance,
     bytes: usize,
 }
 
-impl Drop for Raised {
+impl Drop for RaisedLimit {
     fn drop(&mut self) {
         self.allowance.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }

@@ -56,6 +56,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) use allowance::Allowance;
+pub use allowance::RaisedLimit;
 pub use child::{Child, Stderr, StderrLines, StderrTail};
 pub use stdio::Stdio;
 pub use stream::Stream;

@@ -9,6 +9,7 @@ use mcplink::client::{CallOptions, Client};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, Prompt, Resource, ResourceTemplate, Tool,
 };
+use mcplink_skills::Skills;
 use rustyline::Context;
 use rustyline::completion::Pair;
 use serde_json::Value;
@@ -85,7 +86,7 @@ impl Completer {
             let templates = client.list_resource_templates_with(options());
             lists.templates = templates.unwrap_or_default();
         }
-        let skills = client.skills("the server");
+        let skills = Skills::new(client, "the server");
         if skills.is_supported() {
             let listing = skills.list_with(options()).unwrap_or_default();
             let names = listing.skills.iter().map(|skill| skill.name().to_owned());

@@ -41,9 +41,9 @@ impl StaticTokens {
     /// Adds a token, and the principal that requests with this token have. A second principal for
     /// the same token replaces the first one.
     ///
-    /// An empty token is not added: an unset variable must not let everybody in. Nor is a token with
-    /// other characters than visible ASCII: no client can send it. White space around the token is
-    /// removed.
+    /// An empty token is not added: an unset variable must not let everybody in. Nor is a token
+    /// with other characters than visible ASCII: no client can send it. White space around the
+    /// token is removed.
     pub fn token(mut self, token: impl AsRef<[u8]>, principal: impl Into<Principal>) -> Self {
         let token = token.as_ref().trim_ascii();
         if Self::can_be_sent(token) {

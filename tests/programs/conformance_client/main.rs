@@ -16,11 +16,11 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcplink::client::skills::Skills;
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::schema::{ElicitRequestFormParams, ElicitResult, ProtocolVersion, Tool};
 use mcplink::skills::FrontMatterParser;
 use mcplink::transport::http::Http;
+use mcplink_skills::Skills;
 use serde_json::{Map, Value, json};
 
 type Done = Result<(), Box<dyn Error>>;
@@ -123,16 +123,15 @@ fn builder() -> Result<ClientBuilder, Box<dyn Error>> {
 /// The skills of the suite's server. Without the feature `skills` the front matter is read line by
 /// line, which is enough for the skill of the suite.
 fn skills(client: &Client) -> Skills {
-    let skills = client.skills("suite");
-    if cfg!(feature = "skills") {
-        return skills;
-    }
+    #[cfg(feature = "skills")]
+    let parser = FrontMatterParser::yaml();
+    #[cfg(not(feature = "skills"))]
     let parser = FrontMatterParser::new(|yaml| {
         let members = yaml.lines().filter_map(|line| line.split_once(": "));
         let members = members.map(|(name, value)| (name.to_owned(), json!(value)));
         Ok(members.collect())
     });
-    skills.front_matter_parser(&parser)
+    Skills::new(client, "suite").front_matter_parser(&parser)
 }
 
 /// Loads the first skill, and prints why it is refused. Reads another file if it is not refused.

@@ -67,9 +67,10 @@ fn values<'a>(rules: &'a str, section: &str, key: &str) -> Vec<&'a str> {
 }
 
 /// The packages of the workspace.
-const OWN: [&str; 5] = [
+const OWN: [&str; 6] = [
     "mcplink",
     "mcplink-cli",
+    "mcplink-skills",
     "mcplink-testing",
     "source-checks",
     "sqlite_server",

@@ -607,14 +607,21 @@ fn pure_parts_do_no_input_and_output() {
 /// rustfmt does not wrap comments. A line without a space, such as a link, can't be wrapped.
 #[test]
 fn lines_of_comments_fit_into_100_columns() {
-    for source in &library().sources {
-        for (number, line) in source.text.lines().enumerate() {
+    let adapters = rust_files(&crate::root().join("adapters"));
+    let adapters = adapters.into_iter().map(|path| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path, text)
+    });
+    let library = library().sources.iter();
+    let library = library.map(|source| (source.path.clone(), source.text.clone()));
+    for (path, text) in library.chain(adapters) {
+        for (number, line) in text.lines().enumerate() {
             let comment = line.trim_start();
             let text = comment.trim_start_matches(['/', '!']).trim();
             assert!(
                 !comment.starts_with("//") || line.chars().count() <= 100 || !text.contains(' '),
                 "{}:{}: the line is longer than 100 columns",
-                source.path.display(),
+                path.display(),
                 number + 1
             );
         }

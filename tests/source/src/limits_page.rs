@@ -6,16 +6,16 @@ use std::fs;
 use crate::layout::{root, rust_files};
 use crate::read;
 
-/// The fields and setters of the library whose names begin with `max_`, as `Type::name`, with
+/// The fields and setters of the library and of `mcplink-skills` whose names begin with `max_`, as `Type::name`, with
 /// their default values where these are numbers.
 fn settings() -> BTreeMap<String, Option<u64>> {
     let mut names = BTreeMap::new();
     let (mut defaults, mut constants) = (BTreeMap::new(), BTreeMap::new());
     let source = root();
-    for file in rust_files(&source) {
+    let adapters = rust_files(&crate::root().join("adapters/skills/src"));
+    for file in rust_files(&source).into_iter().chain(adapters) {
         // The C interface repeats the settings; `max_tokens` is a member of a message.
-        let name = file.strip_prefix(&source).unwrap();
-        if name.starts_with("cffi") || name.ends_with("schema/sampling.rs") {
+        if file.starts_with(source.join("cffi")) || file.ends_with("schema/sampling.rs") {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();

@@ -8,8 +8,9 @@ use std::sync::LazyLock;
 use crate::root;
 
 /// Folders and files in which ids are looked for.
-const PLACES: [&str; 13] = [
+const PLACES: [&str; 14] = [
     "src",
+    "adapters",
     "cli",
     "testing",
     "tests",
@@ -149,13 +150,16 @@ fn table(tree: &[Source]) -> BTreeMap<&str, &str> {
     table
 }
 
-/// The part of a file that is tests: all of `tests`, and the modules of unit tests.
+/// The part of a file that is tests: all of `tests` and of the folders `tests` in `adapters`, and the
+/// modules of unit tests.
 fn tests_of((path, text): &Source) -> &str {
     // This file names ids as examples.
-    if path.starts_with("tests/") && !path.ends_with("/requirements.rs") {
+    let is_adapter = path.starts_with("adapters/");
+    let is_test = path.starts_with("tests/") || (is_adapter && path.contains("/tests/"));
+    if is_test && !path.ends_with("/requirements.rs") {
         return text;
     }
-    if !path.starts_with("src/") {
+    if !is_adapter && !path.starts_with("src/") {
         return "";
     }
     text.find("\nmod tests {")
@@ -223,9 +227,11 @@ fn every_must_row_has_a_test_or_a_reason() {
         {
             faults.push(format!("{id}: an unknown kind of reason, {reason}"));
         }
-        let pages = reason
-            .split(' ')
-            .filter(|word| word.starts_with("docs/") || word.starts_with("src/"));
+        let is_page = |word: &&str| {
+            let places = ["docs/", "src/", "adapters/"];
+            places.iter().any(|place| word.starts_with(place))
+        };
+        let pages = reason.split(' ').filter(is_page);
         for page in pages {
             if !ids(of(tree, page)).any(|named| named == *id) {
                 faults.push(format!("{id}: {page} does not name it"));

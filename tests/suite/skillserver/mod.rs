@@ -8,11 +8,9 @@ use std::thread::{self, JoinHandle};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcplink::client::Client;
-use mcplink::client::skills::Skills;
 use mcplink::schema::{ProtocolVersion, SKILLS_EXTENSION};
-use mcplink::skills::{Digest, FrontMatterParser};
+use mcplink::skills::Digest;
 use mcplink::transport::memory;
-use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::rawserver::RawServer;
@@ -188,6 +186,11 @@ fn play(
     }
 }
 
+/// The capabilities of a server that declares the extension with these settings.
+pub(crate) fn declared(settings: &Value) -> Value {
+    json!({ "resources": {}, "extensions": { SKILLS_EXTENSION: settings } })
+}
+
 /// A line of a manifest.
 pub(crate) fn file(uri: &str, bytes: &[u8]) -> Value {
     json!({ "uri": uri, "digest": Digest::of(bytes).to_string(), "size": bytes.len() })
@@ -210,13 +213,4 @@ pub(crate) fn entry(directory: &str, resources: Value) -> Value {
         "frontmatter": front_matter(name),
         "resources": resources,
     })
-}
-
-/// The skills of a client, with a parser that every build has.
-pub(crate) fn skills(client: &Client, label: &str) -> Skills {
-    let parser = FrontMatterParser::new(|yaml| {
-        let parsed = serde_json::from_str(yaml);
-        parsed.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
-    });
-    client.skills(label).front_matter_parser(&parser)
 }

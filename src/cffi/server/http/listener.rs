@@ -93,8 +93,8 @@ fallible! {
     /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
     /// mcplink_listener_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
-    /// invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no.
-    /// Since 0.1.
+    /// invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
+    /// Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_listen_http(
         options: *const mcplink_http_options_t,
         bind: *const c_char,

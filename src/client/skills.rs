@@ -1,7 +1,9 @@
-//! The calls of the skills extension, as a client sends them.
+//! The calls of the skills extension, as a client sends them. The crate `mcplink-skills` verifies
+//! what they return.
 
-use crate::client::call_options::CallOptions;
-use crate::client::{Client, Pages};
+use super::cache::Topic;
+use super::call_options::CallOptions;
+use super::{Client, Pages};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{
     GetSkillRequestParams, GetSkillResult, ListSkillsResult, ReadResourceDirectoryResult, Resource,
@@ -9,13 +11,12 @@ use crate::schema::{
 };
 use crate::skills::{SkillUri, normalized_uri};
 
-use super::super::cache::Topic;
-
 impl Client {
     /// Lists the skills of the server, over all pages, as the server sent them.
     ///
-    /// An entry that can't be read is left out and logged. The other entries are not checked: use
-    /// [`Skills::list`](super::Skills::list) to get checked entries.
+    /// An entry that can't be read is left out and logged. The other entries are not checked:
+    /// [`SkillEntry::new`](crate::skills::SkillEntry::new) checks one. The crate `mcplink-skills`
+    /// lists, verifies and caches skills for a host.
     ///
     /// Spec: Extensions, Skills, "Listing Skills".
     ///
@@ -101,7 +102,7 @@ impl Client {
     /// [`DIRECTORY_MIME_TYPE`](crate::schema::DIRECTORY_MIME_TYPE).
     ///
     /// The list shows the directory as it is now on the server. It does not extend the manifest of
-    /// a skill: see [`LoadedSkill::read_directory`](super::LoadedSkill::read_directory).
+    /// a skill.
     ///
     /// Spec: Extensions, Skills, "Reading Directories".
     ///
@@ -127,7 +128,7 @@ impl Client {
     /// Returns an error if the server did not declare the skills extension, even if the host lets
     /// the client assume capabilities.
     // E-SKILL-C-02
-    pub(in crate::client) fn need_skills(&self, method: &str) -> Result<()> {
+    pub(super) fn need_skills(&self, method: &str) -> Result<()> {
         if self.capabilities().skills().is_some() {
             return Ok(());
         }
@@ -140,7 +141,7 @@ impl Client {
 
     /// Returns an error if the server did not declare that it lists directories.
     // E-SKILL-C-01
-    pub(in crate::client) fn need_directories(&self) -> Result<()> {
+    pub(super) fn need_directories(&self) -> Result<()> {
         let method = method::RESOURCES_DIRECTORY_READ;
         self.need_skills(method)?;
         let skills = self.capabilities().skills();

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use mcplink::schema::{Misfit, Skill};
+use mcplink::skills::{SkillEntry, SkillLimits, normalized_uri};
+use mcplink::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{Misfit, Skill};
-use crate::skills::{SkillEntry, SkillLimits, normalized_uri};
+use crate::excerpt::Excerpt;
 
 /// The identity of a skill: the label of its server and the URI of its `SKILL.md`.
 ///
@@ -18,7 +19,7 @@ use crate::skills::{SkillEntry, SkillLimits, normalized_uri};
 /// # Examples
 ///
 /// ```
-/// use mcplink::client::skills::SkillId;
+/// use mcplink_skills::SkillId;
 ///
 /// let id = SkillId::new("github", "skill://review/SKILL.md")?;
 /// assert_ne!(id, SkillId::new("gitlab", "skill://review/SKILL.md")?);
@@ -56,7 +57,7 @@ impl fmt::Display for SkillId {
 
 /// A skill of a server: the checked entry and the label of the server. Clones share their content.
 ///
-/// [`Skills::list`](super::Skills::list) and [`Skills::get`](super::Skills::get) return skills. A
+/// [`Skills::list`](crate::Skills::list) and [`Skills::get`](crate::Skills::get) return skills. A
 /// resource is never a skill only because of its URI.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteSkill {
@@ -127,7 +128,7 @@ pub struct SkillListing {
 
 impl SkillListing {
     /// Checks the entries of a list. `misfits` are the entries that could not be read.
-    pub(super) fn new(
+    pub(crate) fn new(
         label: &str,
         listed: Vec<Skill>,
         misfits: &[Misfit],

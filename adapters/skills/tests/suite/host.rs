@@ -1,13 +1,14 @@
 //! Approvals, names, and skills of several servers.
 
 use mcplink::ErrorKind;
-use mcplink::client::skills::{
+use mcplink::skills::{SkillEntry, SkillLimits};
+use mcplink_skills::{
     KnownSkill, RemoteSkill, SkillApproval, SkillId, SkillListing, SkillRegistry,
 };
-use mcplink::skills::{SkillEntry, SkillLimits};
 use serde_json::{Value, json};
 
-use crate::skillserver::{MODERN, SkillServer, entry, file, skills};
+use crate::skills;
+use crate::skillserver::{MODERN, SkillServer, entry, file};
 
 const A: &str = "skill://a/SKILL.md";
 

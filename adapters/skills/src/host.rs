@@ -3,16 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::cache::SkillCache;
-use super::content::SkillContent;
-use super::listing::{RemoteSkill, SkillId, SkillListing};
-use super::loaded::LoadedSkill;
-use super::reader::SkillReader;
-use crate::client::Client;
-use crate::client::call_options::CallOptions;
-use crate::error::{Error, ErrorKind, Result};
-use crate::skills::{FrontMatterParser, SkillEntry, SkillLimits};
-use crate::sync::Mutex;
+use mcplink::client::{CallOptions, Client};
+use mcplink::skills::{FrontMatterParser, SkillEntry, SkillLimits};
+use mcplink::{Error, ErrorKind, Result};
+
+use crate::cache::SkillCache;
+use crate::content::SkillContent;
+use crate::listing::{RemoteSkill, SkillId, SkillListing};
+use crate::loaded::LoadedSkill;
+use crate::reader::{ActiveSkills, SkillReader};
 
 /// The skills of one server, under the label that the host gave the server. Clones share the
 /// connection, the cache and the loaded skills.
@@ -20,8 +19,10 @@ use crate::sync::Mutex;
 /// # Examples
 ///
 /// ```no_run
+/// use mcplink_skills::Skills;
+///
 /// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
-/// let skills = client.skills("github");
+/// let skills = Skills::new(client, "github");
 /// let listing = skills.list()?;
 /// for declined in &listing.invalid {
 ///     eprintln!("not used: {}", declined.error);
@@ -39,33 +40,31 @@ use crate::sync::Mutex;
 #[derive(Clone)]
 pub struct Skills(SkillReader);
 
-impl Client {
-    /// Returns the skills of this server. `label` is the name by which the host knows the server.
-    /// It must differ from the labels of all other servers, and must not be taken from the server's
-    /// [description of itself](Self::server_info).
+impl Skills {
+    /// Makes the skills of the server that the client is connected to. `label` is the name by which
+    /// the host knows the server. It must differ from the labels of all other servers, and must not
+    /// be taken from the server's [description of itself](Client::server_info).
     ///
-    /// Nothing is sent. With the feature `skills` front matter is parsed by the library; otherwise
-    /// set a [parser](Skills::front_matter_parser).
+    /// Nothing is sent. With the feature `yaml` this crate parses front matter; otherwise set a
+    /// [parser](Self::front_matter_parser).
     // E-SKILL-C-63
-    pub fn skills(&self, label: impl Into<String>) -> Skills {
-        #[cfg(feature = "skills")]
+    pub fn new(client: &Client, label: impl Into<String>) -> Self {
+        #[cfg(feature = "yaml")]
         let parser = Some(FrontMatterParser::yaml());
-        #[cfg(not(feature = "skills"))]
+        #[cfg(not(feature = "yaml"))]
         let parser = None;
-        Skills(SkillReader {
-            client: self.clone(),
+        Self(SkillReader {
+            client: client.clone(),
             label: label.into(),
             limits: SkillLimits::default(),
             allows_dynamic: false,
             parser,
             cache: None,
             before_load: None,
-            active: Arc::new(Mutex::new(Vec::new())),
+            active: ActiveSkills::default(),
         })
     }
-}
 
-impl Skills {
     /// Sets the limits for one skill. Defaults to 512 files and 16 MiB, which every host accepts. A
     /// larger skill is declined before any of its files is read.
     pub fn limits(mut self, limits: SkillLimits) -> Self {
@@ -80,7 +79,7 @@ impl Skills {
         self
     }
 
-    /// Sets the parser for front matter. Required without the feature `skills`.
+    /// Sets the parser for front matter. Required without the feature `yaml`.
     pub fn front_matter_parser(mut self, parser: &FrontMatterParser) -> Self {
         self.0.parser = Some(parser.clone());
         self
@@ -96,7 +95,7 @@ impl Skills {
     /// Sets a hook that runs before each load, on the thread that loads. If the hook returns an
     /// error, the load fails with that error, and nothing is sent. Defaults to no hook.
     ///
-    /// The hook should look for an [approval](super::SkillApproval) that covers the skill. If there
+    /// The hook should look for an [approval](crate::SkillApproval) that covers the skill. If there
     /// is no such approval, the hook should ask the user.
     // E-SKILL-C-72
     pub fn before_load(
@@ -173,7 +172,7 @@ impl Skills {
 
     /// Gets the current entry of a skill from the server, without using the response cache. Call
     /// this function after an error with a [`skill_fault`](Error::skill_fault). Ask the user again
-    /// if no [approval](super::SkillApproval::covers) covers the new entry.
+    /// if no [approval](crate::SkillApproval::covers) covers the new entry.
     ///
     /// # Errors
     ///
@@ -252,7 +251,7 @@ impl Skills {
         self.0.check(skill)?;
         let Some(parser) = self.0.parser.clone() else {
             let text = "front matter can't be parsed: set front_matter_parser, or build with the \
-                        feature skills";
+                        feature yaml of mcplink-skills";
             return Err(Error::new(ErrorKind::Unsupported, text));
         };
         if let Some(hook) = &self.0.before_load {
@@ -277,10 +276,7 @@ impl Skills {
     /// model acts on a skill, a host asks the user before the model runs code.
     // E-SKILL-C-60
     pub fn active(&self) -> Vec<SkillId> {
-        let mut active = self.0.active.lock().clone();
-        active.sort();
-        active.dedup();
-        active
+        self.0.active.list()
     }
 
     fn read(

@@ -2,20 +2,19 @@
 //!
 //! Spec: Extensions, Skills, "Integrity and Verification".
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::cache::SkillCache;
-use super::content::SkillContent;
-use super::listing::{RemoteSkill, SkillId};
-use crate::client::Client;
-use crate::client::cache::Topic;
-use crate::client::call_options::CallOptions;
-use crate::error::{Error, ErrorKind, Excerpt, Result, SkillFault};
-use crate::schema::{ReadResourceResult, ResourceContents, method};
-use crate::skills::{
+use mcplink::client::{CallOptions, Client};
+use mcplink::schema::{ReadResourceResult, ResourceContents, SKILLS_EXTENSION, method};
+use mcplink::skills::{
     Digest, FrontMatter, FrontMatterParser, SkillFile, SkillLimits, normalized_uri,
 };
-use crate::sync::Mutex;
+use mcplink::{Error, ErrorKind, Result, SkillFault};
+
+use crate::cache::SkillCache;
+use crate::content::SkillContent;
+use crate::excerpt::Excerpt;
+use crate::listing::{RemoteSkill, SkillId};
 
 /// The maximum number of bytes of JSON for one byte of a file: the escape `\u0001`. Base64 needs
 /// fewer.
@@ -32,23 +31,55 @@ type LoadHook = Arc<dyn Fn(&RemoteSkill) -> Result<()> + Send + Sync>;
 
 /// The connection, the settings and the loaded skills of one server.
 #[derive(Clone)]
-pub(super) struct SkillReader {
-    pub(super) client: Client,
-    pub(super) label: String,
-    pub(super) limits: SkillLimits,
-    pub(super) allows_dynamic: bool,
-    pub(super) parser: Option<FrontMatterParser>,
-    pub(super) cache: Option<SkillCache>,
-    pub(super) before_load: Option<LoadHook>,
-    /// The skills that are loaded at the moment. A skill that is loaded several times occurs
-    /// several times.
-    pub(super) active: Arc<Mutex<Vec<SkillId>>>,
+pub(crate) struct SkillReader {
+    pub(crate) client: Client,
+    pub(crate) label: String,
+    pub(crate) limits: SkillLimits,
+    pub(crate) allows_dynamic: bool,
+    pub(crate) parser: Option<FrontMatterParser>,
+    pub(crate) cache: Option<SkillCache>,
+    pub(crate) before_load: Option<LoadHook>,
+    pub(crate) active: ActiveSkills,
+}
+
+/// The skills that are loaded at the moment. Clones share the list.
+#[derive(Clone, Default)]
+pub(crate) struct ActiveSkills {
+    /// A skill that is loaded several times occurs several times.
+    ids: Arc<Mutex<Vec<SkillId>>>,
+}
+
+impl ActiveSkills {
+    pub(crate) fn add(&self, skill: &SkillId) {
+        self.lock().push(skill.clone());
+    }
+
+    pub(crate) fn remove(&self, skill: &SkillId) {
+        let mut ids = self.lock();
+        let index = ids.iter().position(|id| id == skill);
+        if let Some(index) = index {
+            ids.swap_remove(index);
+        }
+    }
+
+    /// Returns each loaded skill once, in order.
+    pub(crate) fn list(&self) -> Vec<SkillId> {
+        let mut ids = self.lock().clone();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+
+    // Each step leaves the list valid, so a panic on another thread does no harm.
+    fn lock(&self) -> MutexGuard<'_, Vec<SkillId>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl SkillReader {
     /// Checks that a skill is of this server and may be used. Nothing is sent.
-    pub(super) fn check(&self, skill: &RemoteSkill) -> Result<()> {
-        self.client.need_skills(method::RESOURCES_READ)?;
+    pub(crate) fn check(&self, skill: &RemoteSkill) -> Result<()> {
+        self.require_extension()?;
         if skill.label() != self.label {
             let text = format!(
                 "the skill {} is not of the server '{}'",
@@ -79,9 +110,23 @@ impl SkillReader {
         Ok(())
     }
 
+    /// Returns an error if the server did not declare the skills extension, even if the client
+    /// assumes undeclared capabilities.
+    // E-SKILL-C-02
+    fn require_extension(&self) -> Result<()> {
+        if self.client.capabilities().skills().is_some() {
+            return Ok(());
+        }
+        let (label, method) = (Excerpt(&self.label), method::RESOURCES_READ);
+        let text = format!(
+            "'{label}' did not declare the extension '{SKILLS_EXTENSION}', which {method} needs"
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
+    }
+
     /// Reads a file of a manifest, and verifies it.
     // E-SKILL-C-32, E-SKILL-C-34, E-SKILL-C-44, E-SKILL-C-45
-    pub(super) fn read_listed(
+    pub(crate) fn read_listed(
         &self,
         skill: &RemoteSkill,
         file: &SkillFile,
@@ -103,29 +148,19 @@ impl SkillReader {
         Ok(content.verified().with_cache_error(cache_error))
     }
 
-    fn fetch_verified(&self, file: &SkillFile, mut options: CallOptions<'_>) -> Result<Vec<u8>> {
-        let _raised = self.raise_limit(file.size);
-        let verify = |bytes: &[u8]| verify(file, bytes);
-        let first = self.fetch(&file.uri, options.for_one(), verify);
-        let read = match first {
-            // The response cache may have an old response.
-            Err((error, true)) if error.skill_fault().is_some() => {
-                self.fetch(&file.uri, options.for_one().bypass_cache(), verify)
-            }
-            read => read,
-        };
-        read.map_err(|(error, _)| self.at_fault(error, &file.uri))
+    fn fetch_verified(&self, file: &SkillFile, options: CallOptions<'_>) -> Result<Vec<u8>> {
+        let read = self.fetch(&file.uri, file.size, options, |bytes| verify(file, bytes));
+        read.map_err(|error| self.at_fault(error, &file.uri))
     }
 
     /// Reads a file of a dynamic skill of at most `max` bytes.
-    pub(super) fn read_unlisted(
+    pub(crate) fn read_unlisted(
         &self,
         skill: &RemoteSkill,
         uri: &str,
         max: u64,
         options: CallOptions<'_>,
     ) -> Result<SkillContent> {
-        let _raised = self.raise_limit(max);
         let within = |bytes: &[u8]| {
             if bytes.len() as u64 <= max {
                 return Ok(());
@@ -137,46 +172,29 @@ impl SkillReader {
             );
             Err(Error::new(ErrorKind::Limit, text).sent(true))
         };
-        let bytes = self
-            .fetch(uri, options, within)
-            .map_err(|(error, _)| error)?;
+        let bytes = self.fetch(uri, max, options, within)?;
         Ok(SkillContent::new(skill.id().clone(), uri, bytes))
     }
 
-    /// Raises the maximum message length if a response with a file of `size` bytes may be longer.
-    /// The length stays raised while the returned guard exists. Returns `None` if no raise is
-    /// needed.
+    /// Reads the bytes of a resource of at most `size` bytes. The response is only cached if
+    /// `check` accepts the bytes.
     // E-SKILL-C-18
-    fn raise_limit(&self, size: u64) -> Option<impl Drop + use<>> {
-        let limits = &self.client.0.supervisor.settings().limits;
-        let needed = size
-            .saturating_mul(JSON_BYTES)
-            .saturating_add(REST_OF_RESPONSE);
-        let needed = usize::try_from(needed).unwrap_or(usize::MAX);
-        let more = needed.saturating_sub(limits.max_message_bytes);
-        (more > 0).then(|| limits.allowance.raise(more))
-    }
-
-    /// Reads the bytes of a resource. The response is only cached if `check` accepts the bytes. The
-    /// boolean of an error is true if the response was from the response cache.
     fn fetch(
         &self,
         uri: &str,
+        size: u64,
         options: CallOptions<'_>,
         check: impl Fn(&[u8]) -> Result<()>,
-    ) -> Result<Vec<u8>, (Error, bool)> {
-        let answer = self
-            .client
-            .fetch_resource(uri, options)
-            .map_err(|error| (error, false))?;
-        let was_cached = answer.is_cached();
-        let read = self.client.decode(method::RESOURCES_READ, answer.as_str());
-        let bytes = read
-            .and_then(|result| self.bytes_of(uri, result))
-            .and_then(|bytes| check(&bytes).map(|()| bytes))
-            .map_err(|error| (error, was_cached))?;
-        answer.keep();
-        Ok(bytes)
+    ) -> Result<Vec<u8>> {
+        let longest = size
+            .saturating_mul(JSON_BYTES)
+            .saturating_add(REST_OF_RESPONSE);
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+        let _raised = self.client.raise_max_message_bytes(longest);
+        self.client.read_resource_checked(uri, options, |result| {
+            let bytes = self.bytes_of(uri, result)?;
+            check(&bytes).map(|()| bytes)
+        })
     }
 
     /// Returns the bytes of the file `uri` in a result. Fails unless the result has exactly one
@@ -194,24 +212,28 @@ impl SkillReader {
             );
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         };
-        match only {
+        let bytes = match only {
             ResourceContents::Text(contents) => Ok(contents.text.into_bytes()),
-            ResourceContents::Blob(contents) => contents.bytes().map_err(|error| {
-                let error = error.context(format_args!("'{}'", Excerpt(uri)));
-                error.with_kind(ErrorKind::Protocol).sent(true)
-            }),
-        }
+            ResourceContents::Blob(contents) => contents.bytes(),
+            _ => {
+                let text = "the content is neither text nor base64";
+                Err(Error::new(ErrorKind::Protocol, text))
+            }
+        };
+        bytes.map_err(|error| {
+            let error = error.context(format_args!("'{}'", Excerpt(uri)));
+            error.with_kind(ErrorKind::Protocol).sent(true)
+        })
     }
 
-    /// Completes the error text for a file that does not match the entry of its skill. Removes
-    /// lists and entries of skills from the response cache, so that the host gets new ones.
+    /// Completes the error text for a file that does not match the entry of its skill. Clears the
+    /// response cache of the server, so that the host gets new lists and entries of skills.
     // E-SKILL-C-35
-    pub(super) fn at_fault(&self, error: Error, uri: &str) -> Error {
+    pub(crate) fn at_fault(&self, error: Error, uri: &str) -> Error {
         if error.skill_fault().is_none() {
             return error;
         }
-        let topic = Topic::of_list(method::SKILLS_LIST);
-        self.client.0.supervisor.server.cache.forget(&topic);
+        self.client.clear_cache();
         let (uri, label) = (Excerpt(uri), Excerpt(&self.label));
         let error = error.context(format_args!("'{uri}' of '{label}'"));
         error.remark(REMEDY)
@@ -219,7 +241,7 @@ impl SkillReader {
 
     /// Parses the front matter of a `SKILL.md`, and compares it with the entry.
     // E-SKILL-C-40, E-SKILL-C-41
-    pub(super) fn verify_front_matter(
+    pub(crate) fn verify_front_matter(
         &self,
         parser: &FrontMatterParser,
         skill: &RemoteSkill,
@@ -244,7 +266,7 @@ impl SkillReader {
 
     /// Returns the error for a file that the manifest does not list.
     // E-SKILL-C-39
-    pub(super) fn unlisted(&self, skill: &RemoteSkill, reference: &str) -> Error {
+    pub(crate) fn unlisted(&self, skill: &RemoteSkill, reference: &str) -> Error {
         let text = format!("is not a file of the skill {}", skill.id());
         let error = Error::new(ErrorKind::Protocol, text).with_skill_fault(SkillFault::Unlisted);
         error.context(format_args!("'{}'", Excerpt(reference)))

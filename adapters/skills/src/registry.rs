@@ -4,8 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::listing::{RemoteSkill, SkillListing};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use mcplink::{Error, ErrorKind, Result};
+
+use crate::excerpt::Excerpt;
+use crate::listing::{RemoteSkill, SkillListing};
 
 /// The skills that a host knows, by name.
 ///
@@ -17,12 +19,12 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 /// # Examples
 ///
 /// ```
-/// use mcplink::client::skills::SkillRegistry;
+/// use mcplink_skills::{SkillRegistry, Skills};
 ///
 /// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
 /// let mut registry = SkillRegistry::new();
 /// registry.add_own("review");
-/// registry.set(&client.skills("github").list()?);
+/// registry.set(&Skills::new(client, "github").list()?);
 /// let theirs = registry.resolve("github/review")?;
 /// for collision in registry.collisions() {
 ///     println!("{}: {}", collision.name, collision.qualified.join(", "));

@@ -17,19 +17,17 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use mcplink::skills::{Digest, SKILL_FILE, SkillFile};
+use mcplink::{Error, ErrorKind, Result, private_files};
 use serde::{Deserialize, Serialize};
 
-use super::content::SkillContent;
-use super::listing::SkillId;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::fallible;
-use crate::skills::{Digest, SKILL_FILE, SkillFile};
-use crate::sync::Mutex;
-use crate::transport::sys::private::{self, Access};
+use crate::content::SkillContent;
+use crate::excerpt::Excerpt;
+use crate::listing::SkillId;
 
 /// The name of the file that contains the server label and skill URI of a folder.
 const ORIGIN: &str = "origin.json";
@@ -39,6 +37,8 @@ const MAX_ORIGIN_BYTES: u64 = 1 << 20;
 const PARTIAL: &str = "new";
 /// The age at which a partial file counts as the leftover of a killed process.
 const LEFTOVER_AGE: Duration = Duration::from_secs(60 * 60);
+/// The beginning of the texts of errors about the folder of the cache.
+const UNUSABLE: &str = "the skill cache can't be used";
 /// The default of [`SkillCache::max_bytes`].
 const DEFAULT_MAX_BYTES: u64 = 256 << 20;
 
@@ -56,11 +56,11 @@ const DEFAULT_MAX_BYTES: u64 = 256 << 20;
 /// # Examples
 ///
 /// ```no_run
-/// use mcplink::client::skills::SkillCache;
+/// use mcplink_skills::{SkillCache, Skills};
 ///
 /// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
 /// let cache = SkillCache::new("/home/alice/.cache/host/skill-files")?;
-/// let skills = client.skills("github").cache(&cache);
+/// let skills = Skills::new(client, "github").cache(&cache);
 /// // The user removes the server:
 /// cache.forget("github")?;
 /// # Ok(())
@@ -88,7 +88,8 @@ struct Origin {
 }
 
 impl SkillCache {
-    /// Opens a cache in a folder. The folder is created with mode 0700 if it does not exist.
+    /// Opens a cache in a folder. The folder is created if it does not exist, and only the user may
+    /// use it then: on Unix its mode is 0700.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl SkillCache {
     pub fn new(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         let failed = |error| failed("the folder of the skill cache can't be used", &root, error);
-        make_folder(&root, true).map_err(failed)?;
+        unless_it_exists(private_files::create_folder_all(&root)).map_err(failed)?;
         let root = fs::canonicalize(&root).map_err(failed)?;
         check_private(&root)?;
         check_apart_from_skills(&root)?;
@@ -110,7 +111,7 @@ impl SkillCache {
         }));
         cache.check_owner()?;
         let files = cache.files();
-        *cache.0.total.lock() = files.iter().map(|file| file.size).sum();
+        *cache.lock_total() = files.iter().map(|file| file.size).sum();
         Ok(cache)
     }
 
@@ -142,7 +143,8 @@ impl SkillCache {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
-                Err(fallible::no_memory("a cached skill file"))
+                let text = "the system has no memory for a cached skill file";
+                Err(Error::new(ErrorKind::Limit, text))
             }
             // The file was changed, or is a link.
             _ => {
@@ -153,7 +155,7 @@ impl SkillCache {
     }
 
     /// Writes a verified file.
-    pub(super) fn store(&self, skill: &SkillId, file: &SkillFile, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn store(&self, skill: &SkillId, file: &SkillFile, bytes: &[u8]) -> Result<()> {
         let max = self.0.max_bytes.load(Ordering::Relaxed);
         if file.size > max {
             return Ok(());
@@ -170,7 +172,7 @@ impl SkillCache {
         self.make(&folder, &origin(Some(skill.uri.clone())))?;
         let path = folder.join(hex(&file.digest));
         self.write(&path, bytes)?;
-        let mut total = self.0.total.lock();
+        let mut total = self.lock_total();
         *total += file.size;
         if *total > max {
             *total = self.evict(&path, max);
@@ -272,7 +274,7 @@ impl SkillCache {
 
     /// Creates a folder and its file `origin.json`, if they do not exist.
     fn make(&self, folder: &Path, origin: &Origin) -> Result<()> {
-        make_folder(folder, false).map_err(|error| {
+        unless_it_exists(private_files::create_folder(folder)).map_err(|error| {
             failed(
                 "a folder of the skill cache can't be created",
                 folder,
@@ -315,7 +317,7 @@ impl SkillCache {
             )),
             _ => {
                 let files = self.files();
-                *self.0.total.lock() = files.iter().map(|file| file.size).sum();
+                *self.lock_total() = files.iter().map(|file| file.size).sum();
                 Ok(())
             }
         }
@@ -337,6 +339,11 @@ impl SkillCache {
             }
         }
         total
+    }
+
+    // Each value of the total is valid, so a panic on another thread does no harm.
+    fn lock_total(&self) -> MutexGuard<'_, u64> {
+        self.0.total.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the cached files. Removes the leftovers of killed processes.
@@ -388,14 +395,12 @@ impl SkillCache {
         // A leftover of an earlier process with this number.
         _ = fs::remove_file(&probe);
         write_new(&probe, b"").map_err(failed)?;
-        let probed = fs::symlink_metadata(&probe).and_then(|it| Access::of(&probe, &it));
-        let user = probed.map_err(failed)?.owner;
+        let is_own = private_files::have_same_owner(root, &probe);
         fs::remove_file(&probe).map_err(failed)?;
-        let of_root = fs::metadata(root).and_then(|it| Access::of(root, &it));
-        if of_root.map_err(failed)?.owner != user {
-            return Err(invalid(root, "belongs to another user"));
+        match is_own.map_err(failed)? {
+            true => Ok(()),
+            false => Err(invalid(root, "belongs to another user")),
         }
-        Ok(())
     }
 }
 
@@ -403,7 +408,7 @@ impl fmt::Debug for SkillCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SkillCache")
             .field("root", &self.0.root)
-            .field("total", &*self.0.total.lock())
+            .field("total", &*self.lock_total())
             .finish_non_exhaustive()
     }
 }
@@ -420,10 +425,11 @@ fn hex(digest: &Digest) -> String {
     digest.to_string().replace("sha256:", "")
 }
 
-fn make_folder(path: &Path, recursive: bool) -> io::Result<()> {
-    match private::create_folder(path, recursive) {
+/// Ignores the error of a creation whose path exists. What is there is checked afterwards.
+fn unless_it_exists(created: io::Result<()>) -> io::Result<()> {
+    match created {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
+        created => created,
     }
 }
 
@@ -439,19 +445,7 @@ fn is_real_folder(path: &Path) -> bool {
 
 /// Checks that a path is a folder, not a link, to which only its owner may write.
 fn check_private(folder: &Path) -> Result<()> {
-    let found = fs::symlink_metadata(folder)
-        .map_err(|error| failed("a folder of the skill cache can't be used", folder, error))?;
-    if !found.is_dir() {
-        return Err(invalid(folder, "is a link or a file: expected a folder"));
-    }
-    let access = Access::of(folder, &found)
-        .map_err(|error| failed("a folder of the skill cache can't be used", folder, error))?;
-    if let Some(fault) = access.others_may_write() {
-        let advice = private::FOLDER_ADVICE;
-        let text = format!("may be written by others ({fault}): {advice}");
-        return Err(invalid(folder, &text));
-    }
-    Ok(())
+    private_files::check_folder(folder).map_err(|error| error.context(UNUSABLE))
 }
 
 /// Checks that the cache folder is neither inside the folder of a skill, nor contains the folder of
@@ -473,7 +467,7 @@ fn check_apart_from_skills(root: &Path) -> Result<()> {
 /// Reads a regular file. Fails for a link, and for a file of more than `max` bytes. Sets the
 /// modification time, which shows when the file was last used.
 fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let file = private::open_no_link(path)?;
+    let file = private_files::open_without_links(path)?;
     let found = file.metadata()?;
     if !found.is_file() || found.len() > max {
         return Err(io::ErrorKind::InvalidData.into());
@@ -481,14 +475,16 @@ fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     // The time only decides what is evicted first.
     _ = file.set_modified(SystemTime::now());
     let len = usize::try_from(found.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    let mut bytes = fallible::with_capacity(len + 1)?;
+    let mut bytes = Vec::new();
+    // The byte more shows the end of the file without another allocation.
+    bytes.try_reserve_exact(len.saturating_add(1))?;
     file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Writes a new file that only the user may read and write.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private::create_new(path)?;
+    let mut file = private_files::create_file(path)?;
     file.write_all(bytes)?;
     // After a power failure a renamed file must not be empty.
     file.sync_all()
@@ -496,14 +492,11 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn failed(what: &str, path: &Path, error: io::Error) -> Error {
     let path = path.display().to_string();
-    Error::io(format_args!("{what}: '{}'", Excerpt(&path)), error)
+    Error::from(error).context(format_args!("{what}: '{}'", Excerpt(&path)))
 }
 
 fn invalid(path: &Path, fault: &str) -> Error {
     let path = path.display().to_string();
-    let text = format!(
-        "the skill cache can't be used: '{}' {fault}",
-        Excerpt(&path)
-    );
-    Error::new(ErrorKind::Invalid, text)
+    let text = format!("'{}' {fault}", Excerpt(&path));
+    Error::new(ErrorKind::Invalid, text).context(UNUSABLE)
 }

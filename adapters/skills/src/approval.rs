@@ -1,11 +1,11 @@
 //! Approvals of skills, which are bound to the content that a user approved.
 
+use mcplink::skills::{Digest, SkillEntry, normalized_uri};
+use mcplink::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::listing::{RemoteSkill, SkillId};
-use crate::error::{Error, ErrorKind, Result};
-use crate::skills::{Digest, SkillEntry, normalized_uri};
+use crate::listing::{RemoteSkill, SkillId};
 
 /// A user's approval of a skill. A host stores it, for example as JSON.
 ///
@@ -23,7 +23,7 @@ use crate::skills::{Digest, SkillEntry, normalized_uri};
 /// # Examples
 ///
 /// ```
-/// use mcplink::client::skills::{RemoteSkill, SkillApproval};
+/// use mcplink_skills::{RemoteSkill, SkillApproval};
 ///
 /// # fn f(skill: &RemoteSkill, stored: &str) -> Result<(), Box<dyn std::error::Error>> {
 /// let approval: SkillApproval = serde_json::from_str(stored)?;

@@ -8,13 +8,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::content::SkillContent;
-use super::listing::{RemoteSkill, SkillId};
-use super::reader::SkillReader;
-use crate::client::call_options::CallOptions;
-use crate::error::{Error, ErrorKind, Result};
-use crate::schema::{DIRECTORY_MIME_TYPE, Resource};
-use crate::skills::{SkillFile, SkillUri, normalized_uri};
+use mcplink::client::CallOptions;
+use mcplink::schema::{DIRECTORY_MIME_TYPE, Resource};
+use mcplink::skills::{SkillFile, SkillUri, normalized_uri};
+use mcplink::{Error, ErrorKind, Result};
+
+use crate::content::SkillContent;
+use crate::listing::{RemoteSkill, SkillId};
+use crate::reader::SkillReader;
 
 /// A skill whose `SKILL.md` was read and verified. Clones share the skill.
 ///
@@ -37,11 +38,7 @@ struct Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        let mut active = self.reader.active.lock();
-        let index = active.iter().position(|id| id == self.skill.id());
-        if let Some(index) = index {
-            active.swap_remove(index);
-        }
+        self.reader.active.remove(self.skill.id());
     }
 }
 
@@ -71,7 +68,7 @@ pub struct SkillDirectory {
 
 impl SkillDirectory {
     /// Whether the skill has changed since its entry was received. Show the user a changed skill
-    /// that needs a new approval, not an error: see [`Skills::refresh`](super::Skills::refresh).
+    /// that needs a new approval, not an error: see [`Skills::refresh`](crate::Skills::refresh).
     // E-SKILL-C-50
     pub fn has_changed(&self) -> bool {
         self.unlisted > 0 || !self.missing.is_empty()
@@ -79,8 +76,8 @@ impl SkillDirectory {
 }
 
 impl LoadedSkill {
-    pub(super) fn new(reader: SkillReader, skill: RemoteSkill, content: SkillContent) -> Self {
-        reader.active.lock().push(skill.id().clone());
+    pub(crate) fn new(reader: SkillReader, skill: RemoteSkill, content: SkillContent) -> Self {
+        reader.active.add(skill.id());
         let read_bytes = AtomicU64::new(content.bytes().len() as u64);
         Self(Arc::new(Loaded {
             reader,
@@ -109,7 +106,7 @@ impl LoadedSkill {
     /// Reads a file of the skill, and verifies it against the held entry. `reference` is a
     /// reference in `SKILL.md`, such as `references/FORMS.md`, or an absolute URI.
     ///
-    /// A file that was read before is taken from the [`SkillCache`](super::SkillCache) if there is
+    /// A file that was read before is taken from the [`SkillCache`](crate::SkillCache) if there is
     /// one. A `SKILL.md` of a nested skill is an ordinary file here: its front matter has no
     /// effect.
     ///
@@ -117,13 +114,13 @@ impl LoadedSkill {
     ///
     /// [`ErrorKind::Protocol`] with an [`Error::skill_fault`] when the manifest does not list the
     /// file (nothing is sent), or its size or digest differs. The other kinds as
-    /// [`Client::read_resource`](crate::client::Client::read_resource). [`ErrorKind::Limit`] when
+    /// [`Client::read_resource`](mcplink::client::Client::read_resource). [`ErrorKind::Limit`] when
     /// the files of a dynamic skill exceed the limit.
     ///
     /// # Examples
     ///
     /// ```no_run
-    /// # fn f(loaded: &mcplink::client::skills::LoadedSkill) -> mcplink::Result<()> {
+    /// # fn f(loaded: &mcplink_skills::LoadedSkill) -> mcplink::Result<()> {
     /// let forms = loaded.read("references/FORMS.md")?;
     /// assert!(forms.is_verified());
     /// # Ok(())
@@ -241,7 +238,7 @@ impl LoadedSkill {
     ///
     /// # Errors
     ///
-    /// As [`Client::read_resource_directory`](crate::client::Client::read_resource_directory);
+    /// As [`Client::read_resource_directory`](mcplink::client::Client::read_resource_directory);
     /// [`ErrorKind::Protocol`] with an [`Error::skill_fault`] when the manifest has no such folder.
     // E-SKILL-C-48, E-SKILL-C-49, E-SKILL-C-52
     pub fn read_directory(&self, path: &str) -> Result<SkillDirectory> {
@@ -297,11 +294,10 @@ impl LoadedSkill {
 
     /// Returns the paths of the children of a folder of the manifest that are not in `seen`.
     fn missing(&self, path: &str, seen: &BTreeSet<String>) -> Vec<String> {
-        let entry = self.0.skill.entry();
         let folder = self.folder(path);
         let folders = folder.folders.into_iter().filter(|path| {
-            let uri = entry.uri().resolve(&encoded(path));
-            uri.is_ok_and(|uri| !seen.contains(&uri))
+            let uri = self.uri_of_folder(path);
+            uri.is_some_and(|uri| !seen.contains(&uri))
         });
         let files = folder
             .files
@@ -310,12 +306,21 @@ impl LoadedSkill {
         let files = files.map(|file| file.path);
         folders.chain(files).collect()
     }
-}
 
-/// Percent-encodes a path, but not its slashes.
-fn encoded(path: &str) -> String {
-    let segments = path.split('/').map(crate::schema::url::percent_encoded);
-    segments.collect::<Vec<_>>().join("/")
+    /// Returns the normalized URI of a folder of the manifest. `path` is the path below the skill's
+    /// directory.
+    fn uri_of_folder(&self, path: &str) -> Option<String> {
+        let mut files = self.0.skill.entry().files();
+        let (inside, below) = files.find_map(|file| {
+            let below = file.path.strip_prefix(path)?;
+            below.starts_with('/').then_some((file, below))
+        })?;
+        // A segment of a URI is one segment of the path, so both end in the same slashes.
+        let uri = normalized_uri(&inside.uri).ok()?;
+        let depth = below.matches('/').count();
+        let (end, _) = uri.rmatch_indices('/').nth(depth - 1)?;
+        Some(uri[..end].to_owned())
+    }
 }
 
 impl fmt::Debug for LoadedSkill {

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-use super::listing::SkillId;
-use crate::error::{Error, Excerpt};
-use crate::skills::Digest;
+use mcplink::Error;
+use mcplink::skills::Digest;
+
+use crate::excerpt::Excerpt;
+use crate::listing::SkillId;
 
 /// The content of a file of a skill. It is untrusted text or data from the server that its
 /// [identity](Self::skill) names.
 ///
-/// The library neither runs the content nor writes it to an executable file. A host runs it only
+/// This crate neither runs the content nor writes it to an executable file. A host runs it only
 /// after the user has approved this skill for running code.
 #[derive(Clone)]
 pub struct SkillContent {
@@ -23,7 +25,7 @@ pub struct SkillContent {
 }
 
 impl SkillContent {
-    pub(super) fn new(skill: SkillId, uri: &str, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(skill: SkillId, uri: &str, bytes: Vec<u8>) -> Self {
         Self {
             skill,
             uri: uri.to_owned(),
@@ -36,18 +38,18 @@ impl SkillContent {
 
     /// Marks the content as verified. Before, its size and digest must have been compared with the
     /// manifest.
-    pub(super) fn verified(mut self) -> Self {
+    pub(crate) fn verified(mut self) -> Self {
         self.is_verified = true;
         self
     }
 
     /// Marks the content as read from the cache on disk.
-    pub(super) fn cached(mut self) -> Self {
+    pub(crate) fn cached(mut self) -> Self {
         self.is_cached = true;
         self
     }
 
-    pub(super) fn with_cache_error(mut self, error: Option<Error>) -> Self {
+    pub(crate) fn with_cache_error(mut self, error: Option<Error>) -> Self {
         self.cache_error = error;
         self
     }
@@ -78,7 +80,7 @@ impl SkillContent {
         self.is_verified
     }
 
-    /// Whether the content was read from the [`SkillCache`](super::SkillCache). Such content counts
+    /// Whether the content was read from the [`SkillCache`](crate::SkillCache). Such content counts
     /// as received from its server.
     pub fn is_cached(&self) -> bool {
         self.is_cached

@@ -10,10 +10,11 @@ use mcplink::ErrorKind;
 #[cfg(unix)]
 use mcplink::SkillFault;
 use mcplink::client::Client;
-use mcplink::client::skills::{LoadedSkill, RemoteSkill, SkillCache, SkillId};
+use mcplink_skills::{LoadedSkill, RemoteSkill, SkillCache, SkillId};
 use serde_json::json;
 
-use crate::skillserver::{MODERN, SkillServer, skills};
+use crate::skills;
+use crate::skillserver::{MODERN, SkillServer};
 
 const A: &str = "skill://a/SKILL.md";
 const X: &str = "skill://a/x";

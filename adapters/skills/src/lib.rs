@@ -1,4 +1,4 @@
-//! Skills of servers, as a host uses them.
+//! Skills of MCP servers, as a host uses them: listed, verified, approved and cached.
 //!
 //! A skill is a folder of instructions for a model, which a server publishes as resources. The text
 //! of a skill becomes part of the model's context. So a skill is more dangerous than a tool: it
@@ -25,16 +25,27 @@
 //! shows that the content is *consistent* with the entry that a user approved. Entry and content
 //! come from the same server, so a match is no reason to trust the server.
 //!
-//! **Duties of the host.** The library never runs anything and writes no executable file.
+//! **Duties of the host.** This crate never runs anything and writes no executable file.
 //! Everything in a skill is untrusted data: its text, its front matter, its scripts.
 //! `allowed-tools` has no effect unless the user granted it: see [`SkillApproval::grant`].
 //!
+//! **The cache on Windows.** A [`SkillCache`] has the same properties as on Unix. In place of modes
+//! there are access control lists: those of its folders and files name the user and the system, and
+//! inherit nothing. The system and administrators can use every file in any case.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `yaml` | yes | a parser for the YAML front matter of skills (feature `skills` of `mcplink`) |
+//!
 //! Spec: Extensions, "Skills" (2026-07-28; also used with older revisions).
+#![forbid(unsafe_code)]
 
 mod approval;
 mod cache;
-mod calls;
 mod content;
+mod excerpt;
 mod host;
 mod listing;
 mod loaded;
@@ -48,3 +59,8 @@ pub use self::host::Skills;
 pub use self::listing::{InvalidSkill, RemoteSkill, SkillId, SkillListing};
 pub use self::loaded::{LoadedSkill, SkillDirectory, SkillFolder};
 pub use self::registry::{KnownSkill, SkillCollision, SkillRegistry};
+
+/// Runs the examples of the README as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,14 +1,13 @@
 //! Loading skills, and reading their files against the held entry.
 
 use mcplink::client::CallOptions;
-use mcplink::client::skills::{LoadedSkill, RemoteSkill, SkillContent};
 use mcplink::skills::{FrontMatterParser, SkillEntry, SkillLimits};
 use mcplink::{Error, ErrorKind, SkillFault};
+use mcplink_skills::{LoadedSkill, RemoteSkill, SkillContent, Skills};
 use serde_json::{Value, json};
 
-use crate::skillserver::{
-    LEGACY, MODERN, SkillServer, entry, file, front_matter, skill_md, skills,
-};
+use crate::skills;
+use crate::skillserver::{LEGACY, MODERN, SkillServer, entry, file, front_matter, skill_md};
 
 const A: &str = "skill://a/SKILL.md";
 const FORMS: &str = "skill://a/references/FORMS.md";
@@ -214,7 +213,7 @@ fn front_matter_that_differs_from_its_entry_is_not_loaded() {
 }
 
 // E-SKILL-C-40
-#[cfg(feature = "skills")]
+#[cfg(feature = "yaml")]
 #[test]
 fn yaml_is_compared_as_values() {
     let text = "---\nname: a # the same\ndescription: >-\n  An\n  example.\nmetadata: {version: 1.0}\nlicense: yes\n---\n";
@@ -227,8 +226,8 @@ fn yaml_is_compared_as_values() {
             tables.put(A, text.as_bytes());
             tables.list(skill_of(front.clone(), text, false));
         });
-        // The parser of the library is the default.
-        let loaded = client.skills("s").load_uri(A);
+        // The YAML parser is the default.
+        let loaded = Skills::new(&client, "s").load_uri(A);
         assert_eq!(loaded.is_ok(), is_good, "{loaded:?}");
     }
     let bomb = "---\na: &x [1]\nb: *x\n---\n";
@@ -238,16 +237,16 @@ fn yaml_is_compared_as_values() {
         tables.list(skill_of(front_matter("a"), bomb, false));
     });
     assert_fault(
-        &client.skills("s").load_uri(A).unwrap_err(),
+        &Skills::new(&client, "s").load_uri(A).unwrap_err(),
         SkillFault::FrontMatter,
     );
 }
 
-#[cfg(not(feature = "skills"))]
+#[cfg(not(feature = "yaml"))]
 #[test]
 fn without_a_parser_nothing_is_read() {
     let (client, server) = with_forms(MODERN);
-    let host = client.skills("s");
+    let host = Skills::new(&client, "s");
     let skill = host.get(A).unwrap();
     server.asked();
     let error = host.load(&skill).unwrap_err();
@@ -646,7 +645,7 @@ fn a_parser_of_the_host_is_used() {
         assert_eq!(yaml, format!("{}\n", front_matter("a")));
         Err(Error::new(ErrorKind::Invalid, "no such YAML"))
     });
-    let host = client.skills("s").front_matter_parser(&parser);
+    let host = Skills::new(&client, "s").front_matter_parser(&parser);
     let error = host.load_uri(A).unwrap_err();
     assert_fault(&error, SkillFault::FrontMatter);
     assert!(error.to_string().contains("no such YAML"), "{error}");
@@ -694,18 +693,21 @@ fn read_large_from(client: &mcplink::client::Client, bytes: &[u8]) {
 // E-SKILL-C-18
 #[test]
 fn a_large_file_comes_through_a_stream() {
-    use crate::common::{over, socket_pair};
+    use mcplink::transport::Stream;
+    use std::net::{TcpListener, TcpStream};
     let bytes = vec![0xfe; 13 << 20];
-    let (here, there) = socket_pair();
-    let serving = large_server(bytes.clone()).open(over(there)).unwrap();
-    let client = mcplink::client::Client::connect(over(here)).unwrap();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (there, _) = listener.accept().unwrap();
+    let there = Stream::tcp(there).unwrap();
+    let serving = large_server(bytes.clone()).open(there).unwrap();
+    let client = mcplink::client::Client::connect(Stream::tcp(here).unwrap()).unwrap();
     read_large_from(&client, &bytes);
     client.close();
     serving.close();
 }
 
 // E-SKILL-C-18
-#[cfg(all(feature = "http-client", feature = "http-server"))]
 #[test]
 fn a_large_file_comes_over_http() {
     use mcplink::server::http::HttpOptions;
