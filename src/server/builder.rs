@@ -1,5 +1,7 @@
 //! The builder of a server.
 
+mod prompts;
+mod resources;
 mod scopes;
 mod tools;
 
@@ -9,19 +11,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-
 use super::Server;
-use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
-use super::context::Context;
 use super::conversation::CallServices;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
 use super::inner::{Declared, Inner};
 use super::pages::Pages;
 use super::paging::List;
-use super::prompts::{self, PromptCall, PromptOutput};
-use super::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
 use super::scopes::Requirements;
 use super::session_state::LatestContext;
 use super::state::{KeyRing, StateKey};
@@ -33,8 +29,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, ServerCapabilities, check_extension_id,
+    CacheHint, Implementation, JsonObject, ProtocolVersion, ServerCapabilities, check_extension_id,
 };
 use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
@@ -372,192 +367,6 @@ impl ServerBuilder {
     /// text. Most incidents also appear in the [log](Self::on_log).
     pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
         self.inner.on_event = Some(Arc::new(hook));
-        self
-    }
-
-    /// Adds a resource: data to read, with a URI of its own.
-    ///
-    /// Choose a URI scheme that describes the kind of data, if necessary a new one. Use `https:`
-    /// only for data that the client can also fetch by itself.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcplink::schema::Resource;
-    /// use mcplink::server::Server;
-    ///
-    /// let manual = Resource::new("manual:///start", "start").mime_type("text/markdown");
-    /// let server = Server::builder("manual", "1.0")
-    ///     .resource(manual, |_, _| "# First steps")
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    // M-RES-S-05, M-RES-S-06, L-RES-S-03, L-RES-S-04
-    pub fn resource<R: ResourceOutput>(
-        self,
-        resource: Resource,
-        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
-    ) -> Self {
-        let added = self
-            .inner
-            .add_resource(resource, resources::reading(handler));
-        self.noting(added)
-    }
-
-    /// Adds a resource whose handler may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_resource`].
-    pub fn deferred_resource(
-        self,
-        resource: Resource,
-        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
-    ) -> Self {
-        let added = self.inner.add_resource(resource, Arc::new(handler));
-        self.noting(added)
-    }
-
-    /// Adds resources whose URIs follow a template (RFC 6570).
-    ///
-    /// The supported expressions are `{var}`, `{+path}`, `{/var}`, `{.ext}` and, at the end,
-    /// `{?a,b}`. A resource with exactly the requested URI is preferred to templates. Templates are
-    /// tried in the order of registration.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcplink::schema::ResourceTemplate;
-    /// use mcplink::server::Server;
-    ///
-    /// let server = Server::builder("users", "1.0")
-    ///     .template(ResourceTemplate::new("users://{id}", "user"), |read, _| {
-    ///         let id = read.variable("id")?;
-    ///         (id == "1").then(|| "the first one".to_owned())
-    ///     })
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    pub fn template<R: ResourceOutput>(
-        self,
-        template: ResourceTemplate,
-        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
-    ) -> Self {
-        let added = self
-            .inner
-            .add_template(template, resources::reading(handler));
-        self.noting(added)
-    }
-
-    /// Adds resources whose URIs follow a template. The handler may keep the call and answer later,
-    /// from any thread. See [`Server::add_deferred_template`].
-    pub fn deferred_template(
-        self,
-        template: ResourceTemplate,
-        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
-    ) -> Self {
-        let added = self.inner.add_template(template, Arc::new(handler));
-        self.noting(added)
-    }
-
-    /// Adds a prompt whose handler takes its arguments as `A`. All arguments are strings, so `A` is
-    /// a struct of strings, a map, or `()`.
-    ///
-    /// A request without a required argument, or with an undeclared argument, is refused before the
-    /// handler runs. A prompt that declares no arguments accepts any arguments.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcplink::schema::{Prompt, PromptArgument};
-    /// use mcplink::server::Server;
-    /// use serde::Deserialize;
-    ///
-    /// #[derive(Deserialize)]
-    /// struct Review {
-    ///     code: String,
-    /// }
-    ///
-    /// let prompt = Prompt::new("review").argument(PromptArgument::new("code").required(true));
-    /// let server = Server::builder("review", "1.0")
-    ///     .prompt(prompt, |args: Review, _| format!("Please review:\n{}", args.code))
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    pub fn prompt<A: DeserializeOwned, R: PromptOutput>(
-        self,
-        prompt: Prompt,
-        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
-    ) -> Self {
-        let added = self.inner.add_prompt(prompt, prompts::prompting(handler));
-        self.noting(added)
-    }
-
-    /// Adds a prompt whose handler may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_prompt`].
-    pub fn deferred_prompt(
-        self,
-        prompt: Prompt,
-        handler: impl Fn(PromptCall) + Send + Sync + 'static,
-    ) -> Self {
-        let added = self.inner.add_prompt(prompt, Arc::new(handler));
-        self.noting(added)
-    }
-
-    /// Adds a completer: a function that suggests values for a prompt's argument or a template's
-    /// variable.
-    ///
-    /// The prompt or template may be added later. The values must be in order, the best first; at
-    /// most 100 are sent. [`CompletionRequest::best_of`] does approximate matching, which tolerates
-    /// typing errors.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::collections::BTreeMap;
-    ///
-    /// use mcplink::schema::{CompletionReference, Prompt, PromptArgument};
-    /// use mcplink::server::Server;
-    ///
-    /// let prompt = Prompt::new("review").argument(PromptArgument::new("language"));
-    /// let server = Server::builder("review", "1.0")
-    ///     .prompt(prompt, |_: BTreeMap<String, String>, _| "Please review.")
-    ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
-    ///         typed.best_of(["c", "c++", "rust"])
-    ///     })
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    pub fn completer<R: CompletionOutput>(
-        self,
-        reference: &CompletionReference,
-        argument: &str,
-        handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
-    ) -> Self {
-        let handler = completion::completing(handler);
-        let added = self.inner.add_completer(reference, argument, handler);
-        self.noting(added)
-    }
-
-    /// Adds a completer that may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_completer`].
-    pub fn deferred_completer(
-        self,
-        reference: &CompletionReference,
-        argument: &str,
-        handler: impl Fn(CompletionCall) + Send + Sync + 'static,
-    ) -> Self {
-        let handler = Arc::new(handler);
-        let added = self.inner.add_completer(reference, argument, handler);
-        self.noting(added)
-    }
-
-    /// Sets the handler for reads of resources that are not listed and match no template. Without
-    /// it, the client gets the error that such a resource does not exist. Declare the capability
-    /// with [`declare_capability`](Self::declare_capability) if the server lists no resource at its
-    /// start.
-    pub fn deferred_unlisted_resources(
-        mut self,
-        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
-    ) -> Self {
-        self.inner.unlisted_resources = Some(Arc::new(handler));
         self
     }
 
