@@ -2,6 +2,7 @@
 
 mod admission;
 mod clients;
+mod header;
 mod old;
 mod streams;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use self::header::{Version, header_version, names_no_revision, session_id};
 use super::super::Server;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::inner::{Inner, ServerConnection};
@@ -23,7 +25,7 @@ use super::pages::HttpPage;
 use super::paths::{self, OldPath, methods_at, old_path};
 use super::refusal::{
     MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, no_session,
-    refuse_malformed, refuse_request, token, unknown_session, unknown_version,
+    refuse_malformed, refuse_request, unknown_session, unknown_version,
 };
 use super::reply::Reply;
 use super::session::{RequestStream, Session, Sessions, check_opening, peer_name};
@@ -733,39 +735,6 @@ fn message_of(request: &mut HttpRequest<'_>) -> Vec<u8> {
         body.drain(..3);
     }
     body
-}
-
-/// The revision in the header field `MCP-Protocol-Version`.
-enum Version {
-    None,
-    Legacy(ProtocolVersion),
-    /// A modern or unknown revision.
-    Other,
-}
-
-fn header_version(request: &HttpRequest<'_>) -> Version {
-    let Some(value) = token(request, "MCP-Protocol-Version") else {
-        return Version::None;
-    };
-    let mut legacy = ProtocolVersion::LEGACY.iter();
-    match legacy.find(|revision| revision.as_str().as_bytes() == value) {
-        Some(revision) => Version::Legacy(*revision),
-        None => Version::Other,
-    }
-}
-
-/// Returns whether the field `MCP-Protocol-Version` names a modern or unknown revision. Such a
-/// revision has no sessions.
-fn names_no_revision(request: &HttpRequest<'_>) -> bool {
-    matches!(header_version(request), Version::Other)
-}
-
-/// Returns the session id of a request. Returns `None` for modern requests, where a session id is
-/// ignored.
-fn session_id<'a>(request: &HttpRequest<'a>) -> Option<&'a [u8]> {
-    let modern = Some(ProtocolVersion::LATEST.as_str().as_bytes());
-    let id = token(request, "Mcp-Session-Id");
-    id.filter(|_| token(request, "MCP-Protocol-Version") != modern)
 }
 
 /// A sender that discards messages which belong to no request, since no client would read them.
