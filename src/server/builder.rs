@@ -266,7 +266,8 @@ impl ServerBuilder {
     /// Clients that don't request a task, or don't declare the extension, get the result directly
     /// from a tool with optional tasks. A tool that requires tasks refuses the calls of these
     /// clients, but not the calls of clients whose revision has no tasks. Handlers need no change.
-    /// A handler can also decide for each call: see [`Context::become_task`].
+    /// A handler can also decide for each call: see
+    /// [`Context::become_task`](crate::server::Context::become_task).
     ///
     /// The id of a task is 192 random bits. A task is visible to the principal that made the call.
     /// Without a principal, every client that knows the id can see and cancel the task, and tasks
@@ -385,10 +386,10 @@ impl ServerBuilder {
     ///
     /// Some clients may not support the extension. So a handler should check
     /// [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) in the
-    /// [client info](Context::terms) of a call. If the client lacks the extension, the handler
-    /// should work without the extension if possible, or refuse the call with
-    /// [`Context::require_extension`]. The documentation of an extension should describe what
-    /// happens with clients that lack the extension.
+    /// [client info](crate::server::Context::terms) of a call. If the client lacks the extension,
+    /// the handler should work without the extension if possible, or refuse the call with
+    /// [`Context::require_extension`](crate::server::Context::require_extension). The documentation
+    /// of an extension should describe what happens with clients that lack the extension.
     ///
     /// Ids begin with the reversed domain of their owner. A change that breaks clients needs a new
     /// extension with a new id. Announce smaller changes in the settings.
@@ -467,8 +468,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets whether handlers may send log messages to clients with [`Context::log`]. Defaults to
-    /// no.
+    /// Sets whether handlers may send log messages to clients with
+    /// [`Context::log`](crate::server::Context::log). Defaults to no.
     ///
     /// The protocol deprecates log messages to clients since 2026-07-28: new servers should write
     /// to standard error or use OpenTelemetry.

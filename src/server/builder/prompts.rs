@@ -45,7 +45,7 @@ impl ServerBuilder {
     }
 
     /// Adds a prompt whose handler may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_prompt`].
+    /// [`Server::add_deferred_prompt`](crate::server::Server::add_deferred_prompt).
     pub fn deferred_prompt(
         self,
         prompt: Prompt,
@@ -91,7 +91,7 @@ impl ServerBuilder {
     }
 
     /// Adds a completer that may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_completer`].
+    /// [`Server::add_deferred_completer`](crate::server::Server::add_deferred_completer).
     pub fn deferred_completer(
         self,
         reference: &CompletionReference,

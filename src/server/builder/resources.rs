@@ -38,7 +38,7 @@ impl ServerBuilder {
     }
 
     /// Adds a resource whose handler may keep the call and answer later, from any thread. See
-    /// [`Server::add_deferred_resource`].
+    /// [`Server::add_deferred_resource`](crate::server::Server::add_deferred_resource).
     pub fn deferred_resource(
         self,
         resource: Resource,
@@ -80,7 +80,8 @@ impl ServerBuilder {
     }
 
     /// Adds resources whose URIs follow a template. The handler may keep the call and answer later,
-    /// from any thread. See [`Server::add_deferred_template`].
+    /// from any thread. See
+    /// [`Server::add_deferred_template`](crate::server::Server::add_deferred_template).
     pub fn deferred_template(
         self,
         template: ResourceTemplate,
