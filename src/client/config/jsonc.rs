@@ -1,15 +1,18 @@
 //! JSON with comments and trailing commas, as editors write it.
 
 /// Returns the text with comments and trailing commas replaced by spaces. All positions stay the
-/// same, so an error of the JSON parser names the line and column of the file.
+/// same, so an error of the JSON parser names the line and column of the file. A trailing comma
+/// follows a value: other commas remain, and are errors of the JSON parser.
 pub(super) fn to_json(text: &str) -> String {
     let mut json = text.as_bytes().to_vec();
     let mut comma = None;
+    // The last byte that is neither white space nor part of a comment.
+    let mut previous = b'[';
     let mut at = 0;
     while at < json.len() {
         match (json[at], json.get(at + 1)) {
             (b'"', _) => {
-                comma = None;
+                (comma, previous) = (None, b'"');
                 at = end_of_string(&json, at);
                 continue;
             }
@@ -27,7 +30,7 @@ pub(super) fn to_json(text: &str) -> String {
                 at = blank(&mut json, at, at + length + 4);
                 continue;
             }
-            (b',', _) => comma = Some(at),
+            (b',', _) if !matches!(previous, b',' | b':' | b'[' | b'{') => comma = Some(at),
             (b']' | b'}', _) => {
                 if let Some(trailing) = comma.take() {
                     json[trailing] = b' ';
@@ -35,6 +38,9 @@ pub(super) fn to_json(text: &str) -> String {
             }
             (byte, _) if !byte.is_ascii_whitespace() => comma = None,
             _ => {}
+        }
+        if !json[at].is_ascii_whitespace() {
+            previous = json[at];
         }
         at += 1;
     }
@@ -80,6 +86,22 @@ mod tests {
         check("[1, /* é, */ 2, // x\n]", "[1,           2      \n]");
         check("[1, // ,]\n 2]", "[1,      \n 2]");
         check("[1 /**/ , /**/ ]", "[1             ]");
+    }
+
+    #[test]
+    fn commas_that_follow_no_value_remain() {
+        for text in [
+            "[,]",
+            "{ , }",
+            "[1,,]",
+            "[1, /* a */ , ]",
+            r#"{"a":,}"#,
+            ",]",
+        ] {
+            let expected = text.replace("/* a */", "       ");
+            check(text, &expected);
+            check(&expected, &expected);
+        }
     }
 
     #[test]
