@@ -742,13 +742,13 @@ typedef enum mcplink_log_level {
  * Receives a log record of the library, for example about a protocol error of a peer or a failed
  * handler. The callback runs on any thread, also on several at once, and must be quick.
  *
- * @param level one of enum mcplink_log_level.
+ * @param level the severity of the record.
  * @param target the part of the library that logs: "protocol", "transport", "server", "client", "http",
  * "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
  * bug of this library; later versions may add more. Valid until the callback returns.
  * @param text usually one line; valid until the callback returns.
  */
-typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
+typedef void (*mcplink_log_fn)(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
@@ -806,7 +806,7 @@ MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
 /**
  * The type of a JSON value.
  */
-typedef enum mcplink_json_type_t {
+typedef enum mcplink_json_type {
     /**
      * No value: the node is NULL.
      */
@@ -835,16 +835,16 @@ typedef enum mcplink_json_type_t {
      * An object.
      */
     MCPLINK_JSON_OBJECT = 806,
-} mcplink_json_type_t;
+} mcplink_json_type;
 
 /**
  * Returns the type of a value.
  *
  * @param node the value; for NULL the function returns MCPLINK_JSON_MISSING.
- * @return one of enum mcplink_json_type_t.
+ * @return one of enum mcplink_json_type.
  * @note Threads: any.
  */
-MCPLINK_API mcplink_json_type_t mcplink_json_type(const mcplink_json_t *node);
+MCPLINK_API mcplink_json_type mcplink_json_type_of(const mcplink_json_t *node);
 
 /**
  * Returns the length of a value: the number of items of an array, members of an object, or
@@ -1074,7 +1074,7 @@ MCPLINK_API mcplink_status_t mcplink_writer_null(mcplink_writer_t *writer);
  * @param data,len the bytes.
  * @return MCPLINK_OK, or the status of the first error.
  */
-MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, const uint8_t *data, size_t len);
+MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, const void *data, size_t len);
 
 /**
  * Writes a value that is already JSON text.
@@ -1121,26 +1121,45 @@ MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
  * Sets the name and version of the client. Default: the name and version of this library.
  *
  * @param options the options.
- * @param client_name the name, for programs.
+ * @param name the name, for programs.
  * @param version the version, any text.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options,
-                                                 const char *client_name,
-                                                 const char *version);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options, const char *name, const char *version);
 
 /**
- * Sets the complete description of the client: {"name":"...", "version":"...", "title":"...",
- * "description":"...", "websiteUrl":"...", "icons":[...]}.
+ * Sets the display name of the client.
  *
  * @param options the options.
- * @param json,len the description; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing.
- * @note Blocks: no.
+ * @param title the title; NULL for no title.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client_options_t *options, const char *json, size_t len);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_title(mcplink_client_options_t *options, const char *title);
+
+/**
+ * Sets the description of the client.
+ *
+ * @param options the options.
+ * @param description the description; NULL for no description.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_description(mcplink_client_options_t *options, const char *description);
+
+/**
+ * Sets the URL of the client's website.
+ *
+ * @param options the options.
+ * @param website the URL; NULL for no URL.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_website(mcplink_client_options_t *options, const char *website);
+
+/**
+ * Sets the icons of the client.
+ *
+ * @param options the options.
+ * @param icons,len a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
+ * NUL. NULL for no icons.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_icons(mcplink_client_options_t *options, const char *icons, size_t len);
 
 /**
  * Sets the protocol revisions that may be used. Default: all revisions that the library
@@ -1211,11 +1230,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_op
  * extension to servers, and follows each task until its result arrives. Default: false.
  *
  * @param options the options.
- * @param takes true to accept tasks.
+ * @param enabled true to accept tasks.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options, bool takes);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Adds an extension of the protocol, which the client declares to servers.
@@ -1314,10 +1333,10 @@ typedef enum mcplink_event {
 } mcplink_event;
 
 /**
- * Receives an event: one of enum mcplink_event, with details in params. params is valid until the
- * callback returns, and is NULL for an event without details. Ignore unknown events.
+ * Receives an event of a client, with details in params. params is valid until the callback
+ * returns, and is NULL for an event without details. Ignore unknown events.
  */
-typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
+typedef void (*mcplink_event_fn)(void *user, mcplink_event event, const mcplink_json_t *params);
 
 /**
  * Sets the function that receives the events of the client: connection state, changes on the
@@ -1343,7 +1362,7 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
  * protocol.
  *
  * @param options the options.
- * @param notification the method, for example "notifications/com.example/thing".
+ * @param method the method, for example "notifications/com.example/thing".
  * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The
  * function runs on the same thread as the function of mcplink_client_options_on_event.
  * @param user,destroy passed to callback; destroy runs when another function is set for the method,
@@ -1353,7 +1372,7 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t *options,
-                                                        const char *notification,
+                                                        const char *method,
                                                         mcplink_event_fn callback,
                                                         void *user,
                                                         mcplink_destroy_fn destroy);
@@ -1372,11 +1391,11 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
  * @note Blocks: no.
  */
 MCPLINK_API
-mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
-                                                mcplink_log_level level,
-                                                mcplink_log_fn callback,
-                                                void *user,
-                                                mcplink_destroy_fn destroy);
+mcplink_status_t mcplink_client_options_on_log(mcplink_client_options_t *options,
+                                               mcplink_log_level level,
+                                               mcplink_log_fn callback,
+                                               void *user,
+                                               mcplink_destroy_fn destroy);
 
 /**
  * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
@@ -1422,17 +1441,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_clien
  * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES.
- * Default: 16 MiB. A longer message is dropped.
- *
- * @param options the options.
- * @param bytes the maximum length, in bytes.
- * @return MCPLINK_OK.
- * @note Blocks: no.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
 
 /**
  * A limit of each connection of a client or server. The comment of each limit names its
@@ -1530,12 +1538,12 @@ typedef enum mcplink_limit {
  * Sets a limit of the connection.
  *
  * @param options the options.
- * @param number one of enum mcplink_limit.
- * @param limit_value the new value of the limit.
+ * @param limit one of enum mcplink_limit.
+ * @param value the new value of the limit.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit number, size_t limit_value);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit limit, size_t value);
 
 /**
  * Sets the maximum number of started calls that run at once, each on its own thread. Default:
@@ -1578,11 +1586,11 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
  * has no effect without mcplink_client_options_set_restart.
  *
  * @param options the options.
- * @param resends true to retry idempotent calls.
+ * @param enabled true to retry idempotent calls.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options, bool resends);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_retry_idempotent_calls(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets that the client pings the server after a silence, and ends the connection when the
@@ -1623,23 +1631,23 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * docs/compatibility.md lists the violations that are accepted.
  *
  * @param options the options.
- * @param strict true to refuse invalid answers: a call with an invalid answer fails with
+ * @param enabled true to refuse invalid answers: a call with an invalid answer fails with
  * MCPLINK_E_PROTOCOL.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets whether the client names itself to servers of revisions since 2026-07-28, with each
  * request. Earlier revisions require the name. Default: true.
  *
  * @param options the options.
- * @param names_itself false to send no name, for privacy.
+ * @param enabled false to send no name, for privacy.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_client_options_t *options, bool names_itself);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_send_client_info(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets whether a call is sent although the server did not declare the required capability.
@@ -1647,11 +1655,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_names_itself(mcplink_cli
  * true for a server that has tools, for example, but does not declare the capability.
  *
  * @param options the options.
- * @param assume true to send the call.
+ * @param enabled true to send the call.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool assume);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
@@ -1758,15 +1766,12 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  *
  * @param options the options.
  * @param variable the name of the variable, in UTF-8 on Windows.
- * @param variable_value the value of the variable, in UTF-8 on Windows. With NULL the child does not
+ * @param value the value of the variable, in UTF-8 on Windows. With NULL the child does not
  * inherit the variable.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options,
-                                                const char *variable,
-                                                const char *variable_value);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options, const char *variable, const char *value);
 
 /**
  * Sets that the child gets an environment variable of this process. The child gets the value
@@ -1803,11 +1808,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
  * with MCPLINK_E_UNSUPPORTED.
  *
  * @param options the options.
- * @param dies true to kill the child.
+ * @param enabled true to kill the child.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets that the child inherits no environment variables. The child still gets variables that
@@ -1835,11 +1840,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
  * sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
  *
  * @param options the options.
- * @param pipes true for pipes.
+ * @param enabled true for pipes.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets how long each step of closing the client may take. A child process has this time to
@@ -1852,7 +1857,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_opt
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_close_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets the URL of the server to connect to over HTTP.
@@ -1872,14 +1877,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_optio
  * @param options the options.
  * @param field the name of the header field. A field that the library writes itself is refused when
  * the client is opened.
- * @param field_value the value of the field.
+ * @param value the value of the field.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options,
-                                                   const char *field,
-                                                   const char *field_value);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options, const char *field, const char *value);
 
 /**
  * Sets the token for every request over HTTP (Authorization: Bearer). The token does not
@@ -1985,11 +1987,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
  * redirect to another origin is always an error, and the error message names the origin.
  *
  * @param options the options.
- * @param follows true to follow redirects.
+ * @param enabled true to follow redirects.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets the two file descriptors over which the client connects: pipes, sockets or terminals.
@@ -2219,9 +2221,9 @@ typedef enum mcplink_direction {
 } mcplink_direction;
 
 /**
- * Receives each message of a connection, unchanged: for logs and traces. direction is one of enum
- * mcplink_direction. text is the message, which is valid until the function returns and does not
- * end in NUL. len is 0 for a message that was dropped because it was too long.
+ * Receives each message of a connection, unchanged: for logs and traces. text is the message,
+ * which is valid until the function returns and does not end in NUL. len is 0 for a message that
+ * was dropped because it was too long.
  *
  * Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
  * request is shown before its answer. The function runs on the threads that send and receive, also
@@ -2230,7 +2232,7 @@ typedef enum mcplink_direction {
  * the function must return quickly, must not block, and must not use the same client or server.
  * Messages may contain secrets of users.
  */
-typedef void (*mcplink_message_fn)(void *user, int32_t direction, const char *text, size_t len);
+typedef void (*mcplink_message_fn)(void *user, mcplink_direction direction, const char *text, size_t len);
 
 /**
  * Sets the function that sees each message of the client, unchanged: for logs and traces. It
@@ -2302,11 +2304,11 @@ mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
  *
  * @param config the configuration.
  * @param id the id of the input: see mcplink_config_describe.
- * @param input_value the value.
+ * @param value the value.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *input_value);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *value);
 
 /**
  * Frees a configuration. Options that were set from it keep a copy.
@@ -2321,7 +2323,7 @@ MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
  *
  * @param options the options.
  * @param config the configuration, whose server is copied with the inputs that are set so far.
- * @param server_name the name of the server. The client can also connect to a disabled server.
+ * @param name the name of the server. The client can also connect to a disabled server.
  * @return MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable
  * without a value is an error of mcplink_client_open.
  * @note Blocks: no.
@@ -2329,7 +2331,7 @@ MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
                                                        mcplink_config_t *config,
-                                                       const char *server_name);
+                                                       const char *name);
 
 /**
  * Sets the token or other secret that a function of the host provides: see for example
@@ -2396,7 +2398,8 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  *
  * @param client the client.
  * @param timeout_ms the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
- * until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
+ * until the client is closed, which takes a limited time: see
+ * mcplink_client_options_set_close_timeout_ms.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
  * takes longer and continues in the background. If the close function of the client's transport
@@ -2455,8 +2458,8 @@ mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
  * @param client the client; may be NULL. Other threads may be inside functions of the client: these
  * functions return MCPLINK_E_CLOSED. No thread may use the client afterwards.
  * @note Threads: any.
- * Blocks: until the connection is closed, see mcplink_client_options_set_close_ms, and running
- * callbacks have returned.
+ * Blocks: until the connection is closed, see mcplink_client_options_set_close_timeout_ms, and
+ * running callbacks have returned.
  */
 MCPLINK_API void mcplink_client_free(mcplink_client_t *client);
 
@@ -2608,7 +2611,7 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
  * and the result contains the reason.
  *
  * @param client the client.
- * @param tool_name the name of the tool.
+ * @param name the name of the tool.
  * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
  * @param options timeouts and other options of the call; NULL for the defaults.
@@ -2625,7 +2628,7 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
-                                          const char *tool_name,
+                                          const char *name,
                                           const char *arguments,
                                           size_t len,
                                           const mcplink_call_options_t *options,
@@ -2651,7 +2654,7 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
-                                                const char *tool_name,
+                                                const char *name,
                                                 const char *arguments,
                                                 size_t len,
                                                 const mcplink_call_options_t *options,
@@ -2700,7 +2703,7 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
  * Gets a prompt, with the given arguments.
  *
  * @param client the client.
- * @param prompt_name the name of the prompt.
+ * @param name the name of the prompt.
  * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text
  * that ends in NUL. NULL for no arguments.
  * @param options,out,err see mcplink_client_call_tool. The result is {"messages":[...]}.
@@ -2709,7 +2712,7 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
-                                           const char *prompt_name,
+                                           const char *name,
                                            const char *arguments,
                                            size_t len,
                                            const mcplink_call_options_t *options,
@@ -2725,7 +2728,7 @@ mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
-                                                 const char *prompt_name,
+                                                 const char *name,
                                                  const char *arguments,
                                                  size_t len,
                                                  const mcplink_call_options_t *options,
@@ -2736,29 +2739,40 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
                                                  mcplink_error_t **err);
 
 /**
- * The kind of an entry with an argument that can be completed: a prompt or a resource
- * template.
+ * The kind of an entry of a server: a tool, prompt, resource or resource template.
  */
-typedef enum mcplink_completion_of {
+typedef enum mcplink_primitive {
+    /**
+     * No entry.
+     */
+    MCPLINK_PRIMITIVE_NONE = 0,
+    /**
+     * A tool, identified by its name.
+     */
+    MCPLINK_PRIMITIVE_TOOL = 1301,
     /**
      * A prompt, identified by its name.
      */
-    MCPLINK_COMPLETION_OF_PROMPT = 101,
+    MCPLINK_PRIMITIVE_PROMPT = 1302,
     /**
-     * A resource template, identified by its URI template as written. Its arguments are the
-     * variables of the template.
+     * A resource, identified by its URI.
      */
-    MCPLINK_COMPLETION_OF_TEMPLATE = 102,
-} mcplink_completion_of;
+    MCPLINK_PRIMITIVE_RESOURCE = 1303,
+    /**
+     * A resource template, identified by its URI template as written. The scopes of the
+     * template apply to each resource that is read through the template.
+     */
+    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
+} mcplink_primitive;
 
 /**
  * Requests completions for an argument of a prompt or of a resource template.
  *
  * @param client the client.
- * @param of one of enum mcplink_completion_of.
+ * @param primitive MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_TEMPLATE.
  * @param target the name of the prompt, or the URI template.
  * @param argument the name of the argument.
- * @param typed the text typed so far; "" for no text.
+ * @param value the text that the user has typed so far; "" for no text.
  * @param known,len the known values of other arguments, a JSON object of strings; NULL for no
  * values. len may be MCPLINK_NUL for text that ends in NUL.
  * @param options,out,err see mcplink_client_call_tool. The result is
@@ -2768,10 +2782,10 @@ typedef enum mcplink_completion_of {
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
-                                         mcplink_completion_of of,
+                                         mcplink_primitive primitive,
                                          const char *target,
                                          const char *argument,
-                                         const char *typed,
+                                         const char *value,
                                          const char *known,
                                          size_t len,
                                          const mcplink_call_options_t *options,
@@ -2788,10 +2802,10 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
-                                               mcplink_completion_of of,
+                                               mcplink_primitive primitive,
                                                const char *target,
                                                const char *argument,
-                                               const char *typed,
+                                               const char *value,
                                                const char *known,
                                                size_t len,
                                                const mcplink_call_options_t *options,
@@ -2838,7 +2852,7 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
  * are not handled: they are returned as the result.
  *
  * @param client the client.
- * @param request the method.
+ * @param method the method.
  * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no params.
  * @param options,out,err see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
@@ -2847,7 +2861,7 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request(mcplink_client_t *client,
-                                        const char *request,
+                                        const char *method,
                                         const char *params,
                                         size_t len,
                                         const mcplink_call_options_t *options,
@@ -2864,7 +2878,7 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
-                                              const char *request,
+                                              const char *method,
                                               const char *params,
                                               size_t len,
                                               const mcplink_call_options_t *options,
@@ -2884,7 +2898,7 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
  * mcplink_client_options_set_tasks: for others, the call is a plain one.
  *
  * @param client the client.
- * @param tool_name the name of the tool.
+ * @param name the name of the tool.
  * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
  * @param ttl_ms how long a server of revision 2025-11-25 should store the task, in milliseconds; 0
@@ -2903,7 +2917,7 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
-                                                  const char *tool_name,
+                                                  const char *name,
                                                   const char *arguments,
                                                   size_t len,
                                                   uint32_t ttl_ms,
@@ -2921,7 +2935,7 @@ mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client,
-                                                        const char *tool_name,
+                                                        const char *name,
                                                         const char *arguments,
                                                         size_t len,
                                                         uint32_t ttl_ms,
@@ -2980,7 +2994,7 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
  *
  * @param client the client.
  * @param task_id the id of the task.
- * @param tool_name the name of the tool, so that the result is checked against the output schema of
+ * @param tool the name of the tool, so that the result is checked against the output schema of
  * the tool. NULL for no check.
  * @param options,out,err see mcplink_client_call_tool. The result is that of the tool.
  * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed
@@ -2992,7 +3006,7 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
                                           const char *task_id,
-                                          const char *tool_name,
+                                          const char *tool,
                                           const mcplink_call_options_t *options,
                                           mcplink_result_t **out,
                                           mcplink_error_t **err);
@@ -3008,7 +3022,7 @@ mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
                                                 const char *task_id,
-                                                const char *tool_name,
+                                                const char *tool,
                                                 const mcplink_call_options_t *options,
                                                 mcplink_done_fn callback,
                                                 void *user,
@@ -3064,9 +3078,9 @@ mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
  * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_client_need_extension(mcplink_client_t *client,
-                                               const char *id,
-                                               mcplink_error_t **err);
+mcplink_status_t mcplink_client_require_extension(mcplink_client_t *client,
+                                                  const char *id,
+                                                  mcplink_error_t **err);
 
 /**
  * Lists all tools of the server. The function reads all pages of the list.
@@ -3208,7 +3222,7 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
  * Sends a notification of any method.
  *
  * @param client the client.
- * @param notification the method.
+ * @param method the method.
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
  * params.
  * @param err receives the error on failure; the caller frees it. May be NULL.
@@ -3220,7 +3234,7 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
-                                       const char *notification,
+                                       const char *method,
                                        const char *params,
                                        size_t len,
                                        mcplink_error_t **err);
@@ -3229,7 +3243,7 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
  * Notifies the server that the roots have changed, so that the server requests them again. A
  * modern server requests the roots with each call that needs them, so it receives no notification.
  *
- * @param client a client with a roots function: see mcplink_client_options_on_roots.
+ * @param client a client with a roots function: see mcplink_client_options_on_list_roots.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
  * mcplink_client_notify.
@@ -3500,11 +3514,11 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
  * cached. Default: false.
  *
  * @param options the options.
- * @param bypasses true to bypass the cache.
+ * @param enabled true to bypass the cache.
  * @return MCPLINK_OK.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
+MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool enabled);
 
 /**
  * Receives the progress of a call.
@@ -3852,7 +3866,7 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
  * for extensions of the protocol.
  *
  * @param options the options.
- * @param request the method.
+ * @param method the method.
  * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any
  * JSON value, or with an error.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
@@ -3860,7 +3874,7 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
-                                                   const char *request,
+                                                   const char *method,
                                                    mcplink_handler_fn callback,
                                                    void *user,
                                                    mcplink_destroy_fn destroy);
@@ -3948,10 +3962,10 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
  * @note Blocks: no.
  */
 MCPLINK_API
-mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
-                                                 mcplink_handler_fn callback,
-                                                 void *user,
-                                                 mcplink_destroy_fn destroy);
+mcplink_status_t mcplink_client_options_on_list_roots(mcplink_client_options_t *options,
+                                                      mcplink_handler_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /* ==== Server ==== */
 
@@ -4064,8 +4078,8 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
  * values of the variables with mcplink_request_args.
  *
  * @param server the server.
- * @param template the definition, which is copied. If a setter of the definition failed, this
- * function fails with the error of that setter.
+ * @param resource_template the definition, which is copied. If a setter of the definition failed,
+ * this function fails with the error of that setter.
  * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
  * of the library, on several at once. With a pump, the handler runs on the thread that
  * dispatches the pump.
@@ -4077,7 +4091,7 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
-                                             const mcplink_template_t *template_,
+                                             const mcplink_template_t *resource_template,
                                              mcplink_handler_fn callback,
                                              void *user,
                                              mcplink_destroy_fn destroy,
@@ -4113,11 +4127,11 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
  * template, while the user types. The prompt or template may be added later.
  *
  * The handler reads the name of the argument with mcplink_request_name, and the typed text
- * with mcplink_request_typed. mcplink_request_args returns the known values of the other
+ * with mcplink_request_value. mcplink_request_args returns the known values of the other
  * arguments. The handler answers with mcplink_responder_values.
  *
  * @param server the server.
- * @param of one of enum mcplink_completion_of.
+ * @param primitive MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_TEMPLATE.
  * @param target the name of the prompt, or the URI template.
  * @param argument the name of the argument or variable.
  * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
@@ -4129,36 +4143,13 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
-                                              mcplink_completion_of of,
+                                              mcplink_primitive primitive,
                                               const char *target,
                                               const char *argument,
                                               mcplink_handler_fn callback,
                                               void *user,
                                               mcplink_destroy_fn destroy,
                                               mcplink_error_t **err);
-
-/**
- * The kind of an entry of a server: a tool, prompt, resource or resource template.
- */
-typedef enum mcplink_primitive {
-    /**
-     * A tool, identified by its name.
-     */
-    MCPLINK_PRIMITIVE_TOOL = 1301,
-    /**
-     * A prompt, identified by its name.
-     */
-    MCPLINK_PRIMITIVE_PROMPT = 1302,
-    /**
-     * A resource, identified by its URI.
-     */
-    MCPLINK_PRIMITIVE_RESOURCE = 1303,
-    /**
-     * A resource template, identified by its URI template as written. The scopes of the
-     * template apply to each resource that is read through the template.
-     */
-    MCPLINK_PRIMITIVE_TEMPLATE = 1304,
-} mcplink_primitive;
 
 /**
  * Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
@@ -4170,7 +4161,7 @@ typedef enum mcplink_primitive {
  * scopes are always unknown, and requests are not refused.
  *
  * @param server the server.
- * @param of one of enum mcplink_primitive.
+ * @param primitive one of enum mcplink_primitive.
  * @param target the name, URI or URI template of the entry. The entry must exist, so that a typing error
  * leaves nothing unprotected. The restriction remains when the entry is removed, and applies to a
  * new entry with this name.
@@ -4184,7 +4175,7 @@ typedef enum mcplink_primitive {
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
-                                               mcplink_primitive of,
+                                               mcplink_primitive primitive,
                                                const char *target,
                                                const char *scopes,
                                                mcplink_error_t **err);
@@ -4205,13 +4196,13 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(m
  * Removes a tool. Requests for the tool continue if they are in flight.
  *
  * @param server the server.
- * @param tool the name of the tool.
+ * @param name the name of the tool.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
  * @note Threads: any, also
  * while
  * the server serves: clients are notified. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *tool);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *name);
 
 /**
  * Removes a resource. Requests for the resource continue if they are in flight.
@@ -4239,13 +4230,13 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mc
  * Removes a prompt. Requests for the prompt continue if they are in flight.
  *
  * @param server the server.
- * @param prompt the name of the prompt.
+ * @param name the name of the prompt.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
  * @note Threads: any, also
  * while
  * the server serves: clients are notified. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *prompt);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *name);
 
 /**
  * Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
@@ -4285,7 +4276,7 @@ MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *
  * belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
  *
  * @param session the session.
- * @param notification the method, for example "notifications/com.example/moved".
+ * @param method the method, for example "notifications/com.example/moved".
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
@@ -4295,7 +4286,7 @@ MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_session_notify(mcplink_session_t *session,
-                                        const char *notification,
+                                        const char *method,
                                         const char *params,
                                         size_t len,
                                         mcplink_error_t **err);
@@ -4343,7 +4334,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplin
  * mcplink_server_serve_stdio.
  *
  * @param server the server.
- * @param session receives the session, NULL on failure. The caller owns it and frees it with
+ * @param out receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
@@ -4351,18 +4342,16 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplin
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
-                                                  mcplink_session_t **session,
+                                                  mcplink_session_t **out,
                                                   mcplink_error_t **err);
 
 /**
  * Starts to serve over file descriptors without waiting: the non-blocking form of
- * mcplink_server_serve_fds, with a principal.
+ * mcplink_server_serve_fds.
  *
  * @param server the server.
- * @param input,output as for mcplink_server_serve_fds.
- * @param principal the principal for which the client acts, as authenticated by the host: see
- * mcplink_request_principal. NULL when the principal is unknown.
- * @param session receives the session, NULL on failure. The caller owns it and frees it with
+ * @param input,output,principal as for mcplink_server_serve_fds.
+ * @param out receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped.
@@ -4374,7 +4363,7 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
                                                 ptrdiff_t input,
                                                 ptrdiff_t output,
                                                 const char *principal,
-                                                mcplink_session_t **session,
+                                                mcplink_session_t **out,
                                                 mcplink_error_t **err);
 
 /**
@@ -4391,7 +4380,7 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
  * transport remains the caller's; free it after the session.
  * @param principal the principal for which the client acts, as authenticated by the host; NULL when
  * the principal is unknown.
- * @param session receives the session, NULL on failure. The caller owns it and frees it with
+ * @param out receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
@@ -4402,7 +4391,7 @@ MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
                                        mcplink_transport_t *transport,
                                        const char *principal,
-                                       mcplink_session_t **session,
+                                       mcplink_session_t **out,
                                        mcplink_error_t **err);
 
 /**
@@ -4413,6 +4402,8 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
  * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
  * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
  * time.
+ * @param principal the principal for which the client acts, as authenticated by the host: see
+ * mcplink_request_principal. NULL when the principal is unknown.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when the client has disconnected or the server was stopped;
  * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
@@ -4424,6 +4415,7 @@ MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
                                           ptrdiff_t input,
                                           ptrdiff_t output,
+                                          const char *principal,
                                           mcplink_error_t **err);
 
 /**
@@ -4493,7 +4485,7 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
  * counters.
  *
  * @param server the server.
- * @param stats receives a document, NULL on failure. The caller owns it and frees it with
+ * @param out receives a document, NULL on failure. The caller owns it and frees it with
  * mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK.
@@ -4501,14 +4493,14 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
-                                      mcplink_json_t **stats,
+                                      mcplink_json_t **out,
                                       mcplink_error_t **err);
 
 /**
  * Returns a text about the current activity of a server, to find the cause of a hang.
  *
  * @param server the server.
- * @param activity receives a JSON document that is one string; read it with mcplink_json_str. NULL
+ * @param out receives a JSON document that is one string; read it with mcplink_json_str. NULL
  * on failure. The caller owns it and frees it with mcplink_json_free.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK.
@@ -4516,7 +4508,7 @@ mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
-                                         mcplink_json_t **activity,
+                                         mcplink_json_t **out,
                                          mcplink_error_t **err);
 
 /**
@@ -4665,11 +4657,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_opti
  * @note Threads: one at a time.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
-                                                mcplink_log_level level,
-                                                mcplink_log_fn callback,
-                                                void *user,
-                                                mcplink_destroy_fn destroy);
+mcplink_status_t mcplink_server_options_on_log(mcplink_server_options_t *options,
+                                               mcplink_log_level level,
+                                               mcplink_log_fn callback,
+                                               void *user,
+                                               mcplink_destroy_fn destroy);
 
 /**
  * Sets the handler for a custom method. The library itself handles the methods that the
@@ -4693,30 +4685,6 @@ mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *opti
                                                   mcplink_handler_fn callback,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
-
-/**
- * Sets the function that is called when sessions begin and end. A session begins when a client
- * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
- * clients with their first request. The session ends when its connection or HTTP session ends.
- * Clients over HTTP that have no session cause no events. Clients of revisions since
- * 2026-07-28 have no session over HTTP.
- *
- * @param options the options.
- * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
- * no function. Events are delivered one at a time and in order, on a thread of the server or
- * on the thread that dispatches its pump. The first requests of a session may be handled
- * before its first event is delivered. Session events are never dropped; mcplink_server_free
- * delivers the last events.
- * @param user,destroy passed to callback; destroy runs when another function is set, or when the
- * options and all servers made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
-                                                   mcplink_event_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
 
 /**
  * The kind of a server event. Ignore unknown kinds: later versions may add more.
@@ -4766,6 +4734,36 @@ typedef enum mcplink_server_event {
 } mcplink_server_event;
 
 /**
+ * Receives an event of a server, with details in params. params is valid until the callback
+ * returns, and is NULL for an event without details. Ignore unknown events.
+ */
+typedef void (*mcplink_server_event_fn)(void *user, mcplink_server_event event, const mcplink_json_t *params);
+
+/**
+ * Sets the function that is called when sessions begin and end. A session begins when a client
+ * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
+ * clients with their first request. The session ends when its connection or HTTP session ends.
+ * Clients over HTTP that have no session cause no events. Clients of revisions since
+ * 2026-07-28 have no session over HTTP.
+ *
+ * @param options the options.
+ * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
+ * no function. Events are delivered one at a time and in order, on a thread of the server or
+ * on the thread that dispatches its pump. The first requests of a session may be handled
+ * before its first event is delivered. Session events are never dropped; mcplink_server_free
+ * delivers the last events.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
+ * options and all servers made with them are freed.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID.
+ * @note Threads: one at a time.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
+                                                   mcplink_server_event_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
  * Sets the function that is called for incidents with clients. The function can count
  * incidents, raise an alarm or block a client. Incidents are messages that are malformed, too
  * long, too many or denied, and handlers that fail. Each kind of incident has its own event.
@@ -4783,7 +4781,7 @@ typedef enum mcplink_server_event {
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
-                                                 mcplink_event_fn callback,
+                                                 mcplink_server_event_fn callback,
                                                  void *user,
                                                  mcplink_destroy_fn destroy);
 
@@ -4791,24 +4789,12 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
  * Sets a limit that applies to each connection.
  *
  * @param options the options.
- * @param which one of enum mcplink_limit.
- * @param bound the new value of the limit.
+ * @param limit one of enum mcplink_limit.
+ * @param value the new value of the limit.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit which, size_t bound);
-
-/**
- * Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
- * Further requests wait. The function is a short form of mcplink_server_options_set_limit with
- * MCPLINK_LIMIT_WORKERS.
- *
- * @param options the options.
- * @param workers the maximum number; 0 acts as 1.
- * @return MCPLINK_OK.
- * @note Threads: one at a time.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit limit, size_t value);
 
 /**
  * Sets the maximum number of items on a page of a list.
@@ -4826,37 +4812,39 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server
  * handlers are cancelled.
  *
  * @param options the options.
- * @param drain_ms the drain time, in milliseconds.
+ * @param milliseconds the drain time, in milliseconds.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t drain_ms);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets the time after which a running handler is logged as slow. Default: 30 s.
  *
  * @param options the options.
- * @param slow_handler_ms the time, in milliseconds.
+ * @param milliseconds the time, in milliseconds.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the time after which a silent client is pinged. If a client sends nothing after three
- * successive pings, the server disconnects the client. Only clients of revisions before
- * 2026-07-28 are pinged. Default: no pings.
+ * Sets that the server pings a client after a silence, and disconnects a client that does not
+ * answer. Only clients of revisions before 2026-07-28 are pinged. Default: no pings.
  *
  * @param options the options.
- * @param interval_ms the time without a message from the client, in milliseconds; 0 for no pings.
- * @param timeout_ms the maximum time until the answer to a ping, in milliseconds.
+ * @param interval_ms the length of the silence, in milliseconds.
+ * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
+ * @param max_failures the number of unanswered pings in a row after which the connection ends, for
+ * example 3.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options_t *options,
-                                                          uint32_t interval_ms,
-                                                          uint32_t timeout_ms);
+mcplink_status_t mcplink_server_options_set_keep_alive(mcplink_server_options_t *options,
+                                                       uint32_t interval_ms,
+                                                       uint32_t timeout_ms,
+                                                       uint32_t max_failures);
 
 /**
  * Adds a key for request states. A request state is the state of a call while the client
@@ -4869,18 +4857,18 @@ mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options, const uint8_t *key, size_t len);
+MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options, const void *key, size_t len);
 
 /**
  * Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
  * later answer is refused. Default: 10 minutes.
  *
  * @param options the options.
- * @param lifetime_ms the time, in milliseconds, not 0.
+ * @param milliseconds the time, in milliseconds, not 0.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets whether each request state is accepted only once (replay protection). With true, a
@@ -4888,79 +4876,78 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplin
  * Default: false.
  *
  * @param options the options.
- * @param single_use true to accept each request state only once. Used states are stored in the
+ * @param enabled true to accept each request state only once. Used states are stored in the
  * memory of this process, so the protection does not work across replicas.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool enabled);
 
 /**
  * Sets whether handlers may send log messages to clients. With true, the server declares the
  * capability "logging". Default: false.
  *
  * @param options the options.
- * @param logging true to enable log messages.
+ * @param enabled true to enable log messages.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool logging);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool enabled);
 
 /**
  * Sets whether clients may subscribe to changes of single resources. Default: true.
  *
  * @param options the options.
- * @param updates true to allow these subscriptions.
+ * @param enabled true to allow these subscriptions.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool enabled);
 
 /**
  * Sets whether clients are notified when a list of tools, prompts or resources changes
  * (listChanged). Default: true.
  *
  * @param options the options.
- * @param changes true to notify clients. With false, entries can still be added and removed.
+ * @param enabled true to notify clients. With false, entries can still be added and removed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool enabled);
 
 /**
  * Sets whether results for clients of revisions since 2026-07-28 contain the name and version
  * of the server. Default: true.
  *
  * @param options the options.
- * @param names_itself true to include the name and version.
+ * @param enabled true to include the name and version.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_send_server_info(mcplink_server_options_t *options, bool enabled);
 
 /**
- * Sets whether arguments and structured results of tools are validated against their JSON
- * Schemas. Default: true. A build for which mcplink_has_feature("validation") returns false
- * checks only the keywords that mcplink_tool_add_param_schema names.
+ * Disables the validation of arguments and of structured results of tools against their JSON
+ * Schemas. A build for which mcplink_has_feature("validation") returns false checks only the
+ * keywords that mcplink_tool_add_param_schema names.
  *
  * @param options the options.
- * @param validation true to validate arguments and results.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options, bool validation);
+MCPLINK_API mcplink_status_t mcplink_server_options_clear_validation(mcplink_server_options_t *options);
 
 /**
  * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
  * runs. Default: true.
  *
  * @param options the options.
- * @param claim true to reserve standard output. With false, other output of this process to standard
- * output corrupts the protocol.
+ * @param enabled true to reserve standard output. With false, other output of this process to
+ * standard output corrupts the protocol.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
+MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool enabled);
 
 /**
  * A list that a server offers to clients.
@@ -4993,7 +4980,7 @@ typedef enum mcplink_list {
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options, mcplink_list list);
+MCPLINK_API mcplink_status_t mcplink_server_options_declare_capability(mcplink_server_options_t *options, mcplink_list list);
 
 /**
  * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
@@ -5214,11 +5201,11 @@ MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_g
  * Returns the kind of the entry that a request is about.
  *
  * @param request the request; for NULL the function returns 0.
- * @return one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription
+ * @return the kind; MCPLINK_PRIMITIVE_NONE for a list as a whole, a task, and a subscription
  * as a whole.
  * @note Threads: any.
  */
-MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *request);
+MCPLINK_API mcplink_primitive mcplink_guarded_request_primitive(const mcplink_guarded_request_t *request);
 
 /**
  * Returns the entry that a request is about: the called tool, the prompt, the resource to read
@@ -5231,7 +5218,7 @@ MCPLINK_API int32_t mcplink_guarded_request_of(const mcplink_guarded_request_t *
  *
  * @param request the request; for NULL the function returns empty text.
  * @return the name, URI or URI template, valid until the guard returns; empty if
- * mcplink_guarded_request_of returns 0.
+ * mcplink_guarded_request_primitive returns MCPLINK_PRIMITIVE_NONE.
  * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_guarded_request_target(const mcplink_guarded_request_t *request);
@@ -5277,7 +5264,7 @@ MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_reque
  * then; MCPLINK_E_STATE when the guard has returned.
  * @note Threads: any.
  */
-MCPLINK_API mcplink_status_t mcplink_guarded_request_need_scopes(mcplink_guarded_request_t *request, const char *scopes);
+MCPLINK_API mcplink_status_t mcplink_guarded_request_require_scopes(mcplink_guarded_request_t *request, const char *scopes);
 
 /**
  * A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
@@ -5391,13 +5378,13 @@ typedef enum mcplink_param_flag {
  *
  * A call with invalid arguments is refused before the callback runs: a required argument is
  * missing, or an argument has another type. The model gets a result with isError, whose text
- * names the argument and the expected value. mcplink_server_options_set_validation turns these
- * checks off.
+ * names the argument and the expected value. mcplink_server_options_clear_validation turns
+ * these checks off.
  *
  * @param tool the tool.
  * @param param the name of the argument.
  * @param kind one of enum mcplink_param_type.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
  * @note Threads:
@@ -5407,7 +5394,7 @@ MCPLINK_API
 mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
                                         const char *param,
                                         mcplink_param_type kind,
-                                        uint32_t flags,
+                                        mcplink_param_flag flag,
                                         const char *description);
 
 /**
@@ -5422,7 +5409,7 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
  *
  * @param tool the tool.
  * @param param the name of the argument.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param schema,len the JSON Schema of the argument, for example {"enum":["red","green"]}; len may
  * be MCPLINK_NUL for text that ends in NUL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or
@@ -5432,7 +5419,7 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
                                                const char *param,
-                                               uint32_t flags,
+                                               mcplink_param_flag flag,
                                                const char *schema,
                                                size_t len);
 
@@ -5521,11 +5508,11 @@ typedef enum mcplink_tool_hint {
  *
  * @param tool the tool.
  * @param hint one of enum mcplink_tool_hint.
- * @param is_so true if the hint applies to the tool.
+ * @param enabled true if the hint applies to the tool.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, mcplink_tool_hint hint, bool is_so);
+MCPLINK_API mcplink_status_t mcplink_tool_set_hint(mcplink_tool_t *tool, mcplink_tool_hint hint, bool enabled);
 
 /**
  * Whether calls of a tool may become tasks.
@@ -5568,7 +5555,7 @@ MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
  *
  * @param tool the tool.
  * @param param the name of the argument.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param min,max the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
@@ -5578,7 +5565,7 @@ MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
                                           const char *param,
-                                          uint32_t flags,
+                                          mcplink_param_flag flag,
                                           int64_t min,
                                           int64_t max,
                                           const char *description);
@@ -5588,7 +5575,7 @@ mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
  *
  * @param tool the tool.
  * @param param the name of the argument.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param min,max the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
@@ -5598,7 +5585,7 @@ mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
                                          const char *param,
-                                         uint32_t flags,
+                                         mcplink_param_flag flag,
                                          double min,
                                          double max,
                                          const char *description);
@@ -5609,7 +5596,7 @@ mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
  *
  * @param tool the tool.
  * @param param the name of the argument.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param values,count the valid values, texts that end in NUL; at least one.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
@@ -5617,12 +5604,12 @@ mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
  * one at a time.
  */
 MCPLINK_API
-mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
-                                       const char *param,
-                                       uint32_t flags,
-                                       const char *const *values,
-                                       size_t count,
-                                       const char *description);
+mcplink_status_t mcplink_tool_add_choice(mcplink_tool_t *tool,
+                                         const char *param,
+                                         mcplink_param_flag flag,
+                                         const char *const *values,
+                                         size_t count,
+                                         const char *description);
 
 /**
  * Adds an array argument whose items have one type. Calls are checked as for
@@ -5630,7 +5617,7 @@ mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
  *
  * @param tool the tool.
  * @param param the name of the argument.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param items the type of the items, one of enum mcplink_param_type.
  * @param min_items,max_items the smallest and the largest valid number of items; SIZE_MAX as
  * max_items for no bound.
@@ -5642,7 +5629,7 @@ mcplink_status_t mcplink_tool_add_enum(mcplink_tool_t *tool,
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
                                         const char *param,
-                                        uint32_t flags,
+                                        mcplink_param_flag flag,
                                         mcplink_param_type items,
                                         size_t min_items,
                                         size_t max_items,
@@ -5661,7 +5648,7 @@ mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
  * is required, or the default does not fit its schema.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_tool_set_default(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
+MCPLINK_API mcplink_status_t mcplink_tool_set_default_value(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
 
 /* ==== Resources ==== */
 
@@ -5888,7 +5875,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *n
  *
  * @param prompt the prompt.
  * @param argument the name of the argument.
- * @param flags MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param description the meaning of the argument; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
@@ -5896,7 +5883,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *n
 MCPLINK_API
 mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
                                              const char *argument,
-                                             uint32_t flags,
+                                             mcplink_param_flag flag,
                                              const char *description);
 
 /**
@@ -6060,7 +6047,7 @@ MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request)
  * @return text that is valid as long as the request; empty for other requests.
  * @note Threads: any.
  */
-MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request);
+MCPLINK_API mcplink_str_t mcplink_request_value(const mcplink_request_t *request);
 
 /**
  * Returns the method, for example "tools/call".
@@ -6106,7 +6093,7 @@ MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *reques
 
 /**
  * Checks whether a scope was granted to the principal. A handler can then do more for a
- * principal with this scope. To refuse the request, see mcplink_responder_need_scopes.
+ * principal with this scope. To refuse the request, see mcplink_responder_require_scopes.
  *
  * @param request the request; for NULL the function returns false.
  * @param scope the name of the scope.
@@ -6211,10 +6198,10 @@ MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *respo
 MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
 
 /**
- * Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
- * is over.
+ * Notifies the host, without further details. The comment of the function that takes it says of
+ * what, and on which thread it runs.
  */
-typedef void (*mcplink_cancelled_fn)(void *user);
+typedef void (*mcplink_notify_fn)(void *user);
 
 /**
  * Sets a function that is called once when the peer cancels the request or disconnects.
@@ -6229,9 +6216,9 @@ typedef void (*mcplink_cancelled_fn)(void *user);
  * @return MCPLINK_OK.
  * @note Threads: any. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API
+MCPLINK_API
 mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
-                                             mcplink_cancelled_fn callback,
+                                             mcplink_notify_fn callback,
                                              void *user,
                                              mcplink_destroy_fn destroy);
 
@@ -6303,7 +6290,7 @@ mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
  * @note Threads: any. Blocks: only while a
  * client does not read.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder, const char *scopes);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_scopes(mcplink_responder_t *responder, const char *scopes);
 
 /**
  * Requests input from the client: an answer of its user (elicitation/create), output of its model
@@ -6318,7 +6305,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_scopes(mcp
  * @param method the method, for example "elicitation/create".
  * @param params,len the params of the method as JSON; len may be MCPLINK_NUL for text that ends in NUL.
  * NULL for no params.
- * @param answer receives the client's result, valid as long as the responder; NULL while the answer is
+ * @param out receives the client's result, valid as long as the responder; NULL while the answer is
  * pending. May be NULL.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
@@ -6332,7 +6319,7 @@ mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
                                        const char *method,
                                        const char *params,
                                        size_t len,
-                                       const mcplink_json_t **answer,
+                                       const mcplink_json_t **out,
                                        mcplink_error_t **err);
 
 /**
@@ -6383,11 +6370,7 @@ mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
  * @note Threads: any. Blocks: only while a client does not
  * read.
  */
-MCPLINK_API
-mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
-                                         const uint8_t *data,
-                                         size_t len,
-                                         const char *mime_type);
+MCPLINK_API mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder, const void *data, size_t len, const char *mime_type);
 
 /**
  * Answers with a complete result in the format of the protocol. A tool result is
@@ -6512,7 +6495,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_add_text(mcplink_responder_t *res
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
-                                             const uint8_t *data,
+                                             const void *data,
                                              size_t len,
                                              const char *mime_type);
 
@@ -6572,7 +6555,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
  * and on a client.
  * @note Threads: any. Blocks: only while a client does not read.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_close_stream_and_retry(mcplink_responder_t *responder, uint32_t retry_ms);
 
 /**
  * Refuses the request unless the client declared an extension. If possible, work without the
@@ -6586,7 +6569,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcpli
  * the answer.
  * @note Threads: any. Blocks: only while a client does not read.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(mcplink_responder_t *responder, const char *id);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_extension(mcplink_responder_t *responder, const char *id);
 
 /**
  * Sends the client a notification of the host's own method, which belongs to the request:
@@ -6594,18 +6577,14 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_need_extension(
  * to no request see mcplink_session_notify.
  *
  * @param responder the responder.
- * @param notification the method, for example "notifications/com.example/moved".
+ * @param method the method, for example "notifications/com.example/moved".
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
  * client no longer waits for the answer; MCPLINK_E_STATE after the answer;
  * MCPLINK_E_UNSUPPORTED on a client.
  * @note Threads: any. Blocks: only while a client does not read.
  */
-MCPLINK_API
-mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
-                                          const char *notification,
-                                          const char *params,
-                                          size_t len);
+MCPLINK_API mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder, const char *method, const char *params, size_t len);
 
 /* ==== HTTP servers ==== */
 
@@ -6623,7 +6602,7 @@ mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder,
  * error of that setter.
  * @param bind an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
  * "8080". With port 0 the system chooses a port.
- * @param listener receives the listener, NULL on failure. The caller owns it and frees it with
+ * @param out receives the listener, NULL on failure. The caller owns it and frees it with
  * mcplink_listener_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
@@ -6634,7 +6613,7 @@ MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
                                             const mcplink_http_options_t *options,
                                             const char *bind,
-                                            mcplink_listener_t **listener,
+                                            mcplink_listener_t **out,
                                             mcplink_error_t **err);
 
 /**
@@ -6774,22 +6753,22 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http
  * change notifications. Default: true.
  *
  * @param options the options.
- * @param sessions true to give these clients sessions.
+ * @param enabled true to give these clients sessions.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool sessions);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool enabled);
 
 /**
  * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
  * no open stream for this time. Default: 30 minutes.
  *
  * @param options the options.
- * @param idle_ms the idle timeout, in milliseconds.
+ * @param milliseconds the idle timeout, in milliseconds.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are
@@ -6839,7 +6818,7 @@ MCPLINK_API
 mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
                                                const char *path,
                                                const char *media_type,
-                                               const char *body,
+                                               const void *body,
                                                size_t len,
                                                const char *cache_control);
 
@@ -6863,11 +6842,11 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
  * Default: 15 s.
  *
  * @param options the options.
- * @param interval_ms the interval in milliseconds, at least 1.
+ * @param milliseconds the interval in milliseconds, at least 1.
  * @return MCPLINK_OK.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t milliseconds);
 
 /**
  * A limit of a server over HTTP. The comment of each limit states the default and the effect
@@ -6990,12 +6969,12 @@ typedef enum mcplink_http_limit {
  * MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
  *
  * @param options the options.
- * @param which one of enum mcplink_http_limit.
- * @param bound the new value of the limit.
+ * @param limit one of enum mcplink_http_limit.
+ * @param value the new value of the limit.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: one at a time.
  */
-MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit which, size_t bound);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit limit, size_t value);
 
 /**
  * Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
@@ -7340,7 +7319,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_s
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *server,
-                                                    const uint8_t *keys,
+                                                    const void *keys,
                                                     size_t len,
                                                     uint32_t lifetime_ms);
 
@@ -7434,7 +7413,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *
 
 /**
  * Sets the granted scopes of the principal, for mcplink_server_require_scopes,
- * mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are
+ * mcplink_responder_require_scopes and mcplink_request_has_scope. Default: the scopes are
  * unknown, so requests that require a scope are refused.
  *
  * @param request the request.
@@ -7489,12 +7468,12 @@ MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_
  * Refuses an invalid access token with status 401, so that the client obtains a new token.
  *
  * @param request the request.
- * @param why the reason, for the client and the log, for example "it was revoked". It must not quote
- * the token.
+ * @param reason the reason, for the client and the log, for example "it was revoked". It must not
+ * quote the token.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
  * @note Threads: any, until the callback returns.
  */
-MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
+MCPLINK_API mcplink_status_t mcplink_http_request_invalid_token(mcplink_http_request_t *request, const char *reason);
 
 /**
  * Refuses a request with status 403, because the request requires more scopes. The client can
@@ -7505,18 +7484,18 @@ MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_requ
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
  * @note Threads: any, until the callback returns.
  */
-MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
+MCPLINK_API mcplink_status_t mcplink_http_request_insufficient_scope(mcplink_http_request_t *request, const char *scopes);
 
 /**
  * Answers a request with status 503, because authorization cannot be checked at the moment.
  * Unlike status 401, the answer does not make the client discard its token.
  *
  * @param request the request.
- * @param why the reason, for the host's log.
+ * @param reason the reason, for the host's log.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
  * @note Threads: any, until the callback returns.
  */
-MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request, const char *why);
+MCPLINK_API mcplink_status_t mcplink_http_request_unavailable(mcplink_http_request_t *request, const char *reason);
 
 /**
  * Refuses an unauthenticated request with status 401 and a challenge.
@@ -7569,24 +7548,24 @@ MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *hea
 
 /**
  * Returns the keep-alive interval of a streamed response. After this time without data the
- * host should write the text that mcplink_http_head_quiet_text returns, so that proxies do not
- * drop the idle connection.
+ * host should write the text that mcplink_http_head_keep_alive_text returns, so that proxies
+ * do not drop the idle connection.
  *
  * @param head the head; for NULL the function returns 0.
  * @return the interval in milliseconds; 0 if no keep-alive is needed.
  * @note Threads: any.
  */
-MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head);
+MCPLINK_API uint32_t mcplink_http_head_keep_alive_ms(const mcplink_http_head_t *head);
 
 /**
  * Returns the keep-alive text that the host writes to an idle stream: see
- * mcplink_http_head_quiet_ms.
+ * mcplink_http_head_keep_alive_ms.
  *
  * @param head the head; for NULL the function returns empty text.
  * @return text that is valid as long as the head; empty if no keep-alive is needed.
  * @note Threads: any.
  */
-MCPLINK_API mcplink_str_t mcplink_http_head_quiet_text(const mcplink_http_head_t *head);
+MCPLINK_API mcplink_str_t mcplink_http_head_keep_alive_text(const mcplink_http_head_t *head);
 
 /**
  * Begins a response.
@@ -7604,7 +7583,7 @@ typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http
  * @param bytes,len the bytes, valid until the callback returns.
  * @return MCPLINK_OK; any other status when the client has disconnected.
  */
-typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
+typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const void *bytes, size_t len);
 
 /**
  * Ends a response. The function is called once for each exchange that was served, unless the
@@ -7643,12 +7622,12 @@ mcplink_exchange_t *mcplink_exchange_new(const char *method,
  *
  * @param exchange the exchange.
  * @param field the name of the field; case-insensitive.
- * @param content,len the value of the field, without surrounding white space; len may be MCPLINK_NUL
+ * @param value,len the value of the field, without surrounding white space; len may be MCPLINK_NUL
  * for text that ends in NUL.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
  * @note Threads: any.
  */
-MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exchange, const char *field, const char *content, size_t len);
+MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exchange, const char *field, const char *value, size_t len);
 
 /**
  * Sets the body of the request.
@@ -7659,7 +7638,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exc
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
  * @note Threads: any.
  */
-MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *exchange, const char *body, size_t len);
+MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *exchange, const void *body, size_t len);
 
 /**
  * Sets the local and the remote address of the request. The local address decides which values of
@@ -7682,7 +7661,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
  * @return MCPLINK_OK.
  * @note Threads: any. Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
+MCPLINK_API mcplink_status_t mcplink_exchange_disconnected(mcplink_exchange_t *exchange);
 
 /**
  * Begins the response as an event stream, so that proxies do not drop the idle connection.
@@ -7695,11 +7674,11 @@ MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange)
  * @note Threads: any; the functions begin and write may
  * run on this thread. Blocks: only while these functions run.
  */
-MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchange);
+MCPLINK_API mcplink_status_t mcplink_exchange_begin_stream(mcplink_exchange_t *exchange);
 
 /**
  * Frees an exchange: none of its functions runs afterwards. A response that has not ended is
- * aborted, as after mcplink_exchange_gone. If a function of the exchange calls
+ * aborted, as after mcplink_exchange_disconnected. If a function of the exchange calls
  * mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
  *
  * @param exchange the exchange; may be NULL.
@@ -7716,7 +7695,7 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * @param options the options, which are copied. NULL for the defaults, which accept all clients
  * without authentication. If a setter of the options failed, this function fails with the
  * error of that setter. The host itself has to limit the number of connections.
- * @param http receives the endpoint, NULL on failure. The caller owns it and frees it with
+ * @param out receives the endpoint, NULL on failure. The caller owns it and frees it with
  * mcplink_http_free, before or after the server.
  * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
@@ -7726,7 +7705,7 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_http(mcplink_server_t *server,
                                      const mcplink_http_options_t *options,
-                                     mcplink_http_t **http,
+                                     mcplink_http_t **out,
                                      mcplink_error_t **err);
 
 /**
@@ -7780,7 +7759,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
 /**
  * Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
  * last reference blocks until host callbacks of an abandoned login have returned: see
- * mcplink_login_is_over.
+ * mcplink_login_is_done.
  *
  * @param oauth the settings; may be NULL.
  */
@@ -7804,12 +7783,12 @@ MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, co
  * Sets the client name for dynamic client registration, which the user sees during the login.
  *
  * @param oauth the settings.
- * @param client_name the name; NULL for the default, "mcplink".
- * @param page the URL of a page about the client; NULL for no page.
+ * @param name the name; NULL for the default, "mcplink".
+ * @param uri the URL of a page about the client; NULL for no page.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *client_name, const char *page);
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *name, const char *uri);
 
 /**
  * Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
@@ -7850,11 +7829,11 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *o
  * supports it. With offline access, fewer logins are needed. Default: true.
  *
  * @param oauth the settings.
- * @param asks true to request offline access.
+ * @param enabled true to request offline access.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool asks);
+MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool enabled);
 
 /**
  * Sets a further parameter of the authorization request, such as "access_type" ("offline"),
@@ -7914,11 +7893,11 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t 
  * networks.
  *
  * @param oauth the settings.
- * @param allowed true to allow these addresses.
+ * @param enabled true to allow these addresses.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
+MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool enabled);
 
 /**
  * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of
@@ -7985,11 +7964,11 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oa
  * @note Blocks: no.
  */
 MCPLINK_API
-mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
-                                       mcplink_log_level level,
-                                       mcplink_log_fn callback,
-                                       void *user,
-                                       mcplink_destroy_fn destroy);
+mcplink_status_t mcplink_oauth_on_log(mcplink_oauth_t *oauth,
+                                      mcplink_log_level level,
+                                      mcplink_log_fn callback,
+                                      void *user,
+                                      mcplink_destroy_fn destroy);
 
 /**
  * Removes the tokens for a server from memory and from the token store. The next request to
@@ -8041,7 +8020,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_
  * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
  * library, even if the client has a pump, and may block.
  */
-typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
+typedef void (*mcplink_login_fn)(void *user, mcplink_login_t *login);
 
 /**
  * Sets the grant type: a person logs in with a browser. The library listens at 127.0.0.1 for
@@ -8069,7 +8048,7 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
                                            uint16_t port,
                                            const char *program,
                                            const char *page,
-                                           mcplink_visit_fn callback,
+                                           mcplink_login_fn callback,
                                            void *user,
                                            mcplink_destroy_fn destroy);
 
@@ -8079,18 +8058,18 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
  *
  * @param oauth the settings.
  * @param redirect_uri the redirect URI: an https URL, or an http URL of this machine.
- * @param callback see mcplink_visit_fn.
+ * @param callback see mcplink_login_fn.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Blocks: no.
  */
 MCPLINK_API
-mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
-                                           const char *redirect_uri,
-                                           mcplink_visit_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy);
+mcplink_status_t mcplink_oauth_set_user_agent(mcplink_oauth_t *oauth,
+                                              const char *redirect_uri,
+                                              mcplink_login_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy);
 
 /**
  * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
@@ -8357,10 +8336,10 @@ MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
  * @return true if the login is over.
  * @note Threads: any. Blocks: no.
  */
-MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
+MCPLINK_API bool mcplink_login_is_done(const mcplink_login_t *login);
 
 /**
- * Sets a function that is called once when the login is over: see mcplink_login_is_over.
+ * Sets a function that is called once when the login is over: see mcplink_login_is_done.
  *
  * @param login the login.
  * @param callback called at once, on this thread, if the login is over already. Otherwise the
@@ -8372,8 +8351,8 @@ MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
  * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
-                                       mcplink_cancelled_fn callback,
+mcplink_status_t mcplink_login_on_done(mcplink_login_t *login,
+                                       mcplink_notify_fn callback,
                                        void *user,
                                        mcplink_destroy_fn destroy);
 
@@ -8382,12 +8361,12 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
  * fail with MCPLINK_E_AUTH.
  *
  * @param login the login.
- * @param why a reason for the error message of these calls; NULL for no reason.
+ * @param reason a reason for the error message of these calls; NULL for no reason.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
  * answered, or when the library itself listens for the answer.
  * @note Threads: any. Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
+MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *reason);
 
 /**
  * Answers a login with the complete URL, including the query, to which the authorization server
@@ -8511,9 +8490,9 @@ MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
  * @return MCPLINK_OK.
  * @note Threads: any. Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API
+MCPLINK_API
 mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
-                                         void (*callback)(void *user),
+                                         mcplink_notify_fn callback,
                                          void *user,
                                          mcplink_destroy_fn destroy);
 
@@ -8557,13 +8536,13 @@ mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
  * @param bytes,len the bytes, which are copied.
  * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
  * exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
- * see mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
+ * see mcplink_transport_set_ready; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
  * the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
  * @note Threads:
  * any, before and after the connection is made; the caller must feed the bytes in order.
  * Blocks: no.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const void *bytes, size_t len);
 
 /**
  * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
@@ -8583,7 +8562,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplin
  * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
  * the connection: see mcplink_transport_set_close.
  */
-typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_t len);
+typedef mcplink_status_t (*mcplink_send_fn)(void *user, const void *bytes, size_t len);
 
 /**
  * Sets the function that sends bytes to the peer.
@@ -8595,12 +8574,6 @@ typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_
  * @note Threads: any, before the connection is made. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
-
-/**
- * Notifies the host that the connection of a transport has ended, or that the transport accepts
- * bytes again. The function runs on any thread.
- */
-typedef void (*mcplink_transport_fn)(void *user);
 
 /**
  * Sets a function that is called when the library has ended the connection: nothing more is
@@ -8615,7 +8588,7 @@ typedef void (*mcplink_transport_fn)(void *user);
  * @return MCPLINK_OK.
  * @note Threads: any, before the connection is made. Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
+MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_notify_fn callback);
 
 /**
  * Sets a function that is called when the transport accepts bytes again, after
@@ -8627,7 +8600,7 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *tr
  * @return MCPLINK_OK.
  * @note Threads: any, before the connection is made. Blocks: no.
  */
-MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
+MCPLINK_API mcplink_status_t mcplink_transport_set_ready(mcplink_transport_t *transport, mcplink_notify_fn callback);
 
 /**
  * Frees a transport and ends its connection. No function of the transport runs afterwards. If the

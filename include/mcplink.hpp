@@ -356,9 +356,9 @@ public:
         }
     }
     json_view pointer(const char *path) const noexcept { return json_view(mcplink_json_pointer(node_, path)); }
-    std::string_view key(std::size_t index) const noexcept { return detail::view(mcplink_json_key_at(node_, index)); }
+    std::string_view key_at(std::size_t index) const noexcept { return detail::view(mcplink_json_key_at(node_, index)); }
     std::size_t size() const noexcept { return mcplink_json_len(node_); }
-    mcplink_json_type_t type() const noexcept { return mcplink_json_type(node_); }
+    mcplink_json_type type() const noexcept { return mcplink_json_type_of(node_); }
     bool is_missing() const noexcept { return mcplink_json_is_missing(node_); }
     std::string_view str() const noexcept { return detail::view(mcplink_json_str(node_)); }
     std::optional<std::int64_t> i64() const noexcept
@@ -421,7 +421,7 @@ inline std::size_t items_of(const json_view &all) noexcept
     return all.type() == MCPLINK_JSON_ARRAY || all.type() == MCPLINK_JSON_OBJECT ? all.size() : 0;
 }
 inline json_view item_at(const json_view &all, std::size_t index) { return all[index]; }
-inline std::pair<std::string_view, json_view> member_at(const json_view &all, std::size_t index) { return {all.key(index), all[index]}; }
+inline std::pair<std::string_view, json_view> member_at(const json_view &all, std::size_t index) { return {all.key_at(index), all[index]}; }
 
 } // namespace detail
 
@@ -503,7 +503,7 @@ public:
     writer &raw(std::string_view text) noexcept { return mcplink_writer_raw(get(), text.data(), text.size()), *this; }
     writer &bytes(const void *data, std::size_t size) noexcept
     {
-        return mcplink_writer_bytes(get(), static_cast<const std::uint8_t *>(data), size), *this;
+        return mcplink_writer_bytes(get(), data, size), *this;
     }
     /* The text, valid until the writer is used again. */
     result<std::string_view> finish()
@@ -534,7 +534,7 @@ public:
     bool has_scope(const char *scope) const noexcept { return mcplink_request_has_scope(raw_, scope); }
     std::string_view revision() const noexcept { return detail::view(mcplink_request_revision(raw_)); }
     /* For a completion: the text typed so far of the argument name(). */
-    std::string_view typed() const noexcept { return detail::view(mcplink_request_typed(raw_)); }
+    std::string_view value() const noexcept { return detail::view(mcplink_request_value(raw_)); }
     /* The session number, as session::number(). */
     std::uint64_t session() const noexcept { return mcplink_request_session(raw_); }
     std::int64_t expiry() const noexcept { return mcplink_request_expiry(raw_); }
@@ -545,6 +545,8 @@ public:
 private:
     const mcplink_request_t *raw_;
 };
+
+class kept_responder;
 
 /* The right to answer a request, which the handler borrows until it returns. To answer later,
    keep() it. */
@@ -563,7 +565,7 @@ public:
     }
     /* True if these scopes were granted. If false, the request was answered with the refusal:
        return. */
-    bool need_scopes(const char *scopes) { return mcplink_responder_need_scopes(raw_, scopes) == MCPLINK_OK; }
+    bool require_scopes(const char *scopes) { return mcplink_responder_require_scopes(raw_, scopes) == MCPLINK_OK; }
     /* The answer to an input request. Empty while it is pending: return then, and the handler is
        run again. */
     result<std::optional<json_view>> ask(const char *key, const char *method, std::string_view params)
@@ -582,7 +584,7 @@ public:
     template <class F> result<void> on_cancel(F callback)
     {
         return detail::told(
-            detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_responder_on_cancel(raw_, c...); }, std::move(callback)));
+            detail::hand_over<mcplink_notify_fn>([&](auto... c) { return mcplink_responder_on_cancel(raw_, c...); }, std::move(callback)));
     }
 
     /* True if the call became a task: return then, and the handler is run again. */
@@ -593,7 +595,7 @@ public:
         if (status < 0) return failed ? error(failed) : error(status);
         return status == MCPLINK_PENDING;
     }
-    result<void> send_away(milliseconds retry) { return detail::told(mcplink_responder_send_away(raw_, detail::count(retry))); }
+    result<void> close_stream_and_retry(milliseconds retry) { return detail::told(mcplink_responder_close_stream_and_retry(raw_, detail::count(retry))); }
 
     result<void> text(std::string_view text) { return detail::told(mcplink_responder_text(raw_, text.data(), text.size())); }
     result<void> json(std::string_view whole) { return detail::told(mcplink_responder_json(raw_, whole.data(), whole.size())); }
@@ -601,14 +603,14 @@ public:
     result<void> tool_error(std::string_view text) { return detail::told(mcplink_responder_tool_error(raw_, text.data(), text.size())); }
     result<void> bytes(const void *data, std::size_t size, const char *mime_type = nullptr)
     {
-        return detail::told(mcplink_responder_bytes(raw_, static_cast<const std::uint8_t *>(data), size, mime_type));
+        return detail::told(mcplink_responder_bytes(raw_, data, size, mime_type));
     }
     /* These functions add content blocks to the answer of a tool call. Then send() sends the
        answer. If a block was refused, send() returns its error. */
     responder &add_text(std::string_view text) { return mcplink_responder_add_text(raw_, text.data(), text.size()), *this; }
     responder &add_bytes(const void *data, std::size_t size, const char *mime_type)
     {
-        return mcplink_responder_add_bytes(raw_, static_cast<const std::uint8_t *>(data), size, mime_type), *this;
+        return mcplink_responder_add_bytes(raw_, data, size, mime_type), *this;
     }
     responder &add_json(std::string_view block) { return mcplink_responder_add_json(raw_, block.data(), block.size()), *this; }
     result<void> send() { return detail::told(mcplink_responder_send(raw_)); }
@@ -633,6 +635,8 @@ public:
     {
         return detail::told(mcplink_responder_internal_error(raw_, reason.data(), reason.size()));
     }
+    /* A responder that may outlive the handler, to answer later. */
+    kept_responder keep() const;
     mcplink_responder_t *get() const noexcept { return raw_; }
 
 private:
@@ -652,6 +656,10 @@ private:
     detail::owner<mcplink_responder_t, mcplink_responder_free> owned_;
 };
 
+inline kept_responder responder::keep() const { return kept_responder(*this); }
+
+class kept_login;
+
 /* A pending login, which the callback borrows until it returns. To answer later, keep() it. */
 class login {
 public:
@@ -660,16 +668,18 @@ public:
     std::string_view server() const noexcept { return detail::view(mcplink_login_server(raw_)); }
     std::string_view authorization_server() const noexcept { return detail::view(mcplink_login_authorization_server(raw_)); }
     std::string_view scopes() const noexcept { return detail::view(mcplink_login_scopes(raw_)); }
-    bool is_over() const noexcept { return mcplink_login_is_over(raw_); }
-    template <class F> result<void> on_over(F callback)
+    bool is_done() const noexcept { return mcplink_login_is_done(raw_); }
+    template <class F> result<void> on_done(F callback)
     {
         return detail::told(
-            detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_login_on_over(raw_, c...); }, std::move(callback)));
+            detail::hand_over<mcplink_notify_fn>([&](auto... c) { return mcplink_login_on_done(raw_, c...); }, std::move(callback)));
     }
     /* Accepts any URL that the browser visits. URLs that are not the answer give
        MCPLINK_E_INVALID. */
     result<void> answer(std::string_view url) { return detail::told(mcplink_login_answer(raw_, url.data(), url.size())); }
     result<void> refuse(const char *why = nullptr) { return detail::told(mcplink_login_refuse(raw_, why)); }
+    /* A login that may outlive the callback, to answer later. */
+    kept_login keep() const;
     mcplink_login_t *get() const noexcept { return raw_; }
 
 private:
@@ -687,6 +697,8 @@ public:
 private:
     detail::owner<mcplink_login_t, mcplink_login_free> owned_;
 };
+
+inline kept_login login::keep() const { return kept_login(*this); }
 
 /* An HTTP request to be authenticated, which the callback borrows until it returns. The last
    verdict counts. */
@@ -707,14 +719,34 @@ public:
     }
     result<void> add_audience(const char *audience) { return detail::told(mcplink_http_request_add_audience(raw_, audience)); }
     result<void> bind_key(const char *thumbprint) { return detail::told(mcplink_http_request_bind_key(raw_, thumbprint)); }
-    result<void> refuse_token(const char *why) { return detail::told(mcplink_http_request_refuse_token(raw_, why)); }
-    result<void> need_scopes(const char *scopes) { return detail::told(mcplink_http_request_need_scopes(raw_, scopes)); }
-    result<void> put_off(const char *why) { return detail::told(mcplink_http_request_put_off(raw_, why)); }
+    result<void> invalid_token(const char *why) { return detail::told(mcplink_http_request_invalid_token(raw_, why)); }
+    result<void> insufficient_scope(const char *scopes) { return detail::told(mcplink_http_request_insufficient_scope(raw_, scopes)); }
+    result<void> unavailable(const char *why) { return detail::told(mcplink_http_request_unavailable(raw_, why)); }
     result<void> challenge(const char *challenge) { return detail::told(mcplink_http_request_challenge(raw_, challenge)); }
     mcplink_http_request_t *get() const noexcept { return raw_; }
 
 private:
     mcplink_http_request_t *raw_;
+};
+
+/* A request about which a guard decides, which the guard borrows until it returns. */
+class guarded_request {
+public:
+    explicit guarded_request(mcplink_guarded_request_t *raw) noexcept : raw_(raw) {}
+    std::string_view method() const noexcept { return detail::view(mcplink_guarded_request_method(raw_)); }
+    json_view params() const noexcept { return json_view(mcplink_guarded_request_params(raw_)); }
+    mcplink_primitive primitive() const noexcept { return mcplink_guarded_request_primitive(raw_); }
+    /* The name, URI or URI template of the entry. */
+    std::string_view target() const noexcept { return detail::view(mcplink_guarded_request_target(raw_)); }
+    std::string_view principal() const noexcept { return detail::view(mcplink_guarded_request_principal(raw_)); }
+    bool has_scope(const char *scope) const noexcept { return mcplink_guarded_request_has_scope(raw_, scope); }
+    std::uint64_t session() const noexcept { return mcplink_guarded_request_session(raw_); }
+    result<void> require_scopes(const char *scopes) { return detail::told(mcplink_guarded_request_require_scopes(raw_, scopes)); }
+    result<void> refuse(std::int32_t code, const char *message) { return detail::told(mcplink_guarded_request_refuse(raw_, code, message)); }
+    mcplink_guarded_request_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_guarded_request_t *raw_;
 };
 
 /* The status and header fields of a response that the host's own web server sends. */
@@ -726,8 +758,8 @@ public:
     std::string_view name(std::size_t index) const noexcept { return detail::view(mcplink_http_head_name(raw_, index)); }
     std::string_view value(std::size_t index) const noexcept { return detail::view(mcplink_http_head_value(raw_, index)); }
     /* The keep-alive interval of an idle stream; 0 for never. */
-    milliseconds quiet() const noexcept { return milliseconds(mcplink_http_head_quiet_ms(raw_)); }
-    std::string_view quiet_text() const noexcept { return detail::view(mcplink_http_head_quiet_text(raw_)); }
+    milliseconds keep_alive() const noexcept { return milliseconds(mcplink_http_head_keep_alive_ms(raw_)); }
+    std::string_view keep_alive_text() const noexcept { return detail::view(mcplink_http_head_keep_alive_text(raw_)); }
     const mcplink_http_head_t *get() const noexcept { return raw_; }
 
 private:
@@ -743,12 +775,20 @@ inline json_view seen(const mcplink_json_t *node) noexcept { return json_view(no
 inline login seen(mcplink_login_t *raw) noexcept { return login(raw); }
 inline http_request seen(mcplink_http_request_t *raw) noexcept { return http_request(raw); }
 inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_head(raw); }
+inline guarded_request seen(mcplink_guarded_request_t *raw) noexcept { return guarded_request(raw); }
 
 /* Gives arguments names, so that callables may take them by reference. */
 template <class F, class... Args> decltype(auto) named(F &callable, Args... args) { return callable(args...); }
 
 template <class F, class... Raw> auto called(F &callable, Raw... raw) { return named(callable, seen(raw)...); }
-template <class F> auto called(F &callable, const char *bytes, std::size_t size) { return callable(std::string_view(bytes, size)); }
+template <class F> auto called(F &callable, const void *bytes, std::size_t size)
+{
+    return callable(std::string_view(static_cast<const char *>(bytes), size));
+}
+template <class F> void called(F &callable, mcplink_direction direction, const char *text, std::size_t size)
+{
+    callable(direction, std::string_view(text, size));
+}
 template <class F> void called(F &handler, const mcplink_request_t *raw_request, mcplink_responder_t *raw_responder)
 {
     request asked(raw_request);
@@ -860,8 +900,12 @@ inline void thrown(const mcplink_request_t *, mcplink_responder_t *answer) noexc
 }
 inline void thrown(mcplink_login_t *login) noexcept { mcplink_login_refuse(login, nullptr); }
 /* Overrides an earlier admit(). */
-inline void thrown(mcplink_http_request_t *asked) noexcept { mcplink_http_request_put_off(asked, "what finds out who sends it threw"); }
+inline void thrown(mcplink_http_request_t *asked) noexcept { mcplink_http_request_unavailable(asked, "what finds out who sends it threw"); }
 #endif
+
+/* The result of a C callback that threw. */
+template <class R> R result_of_throw() noexcept { return MCPLINK_E_USER; }
+template <> inline mcplink_decision result_of_throw() noexcept { return MCPLINK_DECISION_REFUSE; }
 
 /* The C function for one of several callables that share their user data. No exception leaves
    it. */
@@ -874,7 +918,7 @@ template <class R, class... Raw, class All, std::size_t Place> struct trampoline
             return call(std::get<Place>(*static_cast<All *>(user)), raw...);
         } catch (...) {
             thrown(raw...);
-            if constexpr (!std::is_void_v<R>) return MCPLINK_E_USER;
+            if constexpr (!std::is_void_v<R>) return result_of_throw<R>();
         }
 #else
         return call(std::get<Place>(*static_cast<All *>(user)), raw...);
@@ -889,6 +933,9 @@ private:
         using Given = decltype(called(callable, raw...));
         if constexpr (std::is_void_v<R>) {
             static_cast<void>(called(callable, raw...));
+        } else if constexpr (std::is_same_v<R, mcplink_decision>) {
+            static_assert(std::is_same_v<Given, R>, "return an mcplink_decision");
+            return called(callable, raw...);
         } else if constexpr (std::is_void_v<Given>) {
             return called(callable, raw...), MCPLINK_OK;
         } else if constexpr (std::is_same_v<Given, bool> || !std::is_convertible_v<Given, R>) {
@@ -926,8 +973,8 @@ template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Re
 
 } // namespace detail
 
-/* Sets the process-wide log hook, for handles without one: callback(std::int32_t level,
-   std::string_view target, std::string_view text). */
+/* Sets the process-wide log hook, for handles without one: callback(mcplink_log_level
+   level, std::string_view target, std::string_view text). */
 template <class F> result<void> set_log(mcplink_log_level level, F callback)
 {
     return detail::told(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_set_log(level, c...); }, std::move(callback)));
@@ -957,7 +1004,7 @@ public:
     void wakeup() noexcept { mcplink_pump_wakeup(get()); }
     template <class F> void set_notify(F callback)
     {
-        detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_pump_set_notify(get(), c...); }, std::move(callback));
+        detail::hand_over<mcplink_notify_fn>([&](auto... c) { return mcplink_pump_set_notify(get(), c...); }, std::move(callback));
     }
     mcplink_pump_t *get() const noexcept { return owned_.get(); }
 
@@ -965,33 +1012,44 @@ private:
     detail::owner<mcplink_pump_t, mcplink_pump_free> owned_;
 };
 
-/* A transport of the host. Pass it once, to client_options::transport_with or server::attach. It
+/* A transport of the host. Pass it once, to client_options::transport or server::attach. It
    must outlive what it serves. */
 class transport {
 public:
     /* send(std::string_view bytes) sends bytes to the peer, and returns whether it could, or
-       nothing. close() is called at the end, room() when the transport accepts bytes again. See
-       mcplink_send_fn, mcplink_transport_set_close and mcplink_transport_set_room. */
-    template <class Send, class Close = std::nullptr_t, class Room = std::nullptr_t>
-    explicit transport(Send send, Close close = nullptr, Room room = nullptr)
+       nothing. close() is called at the end, ready() when the transport accepts bytes again. See
+       mcplink_send_fn, mcplink_transport_set_close and mcplink_transport_set_ready. */
+    template <class Send, class Close = std::nullptr_t, class Ready = std::nullptr_t>
+    explicit transport(Send send, Close close = nullptr, Ready ready = nullptr)
     {
-        detail::hand_over<mcplink_send_fn, mcplink_transport_fn, mcplink_transport_fn>(
-            [&](auto on_send, auto on_close, auto on_room, auto... user_and_destroy) {
+        detail::hand_over<mcplink_send_fn, mcplink_notify_fn, mcplink_notify_fn>(
+            [&](auto on_send, auto on_close, auto on_ready, auto... user_and_destroy) {
                 owned_.reset(mcplink_transport_new(user_and_destroy...));
                 mcplink_transport_set_send(get(), on_send);
                 mcplink_transport_set_close(get(), on_close);
-                return mcplink_transport_set_room(get(), on_room);
+                return mcplink_transport_set_ready(get(), on_ready);
             },
-            std::move(send), std::move(close), std::move(room));
+            std::move(send), std::move(close), std::move(ready));
+    }
+    /* Two transports, each of which is the peer of the other: for a client and a server in one
+       process. */
+    static result<std::pair<transport, transport>> pair()
+    {
+        mcplink_transport_t *first = nullptr, *second = nullptr;
+        mcplink_error_t *failed = nullptr;
+        const auto status = mcplink_transport_pair(&first, &second, &failed);
+        if (status < 0) return failed ? error(failed) : error(status);
+        return std::pair(transport(first), transport(second));
     }
     transport(transport &&) noexcept = default;
     transport &operator=(transport &&) noexcept = default;
-    /* MCPLINK_E_LIMIT: no byte was accepted; feed them again when there is room. */
+    /* MCPLINK_E_LIMIT: no byte was accepted; feed them again when ready() is called. */
     result<void> feed(std::string_view bytes) { return detail::told(mcplink_transport_feed(get(), bytes.data(), bytes.size())); }
     result<void> feed_end(const char *reason = nullptr) { return detail::told(mcplink_transport_feed_end(get(), reason)); }
     mcplink_transport_t *get() const noexcept { return owned_.get(); }
 
 private:
+    explicit transport(mcplink_transport_t *owned) noexcept : owned_(owned) {}
     detail::owner<mcplink_transport_t, mcplink_transport_free> owned_;
 };
 
@@ -1035,10 +1093,10 @@ public:
     {
         return note(mcplink_call_options_set_max_timeout_ms(get(), detail::count(span)), "call_options::max_timeout was refused");
     }
-    call_options &cancel_with(const cancel &token) noexcept
+    call_options &cancel(const mcplink::cancel &token) noexcept
     {
-        need(token.get() != nullptr, "call_options::cancel_with was refused");
-        return note(mcplink_call_options_set_cancel(get(), token.get()), "call_options::cancel_with was refused");
+        need(token.get() != nullptr, "call_options::cancel was refused");
+        return note(mcplink_call_options_set_cancel(get(), token.get()), "call_options::cancel was refused");
     }
     /* A member of "_meta". */
     call_options &meta(const char *key, std::string_view json) noexcept
@@ -1143,17 +1201,17 @@ public:
     }
     /* callback(login &) lets the person log in, for hosts that can show a page and observe its
        redirects. An exception refuses the login. */
-    template <class F> oauth &visitor(const char *redirect_uri, F callback)
+    template <class F> oauth &user_agent(const char *redirect_uri, F callback)
     {
-        return note(detail::hand_over<mcplink_visit_fn>([&](auto... c) { return mcplink_oauth_set_visitor(get(), redirect_uri, c...); },
+        return note(detail::hand_over<mcplink_login_fn>([&](auto... c) { return mcplink_oauth_set_user_agent(get(), redirect_uri, c...); },
                                                         std::move(callback)),
-                    "oauth::visitor was refused");
+                    "oauth::user_agent was refused");
     }
     /* callback(login &) informs the person before the browser is opened. It does not answer, and
        its exceptions are dropped. */
     template <class F> oauth &browser(std::uint16_t port, const char *program, const char *page, F callback)
     {
-        return note(detail::hand_over<mcplink_visit_fn>([&](auto... c) { return mcplink_oauth_set_browser(get(), port, program, page, c...); },
+        return note(detail::hand_over<mcplink_login_fn>([&](auto... c) { return mcplink_oauth_set_browser(get(), port, program, page, c...); },
                                                         std::move(callback)),
                     "oauth::browser was refused");
     }
@@ -1209,10 +1267,10 @@ public:
         return note(mcplink_oauth_set_private_addresses(get(), allowed), "oauth::private_addresses was refused");
     }
     oauth &dpop(mcplink_dpop dpop) noexcept { return note(mcplink_oauth_set_dpop(get(), dpop), "oauth::dpop was refused"); }
-    /* As set_log. */
+    /* As mcplink_set_log, for this object. */
     template <class F> oauth &on_log(mcplink_log_level level, F callback)
     {
-        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_oauth_set_log(get(), level, c...); }, std::move(callback)),
+        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_oauth_on_log(get(), level, c...); }, std::move(callback)),
                     "oauth::on_log was refused");
     }
     result<void> forget(const char *url)
@@ -1224,6 +1282,46 @@ public:
 
 private:
     detail::owner<mcplink_oauth_t, mcplink_oauth_free> owned_;
+};
+
+/* A cache of responses that several clients share. */
+class cache {
+public:
+    cache(std::size_t max_responses, std::size_t max_bytes) : owned_(mcplink_cache_new(max_responses, max_bytes)) {}
+    void clear() noexcept { mcplink_cache_clear(get()); }
+    mcplink_cache_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_cache_t, mcplink_cache_free> owned_;
+};
+
+/* The eras of servers, by their addresses, so that a host detects each era only once. */
+class era_memory {
+public:
+    era_memory() : owned_(mcplink_era_memory_new()) {}
+    mcplink_era recall(const char *address) const noexcept { return mcplink_era_memory_recall(get(), address); }
+    result<void> remember(const char *address, mcplink_era era) { return detail::told(mcplink_era_memory_remember(get(), address, era)); }
+    result<json> entries() const { return detail::shown(get(), mcplink_era_memory_entries); }
+    mcplink_era_memory_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_era_memory_t, mcplink_era_memory_free> owned_;
+};
+
+/* The servers of a configuration file, as hosts write it. */
+class config {
+public:
+    explicit config(mcplink_config_t *owned) noexcept : owned_(owned) {}
+    static result<config> read(const char *path, const char *workspace = nullptr)
+    {
+        return detail::made<config, mcplink_config_t>([&](auto out, auto err) { return mcplink_config_read(path, workspace, out, err); });
+    }
+    result<json> describe() const { return detail::shown(get(), mcplink_config_describe); }
+    result<void> input(const char *id, const char *value) { return detail::told(mcplink_config_set_input(get(), id, value)); }
+    mcplink_config_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_config_t, mcplink_config_free> owned_;
 };
 
 /* Options of a client. Set exactly one of command and url, or another endpoint. */
@@ -1252,10 +1350,10 @@ public:
     {
         return note(mcplink_client_options_set_bearer(get(), token), "client_options::bearer was refused");
     }
-    client_options &oauth_with(const oauth &oauth) noexcept
+    client_options &oauth(const mcplink::oauth &settings) noexcept
     {
-        need(oauth);
-        return note(mcplink_client_options_set_oauth(get(), oauth.get()), "client_options::oauth_with was refused");
+        need(settings);
+        return note(mcplink_client_options_set_oauth(get(), settings.get()), "client_options::oauth was refused");
     }
     /* PEM text of the trusted certificate authorities for HTTPS. Replaces Mozilla's list. */
     client_options &root_certificates(std::string_view pem) noexcept
@@ -1287,30 +1385,64 @@ public:
     {
         return note(mcplink_client_options_set_info(get(), name, version), "client_options::info was refused");
     }
-    /* The complete description of the client, as JSON: "name", "version", "title",
-       "description", "websiteUrl", "icons". */
-    client_options &info_json(std::string_view json) noexcept
+    client_options &title(const char *title) noexcept
     {
-        return note(mcplink_client_options_set_info_json(get(), json.data(), json.size()), "client_options::info_json was refused");
+        return note(mcplink_client_options_set_title(get(), title), "client_options::title was refused");
+    }
+    client_options &description(const char *text) noexcept
+    {
+        return note(mcplink_client_options_set_description(get(), text), "client_options::description was refused");
+    }
+    client_options &website(const char *url) noexcept
+    {
+        return note(mcplink_client_options_set_website(get(), url), "client_options::website was refused");
+    }
+    /* A JSON array of objects with "src", which is validated. */
+    client_options &icons(std::string_view json) noexcept
+    {
+        return note(mcplink_client_options_set_icons(get(), json.data(), json.size()), "client_options::icons was refused");
+    }
+    /* False to send no name, for privacy. */
+    client_options &send_client_info(bool enabled) noexcept
+    {
+        return note(mcplink_client_options_set_send_client_info(get(), enabled), "client_options::send_client_info was refused");
     }
     client_options &timeout(milliseconds span) noexcept
     {
         return note(mcplink_client_options_set_timeout_ms(get(), detail::count(span)), "client_options::timeout was refused");
     }
-    client_options &pump_with(const pump &pump) noexcept
+    client_options &pump(const mcplink::pump &pump) noexcept
     {
-        need(pump.get() != nullptr, "client_options::pump_with was refused");
-        return note(mcplink_client_options_set_pump(get(), pump.get()), "client_options::pump_with was refused");
+        need(pump.get() != nullptr, "client_options::pump was refused");
+        return note(mcplink_client_options_set_pump(get(), pump.get()), "client_options::pump was refused");
+    }
+    /* principal: on whose behalf the client acts; clients with equal principals share private
+       responses. */
+    client_options &cache(const mcplink::cache &cache, const char *principal = nullptr) noexcept
+    {
+        need(cache.get() != nullptr, "client_options::cache was refused");
+        return note(mcplink_client_options_set_cache(get(), cache.get(), principal), "client_options::cache was refused");
+    }
+    client_options &era_memory(const mcplink::era_memory &memory) noexcept
+    {
+        need(memory.get() != nullptr, "client_options::era_memory was refused");
+        return note(mcplink_client_options_set_era_memory(get(), memory.get()), "client_options::era_memory was refused");
+    }
+    /* The endpoint and the settings of a server of a configuration. */
+    client_options &configured(const config &config, const char *name) noexcept
+    {
+        need(config.get() != nullptr, "client_options::configured was refused");
+        return note(mcplink_client_options_set_configured(get(), config.get(), name), "client_options::configured was refused");
     }
     /* Endpoints of the host, which remain the caller's. */
     client_options &fds(std::ptrdiff_t input, std::ptrdiff_t output) noexcept
     {
         return note(mcplink_client_options_set_fds(get(), input, output), "client_options::fds was refused");
     }
-    client_options &transport_with(const transport &transport) noexcept
+    client_options &transport(const mcplink::transport &transport) noexcept
     {
-        need(transport.get() != nullptr, "client_options::transport_with was refused");
-        return note(mcplink_client_options_set_transport(get(), transport.get()), "client_options::transport_with was refused");
+        need(transport.get() != nullptr, "client_options::transport was refused");
+        return note(mcplink_client_options_set_transport(get(), transport.get()), "client_options::transport was refused");
     }
     client_options &proxy(const char *url) noexcept
     {
@@ -1326,10 +1458,10 @@ public:
         return note(mcplink_client_options_set_revisions(get(), revisions), "client_options::revisions was refused");
     }
     client_options &era(mcplink_era era) noexcept { return note(mcplink_client_options_set_era(get(), era), "client_options::era was refused"); }
-    client_options &cancel_with(const cancel &token) noexcept
+    client_options &cancel(const mcplink::cancel &token) noexcept
     {
-        need(token.get() != nullptr, "client_options::cancel_with was refused");
-        return note(mcplink_client_options_set_cancel(get(), token.get()), "client_options::cancel_with was refused");
+        need(token.get() != nullptr, "client_options::cancel was refused");
+        return note(mcplink_client_options_set_cancel(get(), token.get()), "client_options::cancel was refused");
     }
     client_options &connect_timeout(milliseconds span) noexcept
     {
@@ -1347,12 +1479,11 @@ public:
     }
     client_options &close_timeout(milliseconds span) noexcept
     {
-        return note(mcplink_client_options_set_close_ms(get(), detail::count(span)), "client_options::close_timeout was refused");
+        return note(mcplink_client_options_set_close_timeout_ms(get(), detail::count(span)), "client_options::close_timeout was refused");
     }
-    /* number: one of enum mcplink_limit. */
-    client_options &limit(mcplink_limit number, std::size_t bound) noexcept
+    client_options &limit(mcplink_limit limit, std::size_t value) noexcept
     {
-        return note(mcplink_client_options_set_limit(get(), number, bound), "client_options::limit was refused");
+        return note(mcplink_client_options_set_limit(get(), limit, value), "client_options::limit was refused");
     }
     /* Limits the length of lists. */
     client_options &max_list(std::size_t pages, std::size_t items) noexcept
@@ -1369,9 +1500,9 @@ public:
         const auto first = detail::count(first_delay), longest = detail::count(max_delay);
         return note(mcplink_client_options_set_restart(get(), max_attempts, first, longest), "client_options::restart was refused");
     }
-    client_options &resend_harmless(bool resends = true) noexcept
+    client_options &retry_idempotent_calls(bool resends = true) noexcept
     {
-        return note(mcplink_client_options_set_resend_harmless(get(), resends), "client_options::resend_harmless was refused");
+        return note(mcplink_client_options_set_retry_idempotent_calls(get(), resends), "client_options::retry_idempotent_calls was refused");
     }
     /* Whether answers that deviate from the specification are refused. */
     client_options &strict(bool strict = true) noexcept
@@ -1400,7 +1531,7 @@ public:
     {
         return note(mcplink_client_options_set_sampling(get(), tools, context), "client_options::sampling was refused");
     }
-    /* Sends no tokens: clears bearer, bearer_hook and oauth_with. */
+    /* Sends no tokens: clears bearer, bearer_hook and oauth. */
     client_options &clear_authorization() noexcept
     {
         return note(mcplink_client_options_clear_authorization(get()), "client_options::clear_authorization was refused");
@@ -1428,10 +1559,10 @@ public:
     {
         return note(mcplink_client_options_set_stderr(get(), mode, nullptr, nullptr, nullptr), "client_options::stderr_mode was refused");
     }
-    /* As set_log. */
+    /* As mcplink_set_log, for this object. */
     template <class F> client_options &on_log(mcplink_log_level level, F callback)
     {
-        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_client_options_set_log(get(), level, c...); },
+        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_client_options_on_log(get(), level, c...); },
                                                       std::move(callback)),
                     "client_options::on_log was refused");
     }
@@ -1442,12 +1573,12 @@ public:
         return with<mcplink_thread_fn, mcplink_thread_fn>("client_options::on_thread was refused", mcplink_client_options_on_thread,
                                                           std::move(start), std::move(stop));
     }
-    /* callback(std::int32_t event, json_view params) */
+    /* callback(mcplink_event event, json_view params) */
     template <class F> client_options &on_event(F callback)
     {
         return with<mcplink_event_fn>("client_options::on_event was refused", mcplink_client_options_on_event, std::move(callback));
     }
-    /* callback(std::int32_t event, json_view params), as for events. */
+    /* callback(mcplink_event event, json_view params), as for events. */
     template <class F> client_options &on_notification(const char *method, F callback)
     {
         return note(detail::hand_over<mcplink_event_fn>([&](auto... c) { return mcplink_client_options_on_notification(get(), method, c...); },
@@ -1471,9 +1602,9 @@ public:
         return with<mcplink_handler_fn>("client_options::on_sample was refused", mcplink_client_options_on_sample,
                                         detail::handling<detail::nothing>(std::move(handler)));
     }
-    template <class F> client_options &on_roots(F handler)
+    template <class F> client_options &on_list_roots(F handler)
     {
-        return with<mcplink_handler_fn>("client_options::on_roots was refused", mcplink_client_options_on_roots,
+        return with<mcplink_handler_fn>("client_options::on_list_roots was refused", mcplink_client_options_on_list_roots,
                                         detail::handling<detail::nothing>(std::move(handler)));
     }
     template <class F> client_options &on_request(const char *method, F handler)
@@ -1481,6 +1612,12 @@ public:
         return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_client_options_on_request(get(), method, c...); },
                                                           detail::handling<detail::nothing>(std::move(handler))),
                     "client_options::on_request was refused");
+    }
+    /* callback(mcplink_direction direction, std::string_view text) sees each message: see
+       mcplink_message_fn. */
+    template <class F> client_options &on_message(F callback)
+    {
+        return with<mcplink_message_fn>("client_options::on_message was refused", mcplink_client_options_on_message, std::move(callback));
     }
     mcplink_client_options_t *get() const noexcept { return owned_.get(); }
 
@@ -1545,11 +1682,11 @@ public:
     {
         return ask(options, mcplink_client_read_resource, uri);
     }
-    /* of: one of enum mcplink_completion_of. */
-    result<call_result> complete(mcplink_completion_of of, const char *target, const char *argument, const char *typed, std::string_view known = "{}",
+    /* primitive: a prompt or a template. */
+    result<call_result> complete(mcplink_primitive primitive, const char *target, const char *argument, const char *value, std::string_view known = "{}",
                                  const call_options *options = nullptr)
     {
-        return ask(options, mcplink_client_complete, of, target, argument, typed, known.data(), known.size());
+        return ask(options, mcplink_client_complete, primitive, target, argument, value, known.data(), known.size());
     }
     result<call_result> request(const char *method, std::string_view params = "{}", const call_options *options = nullptr)
     {
@@ -1584,10 +1721,10 @@ public:
         return begin(std::move(done), options, mcplink_client_read_resource_start, uri);
     }
     template <class F>
-    result<call> complete_start(mcplink_completion_of of, const char *target, const char *argument, const char *typed, std::string_view known, F done,
+    result<call> complete_start(mcplink_primitive primitive, const char *target, const char *argument, const char *value, std::string_view known, F done,
                                 const call_options *options = nullptr)
     {
-        return begin(std::move(done), options, mcplink_client_complete_start, of, target, argument, typed, known.data(), known.size());
+        return begin(std::move(done), options, mcplink_client_complete_start, primitive, target, argument, value, known.data(), known.size());
     }
     template <class F> result<call> request_start(const char *method, std::string_view params, F done, const call_options *options = nullptr)
     {
@@ -1706,37 +1843,37 @@ public:
     {
         need(owned_ != nullptr, "tool: its name or description was refused");
     }
-    tool &param(const char *name, mcplink_param_type type, std::uint32_t flags = 0, const char *description = nullptr) noexcept
+    tool &param(const char *name, mcplink_param_type type, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr) noexcept
     {
-        return note(mcplink_tool_add_param(get(), name, type, flags, description), "tool::param was refused");
+        return note(mcplink_tool_add_param(get(), name, type, flag, description), "tool::param was refused");
     }
-    tool &param_schema(const char *name, std::uint32_t flags, std::string_view schema) noexcept
+    tool &param_schema(const char *name, mcplink_param_flag flag, std::string_view schema) noexcept
     {
-        return note(mcplink_tool_add_param_schema(get(), name, flags, schema.data(), schema.size()), "tool::param_schema was refused");
+        return note(mcplink_tool_add_param_schema(get(), name, flag, schema.data(), schema.size()), "tool::param_schema was refused");
     }
-    tool &integer(const char *name, std::uint32_t flags = 0, const char *description = nullptr,
+    tool &integer(const char *name, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr,
                   std::int64_t min = std::numeric_limits<std::int64_t>::min(), std::int64_t max = std::numeric_limits<std::int64_t>::max()) noexcept
     {
-        return note(mcplink_tool_add_integer(get(), name, flags, min, max, description), "tool::integer was refused");
+        return note(mcplink_tool_add_integer(get(), name, flag, min, max, description), "tool::integer was refused");
     }
-    tool &number(const char *name, std::uint32_t flags = 0, const char *description = nullptr, double min = -std::numeric_limits<double>::infinity(),
+    tool &number(const char *name, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr, double min = -std::numeric_limits<double>::infinity(),
                  double max = std::numeric_limits<double>::infinity()) noexcept
     {
-        return note(mcplink_tool_add_number(get(), name, flags, min, max, description), "tool::number was refused");
+        return note(mcplink_tool_add_number(get(), name, flag, min, max, description), "tool::number was refused");
     }
-    tool &choice(const char *name, std::uint32_t flags, const std::vector<const char *> &values, const char *description = nullptr) noexcept
+    tool &choice(const char *name, mcplink_param_flag flag, const std::vector<const char *> &values, const char *description = nullptr) noexcept
     {
-        return note(mcplink_tool_add_enum(get(), name, flags, values.data(), values.size(), description), "tool::choice was refused");
+        return note(mcplink_tool_add_choice(get(), name, flag, values.data(), values.size(), description), "tool::choice was refused");
     }
-    tool &array(const char *name, std::uint32_t flags, mcplink_param_type items, const char *description = nullptr, std::size_t min_items = 0,
+    tool &array(const char *name, mcplink_param_flag flag, mcplink_param_type items, const char *description = nullptr, std::size_t min_items = 0,
                 std::size_t max_items = std::numeric_limits<std::size_t>::max()) noexcept
     {
-        return note(mcplink_tool_add_array(get(), name, flags, items, min_items, max_items, description), "tool::array was refused");
+        return note(mcplink_tool_add_array(get(), name, flag, items, min_items, max_items, description), "tool::array was refused");
     }
     /* Sets the default of an optional argument that was added before; the default is JSON text. */
     tool &default_value(const char *name, std::string_view json) noexcept
     {
-        return note(mcplink_tool_set_default(get(), name, json.data(), json.size()), "tool::default_value was refused");
+        return note(mcplink_tool_set_default_value(get(), name, json.data(), json.size()), "tool::default_value was refused");
     }
     tool &input_schema(std::string_view schema) noexcept
     {
@@ -1747,9 +1884,9 @@ public:
         return note(mcplink_tool_set_output_schema(get(), schema.data(), schema.size()), "tool::output_schema was refused");
     }
     /* hint: one of enum mcplink_tool_hint. */
-    tool &annotation(mcplink_tool_hint hint, bool is_so = true) noexcept
+    tool &hint(mcplink_tool_hint hint, bool is_so = true) noexcept
     {
-        return note(mcplink_tool_set_annotation(get(), hint, is_so), "tool::annotation was refused");
+        return note(mcplink_tool_set_hint(get(), hint, is_so), "tool::hint was refused");
     }
     /* support: one of enum mcplink_task_support. */
     tool &task_support(mcplink_task_support support) noexcept
@@ -1889,7 +2026,7 @@ inline bool misfit(responder &answer, const std::string &path, const std::string
    validation, or is an integer beyond the range of T. */
 template <class T> bool item(const json_view &view, T &out)
 {
-    auto is = [&](mcplink_json_type_t type) { return view.type() == type; };
+    auto is = [&](mcplink_json_type type) { return view.type() == type; };
     if constexpr (is_text<T>) return is(MCPLINK_JSON_STRING) && (out = T(view.str()), true);
     else if constexpr (std::is_same_v<T, bool>) return is(MCPLINK_JSON_BOOLEAN) && (out = view.boolean(), true);
     else if constexpr (std::is_integral_v<T>) {
@@ -2017,25 +2154,25 @@ private:
 template <class T> void arg::declare(tool &tool) const
 {
     constexpr bool may_be_missing = detail::is_optional<T>::value || std::is_same_v<T, json_view>;
-    std::uint32_t flags = has_default() || may_be_missing ? MCPLINK_PARAM_OPTIONAL : MCPLINK_PARAM_REQUIRED;
+    mcplink_param_flag flag = has_default() || may_be_missing ? MCPLINK_PARAM_OPTIONAL : MCPLINK_PARAM_REQUIRED;
     auto add = [&](auto type) {
         using Plain = typename decltype(type)::type;
         if constexpr (std::is_same_v<Plain, json_view>) {
-            tool.param_schema(name_, flags, "{}");
+            tool.param_schema(name_, flag, "{}");
         } else if constexpr (detail::is_vector<Plain>::value) {
             auto least = min_ > 0 ? static_cast<std::size_t>(min_) : 0;
             auto most = max_ < 9e15 ? static_cast<std::size_t>(max_) : std::numeric_limits<std::size_t>::max();
-            tool.array(name_, flags, detail::type_of<typename Plain::value_type>(), description_, least, most);
+            tool.array(name_, flag, detail::type_of<typename Plain::value_type>(), description_, least, most);
         } else if constexpr (detail::is_text<Plain>) {
-            if (choices_.empty()) tool.param(name_, MCPLINK_PARAM_STRING, flags, description_);
-            else tool.choice(name_, flags, choices_, description_);
+            if (choices_.empty()) tool.param(name_, MCPLINK_PARAM_STRING, flag, description_);
+            else tool.choice(name_, flag, choices_, description_);
         } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_INTEGER) {
             tool.need(!is_above_int64_, "arg::or_else: the default of an integer is at most INT64_MAX");
-            tool.integer(name_, flags, description_, detail::bound<Plain>(min_, true), detail::bound<Plain>(max_, false));
+            tool.integer(name_, flag, description_, detail::bound<Plain>(min_, true), detail::bound<Plain>(max_, false));
         } else if constexpr (detail::type_of<Plain>() == MCPLINK_PARAM_NUMBER) {
-            tool.number(name_, flags, description_, min_, max_);
+            tool.number(name_, flag, description_, min_, max_);
         } else {
-            tool.param(name_, MCPLINK_PARAM_BOOLEAN, flags, description_);
+            tool.param(name_, MCPLINK_PARAM_BOOLEAN, flag, description_);
         }
     };
     if constexpr (detail::is_optional<T>::value) add(detail::identity<typename T::value_type>());
@@ -2131,9 +2268,9 @@ public:
         need(owned_ != nullptr, "prompt: its name or description was refused");
     }
     prompt &title(const char *title) noexcept { return note(mcplink_prompt_set_title(get(), title), "prompt::title was refused"); }
-    prompt &argument(const char *name, std::uint32_t flags = 0, const char *description = nullptr) noexcept
+    prompt &argument(const char *name, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr) noexcept
     {
-        return note(mcplink_prompt_add_argument(get(), name, flags, description), "prompt::argument was refused");
+        return note(mcplink_prompt_add_argument(get(), name, flag, description), "prompt::argument was refused");
     }
     /* A JSON array of objects with "src", which is validated. */
     prompt &icons(std::string_view json) noexcept
@@ -2182,24 +2319,19 @@ public:
     {
         return note(mcplink_server_options_set_revisions(get(), revisions), "server_options::revisions was refused");
     }
-    server_options &pump_with(const pump &pump) noexcept
+    server_options &pump(const mcplink::pump &pump) noexcept
     {
-        need(pump.get() != nullptr, "server_options::pump_with was refused");
-        return note(mcplink_server_options_set_pump(get(), pump.get()), "server_options::pump_with was refused");
+        need(pump.get() != nullptr, "server_options::pump was refused");
+        return note(mcplink_server_options_set_pump(get(), pump.get()), "server_options::pump was refused");
     }
     /* Whether standard output is reserved for the protocol while the server uses it. */
     server_options &claim_stdio(bool claims) noexcept
     {
         return note(mcplink_server_options_set_claim_stdio(get(), claims), "server_options::claim_stdio was refused");
     }
-    /* which: one of enum mcplink_limit. */
-    server_options &limit(mcplink_limit which, std::size_t bound) noexcept
+    server_options &limit(mcplink_limit limit, std::size_t value) noexcept
     {
-        return note(mcplink_server_options_set_limit(get(), which, bound), "server_options::limit was refused");
-    }
-    server_options &workers(std::size_t most) noexcept
-    {
-        return note(mcplink_server_options_set_workers(get(), most), "server_options::workers was refused");
+        return note(mcplink_server_options_set_limit(get(), limit, value), "server_options::limit was refused");
     }
     server_options &page_size(std::size_t items) noexcept
     {
@@ -2209,15 +2341,15 @@ public:
     {
         return note(mcplink_server_options_set_drain_ms(get(), detail::count(span)), "server_options::drain was refused");
     }
-    server_options &keep_alive(milliseconds interval, milliseconds timeout) noexcept
+    server_options &keep_alive(milliseconds interval, milliseconds timeout, std::uint32_t max_failures) noexcept
     {
         const auto every = detail::count(interval), within = detail::count(timeout);
-        return note(mcplink_server_options_set_keep_alive_ms(get(), every, within), "server_options::keep_alive was refused");
+        return note(mcplink_server_options_set_keep_alive(get(), every, within, max_failures), "server_options::keep_alive was refused");
     }
     /* 32 secret random bytes. */
     server_options &state_key(const void *key, std::size_t size) noexcept
     {
-        return note(mcplink_server_options_add_state_key(get(), static_cast<const std::uint8_t *>(key), size),
+        return note(mcplink_server_options_add_state_key(get(), key, size),
                     "server_options::state_key was refused");
     }
     server_options &state_lifetime(milliseconds span) noexcept
@@ -2240,14 +2372,19 @@ public:
     {
         return note(mcplink_server_options_set_list_changes(get(), changes), "server_options::list_changes was refused");
     }
-    server_options &validation(bool validation) noexcept
+    server_options &clear_validation() noexcept
     {
-        return note(mcplink_server_options_set_validation(get(), validation), "server_options::validation was refused");
+        return note(mcplink_server_options_clear_validation(get()), "server_options::clear_validation was refused");
+    }
+    /* False to send no name, for privacy. */
+    server_options &send_server_info(bool enabled) noexcept
+    {
+        return note(mcplink_server_options_set_send_server_info(get(), enabled), "server_options::send_server_info was refused");
     }
     /* Declares a capability without entries. list: one of enum mcplink_list. */
-    server_options &offer(mcplink_list list) noexcept
+    server_options &declare_capability(mcplink_list list) noexcept
     {
-        return note(mcplink_server_options_add_offer(get(), list), "server_options::offer was refused");
+        return note(mcplink_server_options_declare_capability(get(), list), "server_options::declare_capability was refused");
     }
     server_options &cache(mcplink_list list, milliseconds time_to_live, bool is_public) noexcept
     {
@@ -2265,10 +2402,28 @@ public:
     {
         return note(mcplink_server_options_add_capability(get(), name, settings.data(), settings.size()), "server_options::capability was refused");
     }
-    /* As set_log. */
+    /* The name of the replica, for servers of which several processes run. */
+    server_options &replica(const char *name) noexcept
+    {
+        return note(mcplink_server_options_set_replica(get(), name), "server_options::replica was refused");
+    }
+    /* At most so many requests of one client in a period. methods: names separated by spaces;
+       nullptr for all methods. */
+    server_options &rate_limit(std::uint32_t requests, milliseconds period, const char *methods = nullptr) noexcept
+    {
+        return note(mcplink_server_options_add_rate_limit(get(), requests, detail::count(period), methods), "server_options::rate_limit was refused");
+    }
+    /* guard(guarded_request &) returns an mcplink_decision about each request. A request is
+       refused if the guard throws. */
+    template <class F> server_options &guard(F guard)
+    {
+        return with<mcplink_guard_fn>("server_options::guard was refused: the callable is empty", mcplink_server_options_add_guard,
+                                      std::move(guard));
+    }
+    /* As mcplink_set_log, for this server. */
     template <class F> server_options &on_log(mcplink_log_level level, F callback)
     {
-        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_server_options_set_log(get(), level, c...); },
+        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_server_options_on_log(get(), level, c...); },
                                                       std::move(callback)),
                     "server_options::on_log was refused");
     }
@@ -2287,15 +2442,21 @@ public:
         return with<mcplink_thread_fn, mcplink_thread_fn>("server_options::on_thread was refused", mcplink_server_options_on_thread,
                                                           std::move(start), std::move(stop));
     }
-    /* callback(std::int32_t event, json_view params), with enum mcplink_server_event: sessions
+    /* callback(mcplink_server_event event, json_view params): sessions
        that begin and end, and incidents with clients. */
     template <class F> server_options &on_session(F callback)
     {
-        return with<mcplink_event_fn>("server_options::on_session was refused", mcplink_server_options_on_session, std::move(callback));
+        return with<mcplink_server_event_fn>("server_options::on_session was refused", mcplink_server_options_on_session, std::move(callback));
     }
     template <class F> server_options &on_event(F callback)
     {
-        return with<mcplink_event_fn>("server_options::on_event was refused", mcplink_server_options_on_event, std::move(callback));
+        return with<mcplink_server_event_fn>("server_options::on_event was refused", mcplink_server_options_on_event, std::move(callback));
+    }
+    /* callback(mcplink_direction direction, std::string_view text) sees each message: see
+       mcplink_message_fn. */
+    template <class F> server_options &on_message(F callback)
+    {
+        return with<mcplink_message_fn>("server_options::on_message was refused", mcplink_server_options_on_message, std::move(callback));
     }
     mcplink_server_options_t *get() const noexcept { return owned_.get(); }
 
@@ -2389,7 +2550,7 @@ public:
     /* One or more keys of 32 secret random bytes each, concatenated. */
     resource_server &nonces(const void *keys, std::size_t size, milliseconds lifetime) noexcept
     {
-        return note(mcplink_resource_server_set_nonces(get(), static_cast<const std::uint8_t *>(keys), size, detail::count(lifetime)),
+        return note(mcplink_resource_server_set_nonces(get(), keys, size, detail::count(lifetime)),
                     "resource_server::nonces was refused");
     }
     mcplink_resource_server_t *get() const noexcept { return owned_.get(); }
@@ -2440,10 +2601,9 @@ public:
     {
         return note(mcplink_http_options_set_keep_alive_ms(get(), detail::count(interval)), "http_options::keep_alive was refused");
     }
-    /* which: one of enum mcplink_http_limit. */
-    http_options &limit(mcplink_http_limit which, std::size_t bound) noexcept
+    http_options &limit(mcplink_http_limit limit, std::size_t value) noexcept
     {
-        return note(mcplink_http_options_set_limit(get(), which, bound), "http_options::limit was refused");
+        return note(mcplink_http_options_set_limit(get(), limit, value), "http_options::limit was refused");
     }
     /* callback(http_request &) authenticates a request, on several threads at once. If it
        throws, the answer is status 503. */
@@ -2462,10 +2622,10 @@ public:
     {
         return note(mcplink_http_options_clear_authenticate(get()), "http_options::clear_authenticate was refused");
     }
-    http_options &resource_server_with(const resource_server &server) noexcept
+    http_options &resource_server(const mcplink::resource_server &server) noexcept
     {
         need(server);
-        return note(mcplink_http_options_set_resource_server(get(), server.get()), "http_options::resource_server_with was refused");
+        return note(mcplink_http_options_set_resource_server(get(), server.get()), "http_options::resource_server was refused");
     }
     /* Without another check all clients are accepted. */
     http_options &clear_resource_server() noexcept
@@ -2543,9 +2703,9 @@ public:
         return note(mcplink_exchange_set_addresses(get(), local, remote), "exchange::addresses was refused");
     }
     /* Reports that the client has gone. */
-    void gone() noexcept { mcplink_exchange_gone(get()); }
+    void disconnected() noexcept { mcplink_exchange_disconnected(get()); }
     /* Reports that the response has not begun for the keep-alive interval. */
-    void silent() noexcept { mcplink_exchange_silent(get()); }
+    void begin_stream() noexcept { mcplink_exchange_begin_stream(get()); }
     mcplink_exchange_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -2612,21 +2772,20 @@ public:
     {
         return add(mcplink_server_add_prompt, prompt, std::move(handler));
     }
-    /* The handler reads the argument's name with name(), the typed text with typed(), and the
+    /* The handler reads the argument's name with name(), the typed text with value(), and the
        other arguments with args(). It answers with values(), or returns a
-       std::vector<std::string>. of: one of enum mcplink_completion_of. */
-    template <class F> result<void> add_completer(mcplink_completion_of of, const char *target, const char *argument, F handler)
+       std::vector<std::string>. primitive: a prompt or a template. */
+    template <class F> result<void> add_completer(mcplink_primitive primitive, const char *target, const char *argument, F handler)
     {
-        return enlist(detail::handling<detail::values>(std::move(handler)), [&](auto... rest) { return mcplink_server_add_completer(get(), of, target, argument, rest...); });
+        return enlist(detail::handling<detail::values>(std::move(handler)), [&](auto... rest) { return mcplink_server_add_completer(get(), primitive, target, argument, rest...); });
     }
     result<void> remove_tool(const char *name) { return detail::told(mcplink_server_remove_tool(get(), name)); }
     result<void> remove_resource(const char *uri) { return detail::told(mcplink_server_remove_resource(get(), uri)); }
     result<void> remove_template(const char *uri_template) { return detail::told(mcplink_server_remove_template(get(), uri_template)); }
     result<void> remove_prompt(const char *name) { return detail::told(mcplink_server_remove_prompt(get(), name)); }
-    /* of: one of enum mcplink_primitive. */
-    result<void> require_scopes(mcplink_primitive of, const char *target, const char *scopes)
+    result<void> require_scopes(mcplink_primitive primitive, const char *target, const char *scopes)
     {
-        return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), of, target, scopes, err); });
+        return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), primitive, target, scopes, err); });
     }
     result<void> resource_updated(const char *uri) { return detail::told(mcplink_server_resource_updated(get(), uri)); }
     /* Sends a log message that belongs to no call, as JSON, to clients of revisions before
@@ -2642,12 +2801,12 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_server_serve_stdio(get(), err); });
     }
-    result<void> serve_fds(std::ptrdiff_t input, std::ptrdiff_t output)
+    /* principal: on whose behalf the client acts; nullptr when it is unknown. */
+    result<void> serve_fds(std::ptrdiff_t input, std::ptrdiff_t output, const char *principal = nullptr)
     {
-        return detail::done([&](auto err) { return mcplink_server_serve_fds(get(), input, output, err); });
+        return detail::done([&](auto err) { return mcplink_server_serve_fds(get(), input, output, principal, err); });
     }
-    /* The non-blocking forms. principal: on whose behalf the client acts; nullptr when it is
-       unknown. */
+    /* The non-blocking forms. */
     result<session> serve_stdio_start()
     {
         return detail::made<session, mcplink_session_t>([&](auto out, auto err) { return mcplink_server_serve_stdio_start(get(), out, err); });

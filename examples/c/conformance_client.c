@@ -99,7 +99,7 @@ static mcplink_status_t set_oauth(const char *scenario, const mcplink_json_t *co
     else if (given(context, "client_secret") != NULL)
         mcplink_oauth_client_set_secret(me, given(context, "client_secret"));
     mcplink_oauth_set_client_name(oauth, "mcplink-conformance", NULL);
-    st = mcplink_oauth_set_visitor(oauth, REDIRECT, visit, NULL, NULL);
+    st = mcplink_oauth_set_user_agent(oauth, REDIRECT, visit, NULL, NULL);
     if (strncmp(scenario, "auth/client-credentials-", 24) == 0) {
         mcplink_oauth_set_client_credentials(oauth);
         st = mcplink_oauth_add_client(oauth, me);

@@ -83,7 +83,7 @@ static void on_connected(struct editor *editor)
     if (mcplink_client_list_tools_start(editor->client, NULL, on_listed, editor, NULL, NULL, NULL) < 0) puts("the tools can't be listed");
 }
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     struct editor *editor = user;
     switch (event) {

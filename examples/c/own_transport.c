@@ -61,7 +61,7 @@ static bool send_packet(struct end *end, char kind, const char *bytes, size_t le
 }
 
 /* Sends outgoing bytes of the library. */
-static mcplink_status_t on_send(void *user, const char *bytes, size_t len)
+static mcplink_status_t on_send(void *user, const void *bytes, size_t len)
 {
     return send_packet(user, KIND_MCP, bytes, len) ? MCPLINK_OK : MCPLINK_E_USER;
 }
@@ -132,7 +132,7 @@ static void end_init(struct end *end, const char *name, int fd)
     end->transport = mcplink_transport_new(end, NULL);
     mcplink_transport_set_send(end->transport, on_send);
     mcplink_transport_set_close(end->transport, on_close);
-    mcplink_transport_set_room(end->transport, on_room);
+    mcplink_transport_set_ready(end->transport, on_room);
 }
 
 static void end_free(struct end *end)

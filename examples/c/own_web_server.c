@@ -83,13 +83,13 @@ static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, in
         fits = fits && put_text(c, line);
     } else {
         /* The length is unknown: the end of the connection ends the body. */
-        c->quiet_ms = mcplink_http_head_quiet_ms(head);
-        snprintf(c->quiet, sizeof c->quiet, "%s", mcplink_http_head_quiet_text(head).ptr);
+        c->quiet_ms = mcplink_http_head_keep_alive_ms(head);
+        snprintf(c->quiet, sizeof c->quiet, "%s", mcplink_http_head_keep_alive_text(head).ptr);
     }
     return fits && put_text(c, "\r\n") ? MCPLINK_OK : MCPLINK_E_USER;
 }
 
-static mcplink_status_t on_write(void *user, const char *bytes, size_t len)
+static mcplink_status_t on_write(void *user, const void *bytes, size_t len)
 {
     return put(user, bytes, len) ? MCPLINK_OK : MCPLINK_E_USER;
 }

@@ -35,7 +35,7 @@ static mcplink_status_t make_server(mcplink_error_t **err)
     mcplink_tool_t *tool = mcplink_tool_new("append", "Appends text to the document");
     mcplink_status_t st;
     /* One worker, because the host's functions may be called by one thread at a time. */
-    mcplink_server_options_set_workers(o, 1);
+    mcplink_server_options_set_limit(o, MCPLINK_LIMIT_WORKERS, 1);
     st = mcplink_server_new_with(o, &server, err);
     mcplink_tool_add_param(tool, "text", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, NULL);
     mcplink_resource_set_mime_type(document, "text/plain");

@@ -117,8 +117,8 @@ static void add_notes(void)
     if (!failed) failed = mcplink_server_add_resource(server, list, note, NULL, NULL, &err);
     if (!failed) failed = mcplink_server_add_template(server, one, note, NULL, NULL, &err);
     if (!failed) failed = mcplink_server_add_prompt(server, remind, note, NULL, NULL, &err);
-    if (!failed) failed = mcplink_server_add_completer(server, MCPLINK_COMPLETION_OF_TEMPLATE, "notes://{title}", "title", complete, NULL, NULL, &err);
-    if (!failed) failed = mcplink_server_add_completer(server, MCPLINK_COMPLETION_OF_PROMPT, "remind", "title", complete, NULL, NULL, &err);
+    if (!failed) failed = mcplink_server_add_completer(server, MCPLINK_PRIMITIVE_TEMPLATE, "notes://{title}", "title", complete, NULL, NULL, &err);
+    if (!failed) failed = mcplink_server_add_completer(server, MCPLINK_PRIMITIVE_PROMPT, "remind", "title", complete, NULL, NULL, &err);
     mcplink_resource_free(list), mcplink_template_free(one), mcplink_prompt_free(remind);
 }
 
@@ -147,9 +147,9 @@ int main(int argc, char **argv)
     tool = mcplink_tool_new("search", "Searches the notes");
     mcplink_tool_add_param(tool, "query", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, "a part of the text");
     mcplink_tool_add_integer(tool, "limit", MCPLINK_PARAM_OPTIONAL, 1, 50, "how many notes");
-    mcplink_tool_set_default(tool, "limit", "10", MCPLINK_NUL);
-    mcplink_tool_add_enum(tool, "order", MCPLINK_PARAM_OPTIONAL, orders, 2, NULL);
-    mcplink_tool_set_default(tool, "order", "\"ascending\"", MCPLINK_NUL);
+    mcplink_tool_set_default_value(tool, "limit", "10", MCPLINK_NUL);
+    mcplink_tool_add_choice(tool, "order", MCPLINK_PARAM_OPTIONAL, orders, 2, NULL);
+    mcplink_tool_set_default_value(tool, "order", "\"ascending\"", MCPLINK_NUL);
     add_tool(tool, search, NULL);
     tool = mcplink_tool_new("total", "Adds numbers");
     mcplink_tool_add_array(tool, "numbers", MCPLINK_PARAM_REQUIRED, MCPLINK_PARAM_NUMBER, 1, 100, NULL);

@@ -65,7 +65,7 @@ static void admit(mcplink::http_request &request, std::string_view password)
     if (token.empty()) {
         request.challenge("Bearer").value();
     } else if (colon == std::string_view::npos || !same(token.substr(colon + 1), password)) {
-        request.refuse_token("it is not the password").value();
+        request.invalid_token("it is not the password").value();
     } else {
         request.admit(std::string(token.substr(0, colon)).c_str()).value();
     }
@@ -88,7 +88,7 @@ static void add_everything(mcplink::server &server, notes &kept)
     }).value();
 
     mcplink::tool read("read_note", "Reads a note");
-    read.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).annotation(MCPLINK_HINT_READ_ONLY);
+    read.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).hint(MCPLINK_HINT_READ_ONLY);
     server.add_tool(read, [&](const mcplink::request &asked, mcplink::responder &) {
         const auto title = text_of(asked.args()["title"]);
         const auto found = kept.read(title);
@@ -105,7 +105,7 @@ static void add_everything(mcplink::server &server, notes &kept)
         else
             answer.not_found().value();
     }).value();
-    server.add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "note://{title}", "title", [&](const mcplink::request &, mcplink::responder &answer) {
+    server.add_completer(MCPLINK_PRIMITIVE_TEMPLATE, "note://{title}", "title", [&](const mcplink::request &, mcplink::responder &answer) {
         answer.values(kept.titles()).value();
     }).value();
 }

@@ -75,8 +75,8 @@ static void add_notes(mcplink::server &server)
         auto found = notes.find(std::string(request.args()["title"].str()));
         return found == notes.end() ? resp.fail(MCPLINK_RPC_INVALID_PARAMS, "there is no such note") : resp.text(found->second);
     }).value();
-    server.add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "notes://{title}", "title", complete).value();
-    server.add_completer(MCPLINK_COMPLETION_OF_PROMPT, "remind", "title", complete).value();
+    server.add_completer(MCPLINK_PRIMITIVE_TEMPLATE, "notes://{title}", "title", complete).value();
+    server.add_completer(MCPLINK_PRIMITIVE_PROMPT, "remind", "title", complete).value();
 }
 
 int main(int argc, char **argv)

@@ -24,7 +24,7 @@ unsafe extern "C" {
         err: *mut *mut u8,
     ) -> c_int;
     fn mcplink_json_free(document: *mut u8);
-    fn mcplink_json_type(node: *const u8) -> c_int;
+    fn mcplink_json_type_of(node: *const u8) -> c_int;
     fn mcplink_json_at(array: *const u8, index: usize) -> *const u8;
     fn mcplink_json_key_at(object: *const u8, index: usize) -> Text;
     fn mcplink_json_len(node: *const u8) -> usize;
@@ -112,7 +112,7 @@ unsafe fn read(node: *const u8) -> Value {
     unsafe {
         let text = |text: Text| String::from_utf8(bytes(text).to_vec()).expect("UTF-8");
         let items = || 0..mcplink_json_len(node);
-        match mcplink_json_type(node) {
+        match mcplink_json_type_of(node) {
             801 => Value::Null,
             802 => mcplink_json_boolean(node).into(),
             803 => {

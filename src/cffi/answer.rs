@@ -144,9 +144,9 @@ actions! {
     /// data, len: the bytes.
     /// mime_type: the MIME type of the bytes; NULL for the type with which the resource was added.
     /// For a tool the type is image/... or audio/...
-    fn mcplink_responder_bytes(data: *const u8, len: usize, mime_type: *const c_char) {
+    fn mcplink_responder_bytes(data: *const c_void, len: usize, mime_type: *const c_char) {
         responder.answer(Answer::Bytes {
-            bytes: bytes(data.cast(), len, "data")?.to_owned(),
+            bytes: bytes(data, len, "data")?.to_owned(),
             mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
         })?;
     }

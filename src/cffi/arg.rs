@@ -1,5 +1,5 @@
-//! What C passes: the integer types for enumeration parameters of the exported functions, and how
-//! numbers are read.
+//! What C passes: the integer types for enumeration parameters of the exported functions and of
+//! callbacks, and how numbers are read.
 //!
 //! In the header each of these types is the C enumeration of the same name, so that compilers warn
 //! when a program passes a constant of another enumeration. In Rust each type is an integer,
@@ -11,19 +11,22 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
 
-pub type mcplink_completion_of = i32;
 pub type mcplink_connection_state = i32;
 pub type mcplink_content_kind = i32;
 pub type mcplink_decision = i32;
+pub type mcplink_direction = i32;
 pub type mcplink_dpop = i32;
 pub type mcplink_era = i32;
+pub type mcplink_event = i32;
 pub type mcplink_http_limit = i32;
-pub type mcplink_json_type_t = i32;
+pub type mcplink_json_type = i32;
 pub type mcplink_limit = i32;
 pub type mcplink_list = i32;
 pub type mcplink_log_level = i32;
+pub type mcplink_param_flag = i32;
 pub type mcplink_param_type = i32;
 pub type mcplink_primitive = i32;
+pub type mcplink_server_event = i32;
 pub type mcplink_stderr = i32;
 pub type mcplink_subject = i32;
 pub type mcplink_task_support = i32;

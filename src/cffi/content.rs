@@ -1,6 +1,6 @@
 //! Functions that answer a tool call with several content blocks.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use super::entry::{Outcome, need, told};
 use super::json::json_payload;
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mcplink_responder_add_text(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_bytes(
     responder: *mut mcplink_responder_t,
-    data: *const u8,
+    data: *const c_void,
     len: usize,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn mcplink_responder_add_bytes(
     unsafe {
         add("mcplink_responder_add_bytes", responder, || {
             let mime_type = optional(mime_type, "mime_type")?.map(str::to_owned);
-            Ok(media(bytes(data.cast(), len, "data")?, mime_type)?)
+            Ok(media(bytes(data, len, "data")?, mime_type)?)
         })
     }
 }

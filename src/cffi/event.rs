@@ -2,13 +2,28 @@
 
 use std::ffi::c_void;
 
+use super::arg;
 use super::json::mcplink_json_t;
 use super::text::mcplink_str_t;
 
-/// Receives an event: one of enum mcplink_event, with details in params. params is valid until the
-/// callback returns, and is NULL for an event without details. Ignore unknown events.
+/// Receives an event of a client, with details in params. params is valid until the callback
+/// returns, and is NULL for an event without details. Ignore unknown events.
 pub type mcplink_event_fn = Option<
-    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        event: arg::mcplink_event,
+        params: *const mcplink_json_t,
+    ),
+>;
+
+/// Receives an event of a server, with details in params. params is valid until the callback
+/// returns, and is NULL for an event without details. Ignore unknown events.
+pub type mcplink_server_event_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        event: arg::mcplink_server_event,
+        params: *const mcplink_json_t,
+    ),
 >;
 
 /// Receives a line that a child process wrote to its standard error, without the newline. The line

@@ -26,11 +26,11 @@ use crate::error::{Error, ErrorKind, Result};
 /// the answer. Threads: any. Blocks: only while a client does not read. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_need_extension(
+pub unsafe extern "C" fn mcplink_responder_require_extension(
     responder: *mut mcplink_responder_t,
     id: *const c_char,
 ) -> mcplink_status_t {
-    const NAME: &str = "mcplink_responder_need_extension";
+    const NAME: &str = "mcplink_responder_require_extension";
     // SAFETY: the header requires a responder of this library and text that ends in NUL.
     let arguments = unsafe {
         need(responder, "responder").and_then(|responder| Ok((responder, filled(id, "id")?)))
@@ -59,14 +59,14 @@ actions! {
     /// before the answer, and over HTTP on the stream of the answer. For notifications that belong
     /// to no request see mcplink_session_notify.
     ///
-    /// notification: the method, for example "notifications/com.example/moved".
+    /// method: the method, for example "notifications/com.example/moved".
     /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
     /// client no longer waits for the answer; MCPLINK_E_STATE after the answer;
     /// MCPLINK_E_UNSUPPORTED on a client. Threads: any. Blocks: only while a client does not read.
     /// Since 0.1.
-    fn mcplink_responder_notify(notification: *const c_char, params: *const c_char, len: usize) {
-        let method = filled(notification, "notification")?;
+    fn mcplink_responder_notify(method: *const c_char, params: *const c_char, len: usize) {
+        let method = filled(method, "method")?;
         let params = object(params, len)?;
         let sent = responder.look(|call| notify(call, method, &params))?;
         sent.ok_or_else(unsupported)??;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use serde_json::Value;
@@ -64,7 +64,7 @@ pub(super) struct Document {
 /// The type of a JSON value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_json_type_t {
+pub enum mcplink_json_type {
     /// No value: the node is NULL.
     #[allow(dead_code, reason = "getters return 0")]
     MCPLINK_JSON_MISSING = 0,
@@ -397,9 +397,9 @@ getters! {
     /// Returns the type of a value.
     ///
     /// node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
-    /// Returns: one of enum mcplink_json_type_t.
-    fn mcplink_json_type() -> arg::mcplink_json_type_t {
-        use mcplink_json_type_t as Type;
+    /// Returns: one of enum mcplink_json_type.
+    fn mcplink_json_type_of() -> arg::mcplink_json_type {
+        use mcplink_json_type as Type;
         let kind = match node.content {
             Content::Null => Type::MCPLINK_JSON_NULL,
             Content::Boolean(_) => Type::MCPLINK_JSON_BOOLEAN,
@@ -547,6 +547,27 @@ pub(super) unsafe fn optional_json<'a>(
     }
     // SAFETY: the safety contract of this function.
     unsafe { json_payload(ptr, len, what) }.map(Some)
+}
+
+/// Parses optional JSON text as a type of the protocol. Returns `None` for NULL.
+///
+/// # Safety
+///
+/// The requirements of [`optional_json`] apply.
+pub(super) unsafe fn typed<T: DeserializeOwned>(
+    ptr: *const c_char,
+    len: usize,
+    what: &str,
+) -> Outcome<Option<T>> {
+    // SAFETY: the safety contract of this function.
+    let Some(json) = (unsafe { optional_json(ptr, len, what) })? else {
+        return Ok(None);
+    };
+    let read = serde_json::from_str(json.get()).map_err(|error| {
+        let text = format!("{what} is not what the protocol has there: {error}");
+        Error::new(ErrorKind::Invalid, text)
+    })?;
+    Ok(Some(read))
 }
 
 #[cfg(test)]

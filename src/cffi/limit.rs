@@ -1,7 +1,8 @@
 //! Limits of a connection, as numbers for C.
 
-use crate::cffi::arg::enumeration;
+use crate::cffi::arg::{enumeration, invalid, span};
 use crate::error::Result;
+use crate::protocol::KeepAlive;
 use crate::transport::Limits;
 
 enumeration! {
@@ -66,6 +67,20 @@ enumeration! {
         /// clients that use little of them. Default: 12. With 0, nothing is reserved.
         MCPLINK_LIMIT_RESERVE_PERCENT = 915,
     }
+}
+
+/// Reads when a silent peer is pinged. Fails if a time is 0.
+pub(super) fn keep_alive(
+    interval_ms: u32,
+    timeout_ms: u32,
+    max_failures: u32,
+) -> Result<KeepAlive> {
+    if interval_ms == 0 || timeout_ms == 0 {
+        return Err(invalid("pings need an interval and a timeout"));
+    }
+    Ok(KeepAlive::every(span(interval_ms))
+        .timeout(span(timeout_ms))
+        .max_failures(max_failures))
 }
 
 /// Sets the limit with the number `limit`, one of [`mcplink_limit`]. Fails for an unknown number.

@@ -10,7 +10,7 @@ use super::handle::{Fault, Object};
 use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
 use super::wording::for_c;
-use crate::cffi::arg::enumeration;
+use crate::cffi::arg::{self, enumeration};
 use crate::cffi::user::Callback;
 use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord, tell_once};
@@ -60,7 +60,7 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 /// Receives a log record of the library, for example about a protocol error of a peer or a failed
 /// handler. The callback runs on any thread, also on several at once, and must be quick.
 ///
-/// level: one of enum mcplink_log_level.
+/// level: the severity of the record.
 /// target: the part of the library that logs: "protocol", "transport", "server", "client", "http",
 /// "auth", "handle" for an invalid argument of a function that returns no error, or "library" for a
 /// bug of this library; later versions may add more. Valid until the callback returns.
@@ -68,7 +68,7 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
-        level: i32,
+        level: arg::mcplink_log_level,
         target: mcplink_str_t,
         text: mcplink_str_t,
     ),

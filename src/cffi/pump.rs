@@ -11,7 +11,7 @@ use super::handle::{
 };
 use super::queue::{Notify, Queue};
 use super::status::{mcplink_status, mcplink_status_t};
-use super::user::{UserData, mcplink_destroy_fn};
+use super::user::{UserData, mcplink_destroy_fn, mcplink_notify_fn};
 
 /// A queue that runs callbacks on a thread of the host's choice. One pump serves any number of
 /// clients and servers.
@@ -192,11 +192,10 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// user, destroy: passed to callback; destroy runs when another function is set or the pump is
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_set_notify(
     pump: *mut mcplink_pump_t,
-    callback: Option<unsafe extern "C-unwind" fn(user: *mut c_void)>,
+    callback: mcplink_notify_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {

@@ -304,7 +304,7 @@ getters! {
     /// Returns the text that was typed so far for the argument to complete.
     ///
     /// Returns: text that is valid as long as the request; empty for other requests.
-    fn mcplink_request_typed() -> mcplink_str_t {
+    fn mcplink_request_value() -> mcplink_str_t {
         request.typed.view()
     }
 
@@ -343,7 +343,7 @@ getters! {
     }
 
     /// Checks whether a scope was granted to the principal. A handler can then do more for a
-    /// principal with this scope. To refuse the request, see mcplink_responder_need_scopes.
+    /// principal with this scope. To refuse the request, see mcplink_responder_require_scopes.
     ///
     /// scope: the name of the scope.
     /// Returns: true if the scope was granted; false also when the scopes are unknown.

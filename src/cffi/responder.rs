@@ -6,7 +6,7 @@
 //! without the lock. If an answer is given meanwhile, the thread that drops the last reference
 //! sends the answer.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -23,7 +23,7 @@ use super::queue::Kind;
 use super::request::mcplink_request_t;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{filled, name, optional, payload};
-use super::user::call_back;
+use super::user::{call_back, mcplink_notify_fn};
 use crate::cffi::actions::actions;
 use crate::cffi::entry::needing;
 use crate::cffi::getters::getters;
@@ -255,7 +255,7 @@ impl mcplink_responder_t {
     /// Answers the request with an error, because the required scopes could not be checked. So the
     /// handler can't continue by mistake (fail closed). Returns the failure for the host.
     fn close_door(&self, failure: Failure) -> Failure {
-        let failure = failure.context("mcplink_responder_need_scopes");
+        let failure = failure.context("mcplink_responder_require_scopes");
         // If the request is answered already, return the error about the earlier answer.
         let logged = self.look(|call| {
             if let Some(context) = call.context() {
@@ -381,10 +381,6 @@ getters! {
     }
 }
 
-/// Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
-/// is over.
-pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
-
 actions! {
     /// responder: the responder.
     needing(responder: mcplink_responder_t);
@@ -398,8 +394,7 @@ actions! {
     /// user, destroy: passed to callback; destroy runs after the callback, when another function is
     /// set, or when the responder is freed.
     /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-    #[must_use]
-    fn mcplink_responder_on_cancel(callback: mcplink_cancelled_fn; user) {
+    fn mcplink_responder_on_cancel(callback: mcplink_notify_fn; user) {
         responder.process.check()?;
         let before = responder.on_cancel.lock().take();
         drop(before);
@@ -495,14 +490,14 @@ actions! {
 /// client does not read. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_need_scopes(
+pub unsafe extern "C" fn mcplink_responder_require_scopes(
     responder: *mut mcplink_responder_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a responder of this library.
     let responder = match unsafe { need(responder, "responder") } {
         Ok(responder) => responder,
-        Err(failure) => return told("mcplink_responder_need_scopes", || Err(failure)),
+        Err(failure) => return told("mcplink_responder_require_scopes", || Err(failure)),
     };
     plain(|| {
         // SAFETY: the header requires text that ends in NUL.
@@ -538,7 +533,7 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
 /// method: the method, for example "elicitation/create".
 /// params, len: the params of the method as JSON; len may be MCPLINK_NUL for text that ends in NUL.
 /// NULL for no params.
-/// answer: receives the client's result, valid as long as the responder; NULL while the answer is
+/// out: receives the client's result, valid as long as the responder; NULL while the answer is
 /// pending. May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
@@ -553,15 +548,15 @@ pub unsafe extern "C" fn mcplink_responder_ask(
     method: *const c_char,
     params: *const c_char,
     len: usize,
-    answer: *mut *const mcplink_json_t,
+    out: *mut *const mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     // SAFETY: the header requires valid arguments: text with its length, pointers that can be
     // written to, a responder of this library.
     unsafe {
         ffi(err, || {
-            if !answer.is_null() {
-                answer.write(std::ptr::null());
+            if !out.is_null() {
+                out.write(std::ptr::null());
             }
             let responder = need(responder, "responder")?;
             let (key, method) = (name(key, "key")?, name(method, "method")?);
@@ -570,8 +565,8 @@ pub unsafe extern "C" fn mcplink_responder_ask(
             match asked.ok_or_else(unsupported)? {
                 Ok(response) => {
                     let node = responder.show(key, response.as_str())?;
-                    if !answer.is_null() {
-                        answer.write(node);
+                    if !out.is_null() {
+                        out.write(node);
                     }
                     Ok(mcplink_status::MCPLINK_OK)
                 }

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
+use super::arg;
 use super::user::{Hook, call_back};
 use crate::cffi::user::Callback;
 use crate::transport::{Direction, Tap, Tapped, Transport};
@@ -17,9 +18,9 @@ pub enum mcplink_direction {
     MCPLINK_DIRECTION_OUTGOING = 2002,
 }
 
-/// Receives each message of a connection, unchanged: for logs and traces. direction is one of enum
-/// mcplink_direction. text is the message, which is valid until the function returns and does not
-/// end in NUL. len is 0 for a message that was dropped because it was too long.
+/// Receives each message of a connection, unchanged: for logs and traces. text is the message,
+/// which is valid until the function returns and does not end in NUL. len is 0 for a message that
+/// was dropped because it was too long.
 ///
 /// Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
 /// request is shown before its answer. The function runs on the threads that send and receive, also
@@ -28,7 +29,12 @@ pub enum mcplink_direction {
 /// the function must return quickly, must not block, and must not use the same client or server.
 /// Messages may contain secrets of users.
 pub type mcplink_message_fn = Option<
-    unsafe extern "C-unwind" fn(user: *mut c_void, direction: i32, text: *const c_char, len: usize),
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        direction: arg::mcplink_direction,
+        text: *const c_char,
+        len: usize,
+    ),
 >;
 
 pub(super) type MessageFn = Callback<mcplink_message_fn>;

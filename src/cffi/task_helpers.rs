@@ -56,7 +56,7 @@ actions! {
     /// for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
     /// and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
     #[must_use]
-    fn mcplink_responder_send_away(retry_ms: u32) {
+    fn mcplink_responder_close_stream_and_retry(retry_ms: u32) {
         let sent =
             responder.look(|call| Some(close_stream_and_retry(call.context()?, retry_ms)))?;
         sent.ok_or_else(unsupported)??;

@@ -1,6 +1,6 @@
 //! Text that C and Rust exchange: UTF-8 with a length, followed by a NUL for the convenience of C.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::ptr::NonNull;
 use std::{slice, str};
@@ -147,13 +147,13 @@ pub(super) const NUL: usize = usize::MAX;
 ///
 /// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], nothing is read. The bytes do not
 /// change during `'a`.
-pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
+pub(super) unsafe fn bytes<'a>(ptr: *const c_void, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == NUL {
         let text = "bytes have a length: MCPLINK_NUL is for text";
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     // SAFETY: the safety contract of this function.
-    unsafe { measured(ptr, len, what) }
+    unsafe { measured(ptr.cast(), len, what) }
 }
 
 /// Reads bytes that the host passes with their length. The bytes are usually text, so the length
@@ -290,9 +290,12 @@ mod tests {
             assert_eq!(payload(c"abc".as_ptr(), NUL, "it").expect("text"), "abc");
             assert_eq!(payload(std::ptr::dangling(), 0, "it").expect("text"), "");
             assert_eq!(payload(std::ptr::null(), 0, "it").expect("text"), "");
-            assert_eq!(bytes(c"abc".as_ptr(), 2, "it").expect("bytes"), b"ab");
+            assert_eq!(
+                bytes(c"abc".as_ptr().cast(), 2, "it").expect("bytes"),
+                b"ab"
+            );
             assert_eq!(measured(c"abc".as_ptr(), NUL, "it").expect("bytes"), b"abc");
-            assert!(bytes(c"abc".as_ptr(), NUL, "it").is_err());
+            assert!(bytes(c"abc".as_ptr().cast(), NUL, "it").is_err());
             assert_eq!(filled(c" a ".as_ptr(), "it").expect("text"), " a ");
             assert_eq!(
                 filled_measured(c"a".as_ptr(), 1, "it").expect("bytes"),

@@ -13,8 +13,8 @@ use super::entry::{Outcome, ffi, value};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::{Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
-use super::text::{bytes, missing, optional};
-use super::user::{UserData, call_back, mcplink_destroy_fn};
+use super::text::{self, missing, optional};
+use super::user::{UserData, call_back, mcplink_destroy_fn, mcplink_notify_fn};
 use crate::cffi::actions::actions;
 use crate::cffi::handle::entering;
 use crate::error::{Error, ErrorKind};
@@ -46,14 +46,10 @@ impl Object for mcplink_transport_t {
 pub type mcplink_send_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
-        bytes: *const c_char,
+        bytes: *const c_void,
         len: usize,
     ) -> mcplink_status_t,
 >;
-
-/// Notifies the host that the connection of a transport has ended, or that the transport accepts
-/// bytes again. The function runs on any thread.
-pub type mcplink_transport_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
 /// The state shared by the handle of a transport and the connection of the transport.
 struct Pipe {
@@ -71,8 +67,8 @@ struct State {
     /// The number of callbacks of the host that run at the moment.
     running: usize,
     send: mcplink_send_fn,
-    close: mcplink_transport_fn,
-    room: mcplink_transport_fn,
+    close: mcplink_notify_fn,
+    room: mcplink_notify_fn,
     bytes: VecDeque<u8>,
     /// True if bytes were refused since the host was last notified that the transport accepts
     /// bytes.
@@ -415,13 +411,13 @@ actions! {
     /// bytes, len: the bytes, which are copied.
     /// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
     /// exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
-    /// see mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
+    /// see mcplink_transport_set_ready; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
     /// the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads:
     /// any, before and after the connection is made; the caller must feed the bytes in order.
     /// Blocks: no. Since 0.1.
     #[must_use]
-    fn mcplink_transport_feed(bytes: *const c_char, len: usize) {
-        transport.pipe.feed(fed(bytes, len)?)?;
+    fn mcplink_transport_feed(bytes: *const c_void, len: usize) {
+        transport.pipe.feed(text::bytes(bytes, len, "bytes")?)?;
     }
 
     /// Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
@@ -453,7 +449,7 @@ actions! {
     /// If mcplink_send_fn still runs on another thread, that function should return soon. The
     /// callback may free the session or client, the server and the transport. Release the shared
     /// user data in destroy, not in the callback. NULL for no callback.
-    fn mcplink_transport_set_close(callback: mcplink_transport_fn) {
+    fn mcplink_transport_set_close(callback: mcplink_notify_fn) {
         transport.change(|state| state.close = callback)?;
     }
 
@@ -462,7 +458,7 @@ actions! {
     ///
     /// callback: called once after one or more refusals, when at most 8 MiB are still queued. The
     /// callback runs on the reader thread, and may feed bytes. NULL for no callback.
-    fn mcplink_transport_set_room(callback: mcplink_transport_fn) {
+    fn mcplink_transport_set_ready(callback: mcplink_notify_fn) {
         transport.change(|state| state.room = callback)?;
     }
 }
@@ -493,16 +489,6 @@ impl mcplink_transport_t {
         };
         Err(Failure::new(mcplink_status::MCPLINK_E_STATE, fault))
     }
-}
-
-/// Reads the bytes that the host feeds.
-///
-/// # Safety
-///
-/// The requirements of [`bytes`] apply.
-unsafe fn fed<'a>(ptr: *const c_char, len: usize) -> Outcome<&'a [u8]> {
-    // SAFETY: the safety contract of this function.
-    Ok(unsafe { bytes(ptr, len, "bytes") }?)
 }
 
 #[cfg(all(test, loom))]

@@ -11,6 +11,10 @@ use std::sync::Arc;
 /// can't be registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
+/// Notifies the host, without further details. The comment of the function that takes it says of
+/// what, and on which thread it runs.
+pub type mcplink_notify_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
+
 /// The function of a callback type of C, which is an `Option`.
 pub(super) type Callback<T> = <T as IntoIterator>::Item;
 

@@ -44,7 +44,7 @@ const NAMES: [(&str, &str); 17] = [
     ),
     (
         "ServerBuilder::declare_capability",
-        "mcplink_server_options_add_offer",
+        "mcplink_server_options_declare_capability",
     ),
     ("ServerBuilder::tasks", "mcplink_server_options_set_tasks"),
     ("Transport::again", "mcplink_client_options_set_command"),

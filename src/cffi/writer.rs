@@ -1,6 +1,6 @@
 //! The JSON writer: builds arguments, results and schemas without another JSON library.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -278,8 +278,8 @@ actions! {
     /// Writes bytes as a string in base64 (RFC 4648, section 4).
     ///
     /// data, len: the bytes.
-    fn mcplink_writer_bytes(data: *const u8, len: usize) {
-        let data = bytes(data.cast(), len, "data")?;
+    fn mcplink_writer_bytes(data: *const c_void, len: usize) {
+        let data = bytes(data, len, "data")?;
         writer.write(&STANDARD.encode(data))?;
     }
 

@@ -63,7 +63,7 @@ static void called(const char *revision, int validates)
     int ends[2];
     size_t i;
 
-    CHECK(mcplink_server_options_set_validation(so, validates) == MCPLINK_OK);
+    if (!validates) CHECK(mcplink_server_options_clear_validation(so) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(so, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(so);
     CHECK_STATUS(mcplink_server_add_tool(server, tool, runs_once, NULL, NULL, &err), MCPLINK_OK, err);

@@ -72,7 +72,7 @@ static void on_over(void *user)
 static atomic_int foreign_urls;
 
 /* What a browser asks for besides is no warning, and its query is nobody's business. */
-static void log_foreign(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void log_foreign(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user;
     if (strstr(text.ptr, "mcplink_login_answer") == NULL || strcmp(target.ptr, "auth") != 0) return;
@@ -103,7 +103,7 @@ static void answer(mcplink_login_t *login)
 static void *answers_later(void *login)
 {
     answer(login);
-    UNTIL(mcplink_login_is_over(login));
+    UNTIL(mcplink_login_is_done(login));
     mcplink_login_free(login);
     return NULL;
 }
@@ -114,11 +114,11 @@ static void visit(void *user, mcplink_login_t *login)
     CHECK(strncmp(mcplink_login_url(login).ptr, issuer.url, strlen(issuer.url)) == 0);
     CHECK_TEXT(mcplink_login_authorization_server(login), issuer.url);
     CHECK_TEXT(mcplink_login_server(login), resource.url);
-    CHECK(!mcplink_login_is_over(login));
+    CHECK(!mcplink_login_is_done(login));
     snprintf(person.url, sizeof person.url, "%s", mcplink_login_url(login).ptr);
     snprintf(person.scopes, sizeof person.scopes, "%s", mcplink_login_scopes(login).ptr);
-    CHECK(mcplink_login_on_over(login, on_over, &ten, count_end) == MCPLINK_OK);
-    CHECK(mcplink_login_on_over(login, on_over, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_login_on_done(login, on_over, &ten, count_end) == MCPLINK_OK);
+    CHECK(mcplink_login_on_done(login, on_over, &one, count_end) == MCPLINK_OK);
     ENDED(10);
     /* Who waits for this may have it end now. */
     person.visits++;
@@ -131,7 +131,7 @@ static void visit(void *user, mcplink_login_t *login)
     case NOTHING: break;
     case KEEP: person.kept = mcplink_login_keep(login); break;
     case KEEP_AND_LET_GO: mcplink_login_free(mcplink_login_keep(mcplink_login_keep(login))), mcplink_login_free(login); break;
-    case WAIT_INSIDE: UNTIL(mcplink_login_is_over(login)); break;
+    case WAIT_INSIDE: UNTIL(mcplink_login_is_done(login)); break;
     }
     person.returned++;
 }
@@ -149,7 +149,7 @@ static mcplink_oauth_t *visited(enum deed deed)
 {
     mcplink_oauth_t *oauth = mcplink_oauth_new();
     person.deed = deed;
-    CHECK(mcplink_oauth_set_visitor(oauth, REDIRECT, visit, &one, NULL) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_user_agent(oauth, REDIRECT, visit, &one, NULL) == MCPLINK_OK);
     CHECK(mcplink_oauth_set_client_name(oauth, "tester", "https://tester.example") == MCPLINK_OK);
     CHECK(mcplink_oauth_set_login_timeout_ms(oauth, PATIENCE) == MCPLINK_OK);
     CHECK(mcplink_oauth_set_step_timeout_ms(oauth, PATIENCE) == MCPLINK_OK);
@@ -257,9 +257,9 @@ static void refused_logins(void)
     CHECK(mcplink_oauth_set_login_timeout_ms(oauth, 300) == MCPLINK_OK);
     CHECK(strstr(fails(oauth, MCPLINK_E_TIMEOUT, ""), "login_timeout") != NULL);
     login_is_over(1);
-    CHECK(mcplink_login_is_over(person.kept) && mcplink_login_refuse(person.kept, NULL) == MCPLINK_E_STATE);
+    CHECK(mcplink_login_is_done(person.kept) && mcplink_login_refuse(person.kept, NULL) == MCPLINK_E_STATE);
     /* What is over is told at once. */
-    CHECK(mcplink_login_on_over(person.kept, on_over, &one, count_end) == MCPLINK_OK && person.overs == 1);
+    CHECK(mcplink_login_on_done(person.kept, on_over, &one, count_end) == MCPLINK_OK && person.overs == 1);
     ENDED(1);
     person.overs = 0;
     mcplink_login_free(person.kept);
@@ -290,7 +290,7 @@ static void cancelled_logins(void)
     CHECK_STATUS(mcplink_client_open(o, &c, &err), MCPLINK_E_CANCELLED, err);
     pthread_join(thread, NULL);
     login_is_over(1);
-    CHECK(mcplink_login_is_over(person.kept) && mcplink_login_answer(person.kept, REDIRECT, MCPLINK_NUL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_login_is_done(person.kept) && mcplink_login_answer(person.kept, REDIRECT, MCPLINK_NUL) == MCPLINK_E_INVALID);
     CHECK(mcplink_login_refuse(person.kept, NULL) == MCPLINK_E_STATE);
     mcplink_login_free(person.kept);
     mcplink_cancel_free(escape);
@@ -331,7 +331,7 @@ static void freed_in_a_visit(void)
     mcplink_oauth_t *oauth = mcplink_oauth_new();
     mcplink_client_options_t *o = mcplink_client_options_new();
     mcplink_error_t *err = NULL;
-    CHECK(mcplink_oauth_set_visitor(oauth, REDIRECT, visit_and_free, &visits, NULL) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_user_agent(oauth, REDIRECT, visit_and_free, &visits, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_url(o, resource.url) == MCPLINK_OK && mcplink_client_options_set_oauth(o, oauth) == MCPLINK_OK);
     mcplink_oauth_free(oauth);
     issuer_forget();
@@ -396,7 +396,7 @@ static mcplink_status_t take_away(void *user, mcplink_str_t name)
     return MCPLINK_OK;
 }
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)level, (void)text;
     CHECK_TEXT(target, "auth");
@@ -424,7 +424,7 @@ static void stores(void)
     REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_store(it, load, NULL, take_away, &one, count_end));
     ENDED(1);
     CHECK(mcplink_oauth_set_store(oauth, load, save, take_away, &one, NULL) == MCPLINK_OK);
-    CHECK(mcplink_oauth_set_log(oauth, MCPLINK_LOG_DEBUG, on_log, &lines, NULL) == MCPLINK_OK);
+    CHECK(mcplink_oauth_on_log(oauth, MCPLINK_LOG_DEBUG, on_log, &lines, NULL) == MCPLINK_OK);
     c = open_client(oauth);
     login_is_over(0);
     mcplink_client_free(c);
@@ -494,7 +494,7 @@ static void show(void *user, mcplink_login_t *login)
     shown.kept = mcplink_login_keep(login);
     /* It is not the host's to answer. */
     CHECK(mcplink_login_answer(login, REDIRECT, MCPLINK_NUL) == MCPLINK_E_STATE && mcplink_login_refuse(login, NULL) == MCPLINK_E_STATE);
-    CHECK(mcplink_login_on_over(login, on_over, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_login_on_done(login, on_over, &one, count_end) == MCPLINK_OK);
     if (shown.follows) CHECK(pthread_create(&person.thread, NULL, browses, shown.kept) == 0);
 }
 
@@ -538,7 +538,7 @@ static void browsers(void)
     pthread_join(person.thread, NULL);
     CHECK(issuer.logins == 2 && shown.shown == 1);
     login_is_over(1);
-    CHECK(mcplink_login_is_over(shown.kept));
+    CHECK(mcplink_login_is_done(shown.kept));
     mcplink_login_free(shown.kept);
     mcplink_client_free(c);
 
@@ -688,8 +688,8 @@ static void ends(void)
     person.deed = ANSWER;
     issuer_forget();
     CHECK(mcplink_oauth_set_store(oauth, load, save, take_away, &one, count_end) == MCPLINK_OK);
-    CHECK(mcplink_oauth_set_log(oauth, MCPLINK_LOG_DEBUG, on_log, &one, count_end) == MCPLINK_OK);
-    CHECK(mcplink_oauth_set_visitor(oauth, REDIRECT, visit, &ten, count_end) == MCPLINK_OK);
+    CHECK(mcplink_oauth_on_log(oauth, MCPLINK_LOG_DEBUG, on_log, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_user_agent(oauth, REDIRECT, visit, &ten, count_end) == MCPLINK_OK);
     o = options_of(oauth);
     mcplink_oauth_free(oauth);
     CHECK_STATUS(mcplink_client_open(o, &c, &err), MCPLINK_OK, err);
@@ -702,7 +702,7 @@ static void ends(void)
     /* Another way of getting tokens takes its place. */
     oauth = mcplink_oauth_new();
     o = mcplink_client_options_new();
-    CHECK(mcplink_oauth_set_visitor(oauth, REDIRECT, visit, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_user_agent(oauth, REDIRECT, visit, &one, count_end) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_oauth(o, oauth) == MCPLINK_OK);
     mcplink_oauth_free(oauth);
     ENDED(0);

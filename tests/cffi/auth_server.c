@@ -191,13 +191,13 @@ static void judge(void *user, mcplink_http_request_t *request)
     CHECK(home == 0 || pthread_equal(home, pthread_self()));
     asked++;
     /* The last word counts. */
-    CHECK(mcplink_http_request_refuse_token(request, "of the first word") == MCPLINK_OK);
+    CHECK(mcplink_http_request_invalid_token(request, "of the first word") == MCPLINK_OK);
     CHECK(mcplink_http_request_admit(request, "bob") == MCPLINK_OK && mcplink_http_request_set_expiry(request, 7258118400) == MCPLINK_OK);
     CHECK(mcplink_http_request_set_scopes(request, "files:read files:write") == MCPLINK_OK);
     if (strcmp(token, "plain") == 0) CHECK(mcplink_http_request_set_scopes(request, NULL) == MCPLINK_OK);
-    else if (strcmp(token, "stale") == 0) CHECK(mcplink_http_request_refuse_token(request, "it was revoked") == MCPLINK_OK);
-    else if (strcmp(token, "poor") == 0) CHECK(mcplink_http_request_need_scopes(request, "files:gold files:read") == MCPLINK_OK);
-    else if (strcmp(token, "down") == 0) CHECK(mcplink_http_request_put_off(request, "the directory is down") == MCPLINK_OK);
+    else if (strcmp(token, "stale") == 0) CHECK(mcplink_http_request_invalid_token(request, "it was revoked") == MCPLINK_OK);
+    else if (strcmp(token, "poor") == 0) CHECK(mcplink_http_request_insufficient_scope(request, "files:gold files:read") == MCPLINK_OK);
+    else if (strcmp(token, "down") == 0) CHECK(mcplink_http_request_unavailable(request, "the directory is down") == MCPLINK_OK);
     else if (*token == 0) CHECK(mcplink_http_request_challenge(request, "Key realm=\"x\"") == MCPLINK_OK);
 }
 

@@ -90,6 +90,8 @@ run_built() {
 # run_program NAME: builds and runs a program; once more when it fails and has a second chance.
 run_program() {
   local status=0
+  # A program of an earlier build must not stand in for one that does not compile.
+  rm -f "$out/$1"
   case $1 in
     cpp/*) build_cpp "${1#cpp/}" ;;
     *) build_program "$1" ;;

@@ -16,18 +16,14 @@ import abi
 
 class Parameter:
     def __init__(self, text):
-        pointer = re.match(r"^void \(\*(\w+)\)\(void \*user\)$", text)
-        if pointer:
-            self.type, self.name = "void (*)(void *)", pointer.group(1)
-        else:
-            self.type, self.name = re.match(r"^(.*?)(\w+)$", text).groups()
-            self.type = self.type.strip()
+        self.type, self.name = re.match(r"^(.*?)(\w+)$", text).groups()
+        self.type = self.type.strip()
         # A text is memory of the caller's: it is written without a look at what it is.
         self.object = re.fullmatch(r"(?:const )?mcplink_(?!str_t)(\w+)_t \*", self.type)
         self.out = re.fullmatch(r"mcplink_(\w+)_t \*\*", self.type)
 
     def is_callback(self):
-        return self.type.endswith("_fn") and self.type != "mcplink_destroy_fn" or "(*)" in self.type
+        return self.type.endswith("_fn") and self.type != "mcplink_destroy_fn"
 
 
 class Function:
@@ -54,7 +50,7 @@ def functions():
 LISTENS = """/* What the log was told last: the reason of a function that returns no error. */
 static char logged[1024];
 
-static void log_it(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void log_it(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user, (void)level, (void)target;
     snprintf(logged, sizeof logged, "%s", text.ptr);
@@ -216,12 +212,10 @@ def argument(function, at):
     if parameter.type == "mcplink_destroy_fn":
         return "destroyed"
     if parameter.is_callback():
-        if "(*)" in parameter.type:
-            return "any(8) ? on_simple : NULL"
         return f"any(8) ? on_{parameter.type[len('mcplink_'):-len('_fn')]} : NULL"
     if parameter.name == "user":
         return "registered()"
-    if parameter.type == "const char *" or parameter.type == "const uint8_t *":
+    if parameter.type in ("const char *", "const void *"):
         if following and following.name == "len":
             return f"({parameter.type})pick_text(&len)"
         return "pick_name()"

@@ -100,7 +100,7 @@ static void *trigger_soon(void *cancel)
 
 static struct counter failed = COUNTER;
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user;
     CHECK(event == MCPLINK_EVENT_FAILED);

@@ -86,7 +86,7 @@ static void started(mcplink_client_t *c)
     CHECK(counter_wait(&o.done, 1) && strcmp(o.text, "hello, resource") == 0);
     CHECK(mcplink_client_get_prompt_start(c, "hello", NULL, 0, NULL, on_done, &o, NULL, NULL, NULL) == MCPLINK_OK);
     CHECK(counter_wait(&o.done, 2) && strcmp(o.text, "Say hello.") == 0);
-    CHECK(mcplink_client_complete_start(c, MCPLINK_COMPLETION_OF_PROMPT, "greet", "name", "A", NULL, 0, NULL, on_done, &o, NULL, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_complete_start(c, MCPLINK_PRIMITIVE_PROMPT, "greet", "name", "A", NULL, 0, NULL, on_done, &o, NULL, NULL, NULL) == MCPLINK_OK);
     CHECK(counter_wait(&o.done, 3) && o.status == MCPLINK_OK);
     CHECK(mcplink_client_request_start(c, "tools/list", NULL, 0, NULL, on_done, &o, NULL, NULL, NULL) == MCPLINK_OK);
     CHECK(counter_wait(&o.done, 4) && o.status == MCPLINK_OK);
@@ -181,7 +181,7 @@ static void on_failure(void *user, const mcplink_request_t *request, mcplink_res
     CHECK(mcplink_responder_internal_error(responder, "db.internal is away", MCPLINK_NUL) == MCPLINK_OK);
 }
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)level;
     (void)target;
@@ -202,7 +202,7 @@ static mcplink_client_t *open_asked(struct host *elicit, struct host *sample, st
     mcplink_client_options_t *o = everything_options();
     if (elicit) CHECK(mcplink_client_options_on_elicit(o, on_question, elicit, NULL) == MCPLINK_OK);
     if (sample) CHECK(mcplink_client_options_on_sample(o, sample->answer ? on_question : on_refusal, sample, NULL) == MCPLINK_OK);
-    if (roots) CHECK(mcplink_client_options_on_roots(o, on_question, roots, NULL) == MCPLINK_OK);
+    if (roots) CHECK(mcplink_client_options_on_list_roots(o, on_question, roots, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_sampling(o, false, false) == MCPLINK_OK);
     return open_with(o, revision);
 }
@@ -260,7 +260,7 @@ static void questions(const char *revision)
         struct host log = ASKED_NOTHING;
         mcplink_client_options_t *failing = everything_options();
         CHECK(mcplink_client_options_on_sample(failing, on_failure, &sample, NULL) == MCPLINK_OK);
-        CHECK(mcplink_client_options_set_log(failing, MCPLINK_LOG_ERROR, on_log, &log, NULL) == MCPLINK_OK);
+        CHECK(mcplink_client_options_on_log(failing, MCPLINK_LOG_ERROR, on_log, &log, NULL) == MCPLINK_OK);
         c = open_with(failing, revision);
         CHECK(mcplink_client_call_tool(c, "test_input_required_result_sampling", "{}", MCPLINK_NUL, NULL, &r, &err) != MCPLINK_OK);
         /* Of the reason, neither an error nor the text of a tool that failed has anything. */
@@ -309,7 +309,7 @@ struct seen {
     char level[20];
 };
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     struct seen *s = user;
     switch (event) {

@@ -12,7 +12,7 @@ struct seen {
 
 #define SAW_NOTHING { COUNTER, COUNTER, COUNTER, COUNTER, "" }
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     struct seen *s = user;
     snprintf(s->last, sizeof s->last, "%s", mcplink_json_text(params).ptr);
@@ -65,7 +65,7 @@ static void restarted(void)
     mcplink_client_t *c;
 
     CHECK(mcplink_client_options_set_restart(o, 5, 1, 10) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_resend_harmless(o, true) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_retry_idempotent_calls(o, true) == MCPLINK_OK);
     c = open_with(o, NULL);
     CHECK(mcplink_client_notify(c, "die", NULL, 0, NULL) == MCPLINK_OK);
     CHECK(counter_wait(&s.restored, 1) && s.lost.count == 1 && s.closed.count == 0);
@@ -109,7 +109,7 @@ static void standard_error(void)
 static struct counter answered = COUNTER, noticed = COUNTER, logged = COUNTER;
 static char answer[400];
 
-static void on_notice(void *user, int32_t event, const mcplink_json_t *params)
+static void on_notice(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     CHECK(event == MCPLINK_EVENT_NOTIFICATION && strcmp(user, "user") == 0);
     CHECK_TEXT(mcplink_json_text(params), "{\"a\":[1]}");
@@ -125,7 +125,7 @@ static void on_request(void *user, const mcplink_request_t *request, mcplink_res
     CHECK(mcplink_responder_json(responder, "{\"answer\":8}", MCPLINK_NUL) == MCPLINK_OK);
 }
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user;
     CHECK(level >= MCPLINK_LOG_WARNING && target.len > 0 && text.len > 0);
@@ -152,8 +152,8 @@ static void own_methods(void)
     o = peer_options(&p);
     CHECK(mcplink_client_options_on_notification(o, "notifications/com.example", on_notice, user, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_request(o, "com.example/ask", on_request, NULL, NULL) == MCPLINK_OK);
-    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_log(it, 99, on_log, NULL, NULL));
-    CHECK(mcplink_client_options_set_log(o, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
+    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_on_log(it, 99, on_log, NULL, NULL));
+    CHECK(mcplink_client_options_on_log(o, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
     c = open_with(o, NULL);
     peer_feed(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/com.example\",\"params\":{\"a\":[1]}}\n");
     CHECK(counter_wait(&noticed, 1));
@@ -186,7 +186,7 @@ static void modern(struct peer *p, const char *method, const mcplink_json_t *mes
 
 static struct counter tasks = COUNTER;
 
-static void on_task(void *user, int32_t event, const mcplink_json_t *params)
+static void on_task(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user;
     if (event != MCPLINK_EVENT_TASK_CHANGED) return;

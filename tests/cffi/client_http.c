@@ -52,7 +52,7 @@ static mcplink_status_t give_token(void *user, mcplink_token_t *token)
 
 static struct counter events = COUNTER;
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user, (void)params;
     if (event == MCPLINK_EVENT_TOOLS_CHANGED) counter_add(&events);
@@ -80,7 +80,7 @@ static void conversation(const char *revision)
     CHECK(mcplink_client_options_set_bearer_hook(o, give_token, secret, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_event(o, on_event, NULL, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_elicit(o, on_question, NULL, NULL) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_close_ms(o, 1000) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_close_timeout_ms(o, 1000) == MCPLINK_OK);
     c = open_with(o, revision);
     before = counter_get(&tokens);
     CHECK(before > 0);

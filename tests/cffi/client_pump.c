@@ -11,7 +11,7 @@ static mcplink_client_t *client;
 
 static int here(void) { return pthread_equal(pthread_self(), main_thread); }
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user, (void)params;
     CHECK(here());
@@ -226,7 +226,7 @@ static void asked_from_everywhere(const char *revision, mcplink_pump_t *p, enum 
     if (p) CHECK(mcplink_client_options_set_pump(o, p) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_elicit(o, on_form, NULL, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_sample(o, on_model, NULL, NULL) == MCPLINK_OK);
-    CHECK(mcplink_client_options_on_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_list_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
     client = open_with(o, revision);
     for (i = 0; i < 2; i++) CHECK(pthread_create(&callers[i], NULL, ask_all, NULL) == 0);
     ask_all(NULL);

@@ -142,7 +142,7 @@ static void resources_and_prompts(mcplink_client_t *c, int modern)
     CHECK(mcplink_call_options_set_bypass_cache(o, true) == MCPLINK_OK);
     CHECK(mcplink_call_options_set_meta(o, "com.example/key", "[1]", MCPLINK_NUL) == MCPLINK_OK);
     REFUSES(call_options, mcplink_call_options_new(), mcplink_call_options_set_meta(it, "com.example/key", "[", MCPLINK_NUL));
-    CHECK_STATUS(mcplink_client_complete(c, MCPLINK_COMPLETION_OF_PROMPT, "greet", "name", "", NULL, 0, o, &r, &err), MCPLINK_OK, err);
+    CHECK_STATUS(mcplink_client_complete(c, MCPLINK_PRIMITIVE_PROMPT, "greet", "name", "", NULL, 0, o, &r, &err), MCPLINK_OK, err);
     CHECK(mcplink_json_len(mcplink_json_pointer(mcplink_result_json(r), "/completion/values")) > 0);
     mcplink_result_free(r);
     CHECK(mcplink_client_complete(c, 7, "greet", "name", "", NULL, 0, NULL, &r, NULL) == MCPLINK_E_INVALID);
@@ -213,7 +213,7 @@ static void what_cannot_be_opened(void)
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_max_started(it, 0));
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_keep_alive(it, 0, 1, 1));
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_info(it, "\xff", "1"));
-    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_info_json(it, "{}", MCPLINK_NUL));
+    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_icons(it, "{}", MCPLINK_NUL));
     CHECK(mcplink_client_options_add_extension(o, "no id", NULL, 0) == MCPLINK_OK);
     CHECK(mcplink_client_open(o, &c, NULL) == MCPLINK_E_INVALID);
     mcplink_client_options_free(o);
@@ -368,7 +368,7 @@ static void destroyed_once(void)
 
     CHECK(mcplink_client_options_on_event(o, NULL, &destroyed, count_one) == MCPLINK_OK && destroyed.count == 1);
     CHECK(mcplink_client_options_on_event(NULL, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 2);
-    CHECK(mcplink_client_options_set_log(NULL, 0, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 3);
+    CHECK(mcplink_client_options_on_log(NULL, 0, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 3);
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_stderr(it, 9, NULL, &destroyed, count_one));
     CHECK(destroyed.count == 4);
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_on_notification(it, NULL, NULL, &destroyed, count_one));

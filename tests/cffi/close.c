@@ -86,7 +86,7 @@ static void free_at_question(void *user, const mcplink_request_t *request, mcpli
     CHECK(mcplink_responder_json(responder, "{\"action\":\"cancel\"}", MCPLINK_NUL) != MCPLINK_E_STATE);
 }
 
-static void free_at_event(void *user, int32_t event, const mcplink_json_t *params)
+static void free_at_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user, (void)params;
     if (event == MCPLINK_EVENT_CONNECTED) mcplink_client_free(own);
@@ -173,7 +173,7 @@ static void stubborn(void)
     mcplink_error_t *err = NULL;
 
     CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_close_ms(o, 300) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_close_timeout_ms(o, 300) == MCPLINK_OK);
     c = open_with(o, "2025-11-25");
     CHECK(mcplink_client_close(c, 1, &err) == MCPLINK_E_TIMEOUT);
     mcplink_error_free(err);
@@ -187,7 +187,7 @@ static void stubborn(void)
 /* A host that uses a variable again without freeing its error is told. */
 static struct counter leaks = COUNTER;
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user, (void)target;
     if (level == MCPLINK_LOG_WARNING && strstr(text.ptr, "1000 errors are not freed") != NULL) counter_add(&leaks);

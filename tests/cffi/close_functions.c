@@ -18,7 +18,7 @@ static struct {
     struct counter told, tool_ended;
 } it;
 
-static mcplink_status_t swallow(void *user, const char *bytes, size_t len)
+static mcplink_status_t swallow(void *user, const void *bytes, size_t len)
 {
     (void)user, (void)bytes, (void)len;
     return MCPLINK_OK;

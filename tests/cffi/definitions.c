@@ -42,7 +42,7 @@ static void complete(void *user, const mcplink_request_t *req, mcplink_responder
     static const char *const values[] = { "rust", "c", "c++" };
     (void)user;
     CHECK_TEXT(mcplink_request_name(req), "language");
-    CHECK_TEXT(mcplink_request_typed(req), "c");
+    CHECK_TEXT(mcplink_request_value(req), "c");
     CHECK_TEXT(mcplink_json_text(mcplink_request_args(req)), "{\"code\":\"x\"}");
     CHECK(mcplink_responder_text(resp, "x", 1) == MCPLINK_E_UNSUPPORTED);
     CHECK(mcplink_responder_values(resp, NULL, 1, true) == MCPLINK_E_INVALID);
@@ -86,8 +86,8 @@ static void tools(void)
     REFUSES(tool, mcplink_tool_new("refuses", NULL), mcplink_tool_add_param(it, "x", 1, 2, NULL));
     CHECK(mcplink_tool_add_param_schema(tool, "colour", 0, "{\"enum\":[\"red\"]}", MCPLINK_NUL) == MCPLINK_OK);
     REFUSES(tool, mcplink_tool_new("refuses", NULL), mcplink_tool_add_param_schema(it, "bad", 0, "7", MCPLINK_NUL));
-    CHECK(mcplink_tool_set_title(tool, "Painter") == MCPLINK_OK && mcplink_tool_set_annotation(tool, MCPLINK_HINT_READ_ONLY, true) == MCPLINK_OK);
-    REFUSES(tool, mcplink_tool_new("refuses", NULL), mcplink_tool_set_annotation(it, 9, true));
+    CHECK(mcplink_tool_set_title(tool, "Painter") == MCPLINK_OK && mcplink_tool_set_hint(tool, MCPLINK_HINT_READ_ONLY, true) == MCPLINK_OK);
+    REFUSES(tool, mcplink_tool_new("refuses", NULL), mcplink_tool_set_hint(it, 9, true));
     CHECK(mcplink_tool_set_meta(tool, "{\"com.example/a\":1}", MCPLINK_NUL) == MCPLINK_OK);
     REFUSES(tool, mcplink_tool_new("refuses", NULL), mcplink_tool_set_meta(it, "[]", 2));
     CHECK(mcplink_tool_set_icons(tool, "[{\"src\":\"https://example.com/i.png\"}]", MCPLINK_NUL) == MCPLINK_OK);
@@ -148,11 +148,11 @@ static void others(void)
     REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_set_limit(it, 99, 1));
     REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_add_state_key(it, (const uint8_t *)"short", 5));
     REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_add_state_key(it, (const uint8_t *)"thirty-two secret, random bytes.", MCPLINK_NUL));
-    CHECK(mcplink_server_options_add_offer(options, MCPLINK_LIST_TOOLS) == MCPLINK_OK);
-    REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_add_offer(it, 9));
+    CHECK(mcplink_server_options_declare_capability(options, MCPLINK_LIST_TOOLS) == MCPLINK_OK);
+    REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_declare_capability(it, 9));
     CHECK(mcplink_server_options_set_cache(options, MCPLINK_LIST_PROMPTS, 1000, false) == MCPLINK_OK);
     CHECK(mcplink_server_options_add_extension(options, "com.example/e", "{\"a\":1}", MCPLINK_NUL) == MCPLINK_OK);
-    CHECK(mcplink_server_options_set_keep_alive_ms(options, 0, 0) == MCPLINK_OK && mcplink_server_options_set_drain_ms(options, 1000) == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_keep_alive(options, 60000, 1000, 3) == MCPLINK_OK && mcplink_server_options_set_drain_ms(options, 1000) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(options, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(options);
     CHECK(destroyed == 100);
@@ -172,8 +172,8 @@ static void others(void)
     CHECK_STATUS(mcplink_server_add_resource(server, resource, say_name, NULL, NULL, &err), MCPLINK_OK, err);
     CHECK_STATUS(mcplink_server_add_template(server, template, read_user, NULL, NULL, &err), MCPLINK_OK, err);
     CHECK_STATUS(mcplink_server_add_prompt(server, review, prompt, NULL, NULL, &err), MCPLINK_OK, err);
-    CHECK_STATUS(mcplink_server_add_completer(server, MCPLINK_COMPLETION_OF_PROMPT, "review", "language", complete, &hundred, ended, &err), MCPLINK_OK, err);
-    CHECK(mcplink_server_add_completer(server, MCPLINK_COMPLETION_OF_PROMPT, "review", "language", complete, &hundred, ended, NULL) == MCPLINK_E_INVALID);
+    CHECK_STATUS(mcplink_server_add_completer(server, MCPLINK_PRIMITIVE_PROMPT, "review", "language", complete, &hundred, ended, &err), MCPLINK_OK, err);
+    CHECK(mcplink_server_add_completer(server, MCPLINK_PRIMITIVE_PROMPT, "review", "language", complete, &hundred, ended, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_add_completer(server, 3, "review", "x", complete, &hundred, ended, NULL) == MCPLINK_E_INVALID && destroyed == 300);
     mcplink_resource_free(resource);
     mcplink_template_free(template);
@@ -222,7 +222,7 @@ static void others(void)
 }
 
 static int said;
-static void log_line(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void log_line(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     CHECK(*(int *)user == 1000 && level >= MCPLINK_LOG_WARNING && target.len > 0 && text.len > 0);
     said++;
@@ -241,7 +241,7 @@ static void logs(void)
         mcplink_server_options_t *options = mcplink_server_options_new("log", "1");
         mcplink_server_t *server = NULL;
         talk_t talk;
-        if (own_hook) CHECK(mcplink_server_options_set_log(options, MCPLINK_LOG_WARNING, log_line, &thousand, ended) == MCPLINK_OK);
+        if (own_hook) CHECK(mcplink_server_options_on_log(options, MCPLINK_LOG_WARNING, log_line, &thousand, ended) == MCPLINK_OK);
         CHECK(mcplink_server_new_with(options, &server, NULL) == MCPLINK_OK);
         mcplink_server_options_free(options);
         add_tool(server, "silent", silent, NULL, NULL);
@@ -265,7 +265,7 @@ static void takes_null(void)
     CHECK(mcplink_prompt_new(NULL, "d") == NULL && mcplink_server_options_new(NULL, NULL) == NULL);
     CHECK(mcplink_tool_add_param(NULL, "a", 1, 0, NULL) == MCPLINK_E_INVALID && mcplink_tool_set_title(NULL, "a") == MCPLINK_E_INVALID);
     CHECK(mcplink_tool_set_input_schema(NULL, "{}", 2) == MCPLINK_E_INVALID && mcplink_tool_set_output_schema(NULL, NULL, 0) == MCPLINK_E_INVALID);
-    CHECK(mcplink_tool_add_param_schema(NULL, NULL, 0, NULL, 0) == MCPLINK_E_INVALID && mcplink_tool_set_annotation(NULL, 1, true) == MCPLINK_E_INVALID);
+    CHECK(mcplink_tool_add_param_schema(NULL, NULL, 0, NULL, 0) == MCPLINK_E_INVALID && mcplink_tool_set_hint(NULL, 1, true) == MCPLINK_E_INVALID);
     CHECK(mcplink_resource_set_size(NULL, 1) == MCPLINK_E_INVALID && mcplink_template_set_title(NULL, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_prompt_add_argument(NULL, NULL, 0, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_add_tool(NULL, NULL, say_name, &one, ended, NULL) == MCPLINK_E_INVALID && destroyed == 1);
@@ -274,7 +274,7 @@ static void takes_null(void)
     CHECK(mcplink_server_add_prompt(NULL, NULL, NULL, &one, ended, NULL) == MCPLINK_E_INVALID && destroyed == 4);
     CHECK(mcplink_server_add_completer(NULL, 1, NULL, NULL, NULL, &one, ended, NULL) == MCPLINK_E_INVALID && destroyed == 5);
     CHECK(mcplink_server_options_on_method(NULL, NULL, NULL, &one, ended) == MCPLINK_E_INVALID && destroyed == 6);
-    CHECK(mcplink_server_options_set_log(NULL, 0, NULL, &one, ended) == MCPLINK_E_INVALID && destroyed == 7);
+    CHECK(mcplink_server_options_on_log(NULL, 0, NULL, &one, ended) == MCPLINK_E_INVALID && destroyed == 7);
     CHECK(mcplink_server_remove_tool(NULL, "a") == MCPLINK_E_INVALID && mcplink_server_remove_prompt(NULL, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_log(NULL, 0, NULL, "1", 1) == MCPLINK_E_INVALID);
     mcplink_tool_free(NULL);

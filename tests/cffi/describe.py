@@ -64,12 +64,8 @@ def split(text):
     if text.strip() == "void":
         return []
     for one in re.split(r",\s*(?![^(]*\))", text):
-        pointer = re.fullmatch(r"\s*void \(\*(\w+)\)\(void \*user\)", one)
-        if pointer:
-            yield "void (*)(void *user)", pointer.group(1)
-        else:
-            kind, name = re.fullmatch(r"\s*(.*?)(\w+)\s*", one).groups()
-            yield kind.strip(), name
+        kind, name = re.fullmatch(r"\s*(.*?)(\w+)\s*", one).groups()
+        yield kind.strip(), name
 
 
 def owned(kind, frees):
@@ -119,10 +115,10 @@ def described(name, prototype, docs, frees):
                 one["owner"] = "library"
             elif parameter == "user" and not is_callback and "destroy" in names:
                 one["owner"] = "destroy"
-            elif not kind.endswith("_fn") and "(*)" not in kind:
+            elif not kind.endswith("_fn"):
                 one["owner"] = "borrowed"
         after = names[names.index(parameter) + 1:]
-        if kind.removeprefix("const ") in ("char *", "uint8_t *", "void *", "char *const *", "mcplink_call_t *const *") and after and after[0] in ("len", "count"):
+        if kind.removeprefix("const ") in ("char *", "void *", "char *const *", "mcplink_call_t *const *") and after and after[0] in ("len", "count"):
             one["length"] = after[0]
         out.append(one)
     value = {"type": returns}
@@ -149,7 +145,7 @@ def described(name, prototype, docs, frees):
         if parameter == "destroy":
             user = at - 1
             first = user
-            while first > 0 and (listed[first - 1][0].endswith("_fn") or "(*)" in listed[first - 1][0]):
+            while first > 0 and listed[first - 1][0].endswith("_fn"):
                 first -= 1
             triples.append(names[first:user] + [names[user], parameter])
     if triples:

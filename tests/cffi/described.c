@@ -58,10 +58,10 @@ static void introduces_itself(void)
         REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_set_icons(it, "{}", 2));
         REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_set_icons(it, "[{\"src\":7}]", MCPLINK_NUL));
         CHECK(mcplink_server_options_set_instructions(options, "I") == MCPLINK_OK);
-        CHECK(mcplink_server_options_set_names_itself(options, named) == MCPLINK_OK);
+        CHECK(mcplink_server_options_set_send_server_info(options, named) == MCPLINK_OK);
         CHECK(mcplink_server_options_set_page_size(options, 1) == MCPLINK_OK);
         CHECK(mcplink_server_options_set_cache(options, MCPLINK_LIST_TOOLS, 5000, true) == MCPLINK_OK);
-        CHECK(mcplink_server_options_set_validation(options, false) == MCPLINK_OK);
+        CHECK(mcplink_server_options_clear_validation(options) == MCPLINK_OK);
         server = built(options);
         add_tool(server, "one", any, NULL, NULL);
         add_tool(server, "two", any, NULL, NULL);

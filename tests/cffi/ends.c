@@ -34,7 +34,7 @@ static mcplink_status_t start(int kind, mcplink_client_t *c, const mcplink_call_
     case 4: return mcplink_client_list_prompts_start(c, o, END);
     case 5: return mcplink_client_read_resource_start(c, "file:///x", o, END);
     case 6: return mcplink_client_get_prompt_start(c, "p", NULL, 0, o, END);
-    case 7: return mcplink_client_complete_start(c, MCPLINK_COMPLETION_OF_PROMPT, "p", "a", "", NULL, 0, o, END);
+    case 7: return mcplink_client_complete_start(c, MCPLINK_PRIMITIVE_PROMPT, "p", "a", "", NULL, 0, o, END);
     case 8: return mcplink_client_ping_start(c, o, END);
     default: return mcplink_client_request_start(c, "com.example/x", NULL, 0, o, END);
     }
@@ -328,7 +328,7 @@ static void in_questions(void)
 
 static mcplink_client_t *logged;
 
-static void free_client_on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void free_client_on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     mcplink_client_t *c = logged;
     (void)user, (void)level, (void)target, (void)text;
@@ -346,7 +346,7 @@ static void in_logs(void)
     mcplink_error_t *err = NULL;
     peer_begin(&p, server_of_everything);
     o = peer_options(&p);
-    CHECK(mcplink_client_options_set_log(o, MCPLINK_LOG_DEBUG, free_client_on_log, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_log(o, MCPLINK_LOG_DEBUG, free_client_on_log, &one, count_end) == MCPLINK_OK);
     dones = 0;
     requests = 0;
     answering = 0;

@@ -63,7 +63,7 @@ static void keep(int kind, void *object)
         mcplink_client_options_set_connect_timeout_ms(object, 300);
         mcplink_client_options_set_timeout_ms(object, 100);
         mcplink_client_options_set_max_timeout_ms(object, 300);
-        mcplink_client_options_set_close_ms(object, 100);
+        mcplink_client_options_set_close_timeout_ms(object, 100);
     }
     pthread_mutex_lock(&pools);
     full = counts[kind] == MOST;
@@ -202,21 +202,21 @@ static void on_done(void *user, mcplink_call_t *call, mcplink_status_t status, c
     use_name(mcplink_error_message(err));
 }
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user, (void)event;
     if (params) use_json(params);
 }
 
-static void on_simple(void *user) { (void)user; }
-static void on_cancelled(void *user) { (void)user; }
-static void on_transport(void *user) { (void)user; }
+static void on_server_event(void *user, mcplink_server_event event, const mcplink_json_t *params) { on_event(user, (mcplink_event)event, params); }
+
+static void on_notify(void *user) { (void)user; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, use_text(line); }
 static void on_thread(void *user, mcplink_str_t name) { (void)user, use_text(name); }
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, use_text(target), use_text(text); }
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, use_text(target), use_text(text); }
 static void on_progress(void *user, double a, double b, mcplink_str_t text) { (void)user, (void)a, (void)b, use_text(text); }
 static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user; return mcplink_token_set(token, "token", MCPLINK_NUL); }
-static void on_visit(void *user, mcplink_login_t *login) { (void)user, use_text(mcplink_login_url(login)), keep(KIND_login, mcplink_login_keep(login)); }
+static void on_login(void *user, mcplink_login_t *login) { (void)user, use_text(mcplink_login_url(login)), keep(KIND_login, mcplink_login_keep(login)); }
 static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_token_t *content) { (void)user, (void)content, use_text(name); return MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, use_text(name), use_text(content); return MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { (void)user, use_text(name); return MCPLINK_OK; }
@@ -227,7 +227,7 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
     return mcplink_token_set(token, "a.b.c", MCPLINK_NUL);
 }
 
-static void on_message(void *user, int32_t direction, const char *text, size_t len)
+static void on_message(void *user, mcplink_direction direction, const char *text, size_t len)
 {
     (void)user;
     CHECK(direction == MCPLINK_DIRECTION_INCOMING || direction == MCPLINK_DIRECTION_OUTGOING);
@@ -241,12 +241,12 @@ static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request)
     use_text(mcplink_guarded_request_target(request));
     use_text(mcplink_guarded_request_principal(request));
     use_json(mcplink_guarded_request_params(request));
-    if (elsewhere % 3 == 0) mcplink_guarded_request_need_scopes(request, "a");
+    if (elsewhere % 3 == 0) mcplink_guarded_request_require_scopes(request, "a");
     return elsewhere % 7 == 0 ? MCPLINK_DECISION_HIDE : MCPLINK_DECISION_ADMIT;
 }
 
-static mcplink_status_t on_send(void *user, const char *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
-static mcplink_status_t on_http_write(void *user, const char *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
+static mcplink_status_t on_send(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
+static mcplink_status_t on_http_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
 static void on_http_end(void *user, bool complete) { (void)user, (void)complete; }
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)mcplink_http_request_admit(request, "somebody"); }
 

@@ -87,8 +87,8 @@ static mcplink_decision guard(void *user, mcplink_guarded_request_t *req)
     counter_add(user);
     CHECK(!mcplink_guarded_request_has_scope(req, "files"));
     CHECK(mcplink_guarded_request_session(req) > 0);
-    if (mcplink_guarded_request_of(req) != MCPLINK_PRIMITIVE_TOOL) {
-        CHECK(mcplink_guarded_request_of(req) == 0 && target[0] == 0);
+    if (mcplink_guarded_request_primitive(req) != MCPLINK_PRIMITIVE_TOOL) {
+        CHECK(mcplink_guarded_request_primitive(req) == 0 && target[0] == 0);
         return MCPLINK_DECISION_ADMIT;
     }
     if (strcmp(method, "tools/call") == 0) {
@@ -102,12 +102,12 @@ static mcplink_decision guard(void *user, mcplink_guarded_request_t *req)
     }
     if (strcmp(target, "odd") == 0) return (mcplink_decision)4711;
     /* Scopes that could not be read close the door, though the request is admitted afterwards. */
-    if (strcmp(target, "broken") == 0) CHECK(mcplink_guarded_request_need_scopes(req, NULL) == MCPLINK_E_INVALID);
+    if (strcmp(target, "broken") == 0) CHECK(mcplink_guarded_request_require_scopes(req, NULL) == MCPLINK_E_INVALID);
     /* A refusal counts, though the request is admitted afterwards. */
     if (strcmp(target, "refused") == 0)
         CHECK(mcplink_guarded_request_refuse(req, MCPLINK_RPC_INVALID_REQUEST, "refused before") == MCPLINK_OK);
     /* Without HTTP the scopes of a principal are not known, and nobody is refused. */
-    if (strcmp(target, "scoped") == 0) CHECK(mcplink_guarded_request_need_scopes(req, "files admin") == MCPLINK_OK);
+    if (strcmp(target, "scoped") == 0) CHECK(mcplink_guarded_request_require_scopes(req, "files admin") == MCPLINK_OK);
     return MCPLINK_DECISION_ADMIT;
 }
 

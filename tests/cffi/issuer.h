@@ -307,7 +307,7 @@ static inline void tool_done(void *user, const mcplink_request_t *request, mcpli
 static inline void tool_picky(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
     (void)user, (void)request;
-    switch (mcplink_responder_need_scopes(responder, "files:any")) {
+    switch (mcplink_responder_require_scopes(responder, "files:any")) {
     case MCPLINK_OK: mcplink_responder_text(responder, "picked", MCPLINK_NUL); break;
     case MCPLINK_E_AUTH: CHECK(mcplink_responder_text(responder, "no", MCPLINK_NUL) == MCPLINK_E_STATE); break;
     default: CHECK(0);
@@ -325,7 +325,7 @@ static inline void verify_token(void *user, mcplink_http_request_t *request)
     resource.verified++;
     CHECK_TEXT(mcplink_http_request_method(request), "");
     if (number < 1 || number > issuer.granted || number <= resource.revoked) {
-        CHECK(mcplink_http_request_refuse_token(request, "nobody knows it") == MCPLINK_OK);
+        CHECK(mcplink_http_request_invalid_token(request, "nobody knows it") == MCPLINK_OK);
         return;
     }
     CHECK(mcplink_http_request_set_expiry(request, FAR) == MCPLINK_OK);

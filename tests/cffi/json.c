@@ -14,18 +14,18 @@ static void reads(void)
     int64_t number = 0;
 
     CHECK_STATUS(mcplink_json_parse(text, MCPLINK_NUL, &doc, &err), MCPLINK_OK, err);
-    CHECK(mcplink_json_type(doc) == MCPLINK_JSON_OBJECT && mcplink_json_len(doc) == 4);
+    CHECK(mcplink_json_type_of(doc) == MCPLINK_JSON_OBJECT && mcplink_json_len(doc) == 4);
     CHECK_TEXT(mcplink_json_key_at(doc, 1), "list");
     CHECK_TEXT(mcplink_json_key_at(doc, 9), "");
     name = mcplink_json_str(mcplink_json_get(doc, "name"));
     CHECK(name.len == 3 && memcmp(name.ptr, "x\0y\0", 4) == 0);
     list = mcplink_json_get(doc, "list");
-    CHECK(mcplink_json_len(list) == 5 && mcplink_json_type(list) == MCPLINK_JSON_ARRAY);
+    CHECK(mcplink_json_len(list) == 5 && mcplink_json_type_of(list) == MCPLINK_JSON_ARRAY);
     CHECK(mcplink_json_i64(mcplink_json_at(list, 2), &number) && number == 9007199254740993);
     CHECK(!mcplink_json_i64(mcplink_json_at(list, 1), &number) && number == 9007199254740993);
     CHECK(mcplink_json_f64(mcplink_json_at(list, 1)) == -2.5);
     CHECK(mcplink_json_boolean(mcplink_json_at(list, 3)));
-    CHECK(mcplink_json_type(mcplink_json_at(list, 4)) == MCPLINK_JSON_NULL);
+    CHECK(mcplink_json_type_of(mcplink_json_at(list, 4)) == MCPLINK_JSON_NULL);
     CHECK(mcplink_json_is_missing(mcplink_json_at(list, 5)) && !mcplink_json_is_missing(mcplink_json_at(list, 4)));
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/a~1b/~0")), "deep");
     CHECK_TEXT(mcplink_json_text(list), "[1,-2.5,9007199254740993,true,null]");
@@ -127,7 +127,7 @@ static void takes_null(void)
     mcplink_error_free(err);
     CHECK(mcplink_json_parse("1", 1, NULL, NULL) == MCPLINK_E_INVALID);
     mcplink_json_free(NULL);
-    CHECK(mcplink_json_type(NULL) == MCPLINK_JSON_MISSING && mcplink_json_len(NULL) == 0);
+    CHECK(mcplink_json_type_of(NULL) == MCPLINK_JSON_MISSING && mcplink_json_len(NULL) == 0);
     CHECK(mcplink_json_get(NULL, "a") == NULL && mcplink_json_get(NULL, NULL) == NULL && mcplink_json_at(NULL, 0) == NULL);
     CHECK(mcplink_json_pointer(NULL, NULL) == NULL && !mcplink_json_i64(NULL, NULL) && mcplink_json_f64(NULL) == 0);
     CHECK_TEXT(mcplink_json_str(NULL), "");

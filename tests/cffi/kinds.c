@@ -14,7 +14,7 @@ static void *objects[KINDS];
 static atomic_int told;
 static char last[512];
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user;
     if (level == MCPLINK_LOG_ERROR && strcmp(target.ptr, "handle") == 0) told++;
@@ -152,7 +152,7 @@ static mcplink_status_t no_head(void *user, const mcplink_http_head_t *head, int
     objects[KIND_http_head] = NULL;
     return MCPLINK_OK;
 }
-static mcplink_status_t no_write(void *user, const char *bytes, size_t len) { (void)user; (void)bytes; (void)len; return MCPLINK_OK; }
+static mcplink_status_t no_write(void *user, const void *bytes, size_t len) { (void)user; (void)bytes; (void)len; return MCPLINK_OK; }
 static void no_end(void *user, bool complete) { (void)user; (void)complete; }
 
 int main(void)
@@ -209,7 +209,7 @@ int main(void)
     use_stale(KIND_request, (void *)request);
     CHECK(guarded != NULL);
     use_stale(KIND_guarded_request, guarded);
-    CHECK(mcplink_guarded_request_need_scopes(guarded, "a") == MCPLINK_E_STATE);
+    CHECK(mcplink_guarded_request_require_scopes(guarded, "a") == MCPLINK_E_STATE);
     CHECK(mcplink_responder_text(responder, "late", MCPLINK_NUL) == MCPLINK_E_STATE);
     CHECK(mcplink_responder_keep(responder) == NULL);
     CHECK_TEXT(mcplink_request_name(request), "");

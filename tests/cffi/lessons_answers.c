@@ -11,7 +11,7 @@ struct told {
     struct counter lines;
 };
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     struct told *told = user;
     (void)level, (void)target;
@@ -84,7 +84,7 @@ static mcplink_server_t *new_server(struct told *told)
     mcplink_server_options_t *o = mcplink_server_options_new("answers", "1");
     mcplink_server_t *server = NULL;
     mcplink_error_t *err = NULL;
-    CHECK(mcplink_server_options_set_log(o, MCPLINK_LOG_DEBUG, on_log, told, NULL) == MCPLINK_OK);
+    CHECK(mcplink_server_options_on_log(o, MCPLINK_LOG_DEBUG, on_log, told, NULL) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(o, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(o);
     add(server, "nothing", tool_nothing, NULL);
@@ -279,7 +279,7 @@ static void answers_that_come_too_late(void)
     mcplink_result_t *result = NULL;
     pthread_t thread;
     int i;
-    CHECK(mcplink_client_options_set_log(o, MCPLINK_LOG_DEBUG, on_log, &told, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_log(o, MCPLINK_LOG_DEBUG, on_log, &told, NULL) == MCPLINK_OK);
     client = raw_open(&raw, o, "2025-11-25");
     CHECK(mcplink_call_options_set_timeout_ms(soon, 20) == MCPLINK_OK);
     for (i = 1; i <= 3; i++) {

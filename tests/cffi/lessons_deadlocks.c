@@ -211,7 +211,7 @@ static void use_in_form(void *user, const mcplink_request_t *question, mcplink_r
     CHECK(mcplink_responder_json(responder, ACCEPTED, MCPLINK_NUL) == MCPLINK_OK);
 }
 
-static void use_in_event(void *user, int32_t event, const mcplink_json_t *params)
+static void use_in_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     static atomic_int events;
     (void)user, (void)params;
@@ -222,7 +222,7 @@ static void use_in_event(void *user, int32_t event, const mcplink_json_t *params
     counter_add(&ran[IN_EVENT]);
 }
 
-static void use_in_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void use_in_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     struct counter *here = user;
     (void)level, (void)target, (void)text;
@@ -288,17 +288,17 @@ static void callbacks_may_use_everything(void)
         pair_t pair;
         int before[PLACES], place;
         for (place = 0; place < PLACES; place++) before[place] = counter_get(&ran[place]);
-        CHECK(mcplink_server_options_set_log(so, MCPLINK_LOG_DEBUG, use_in_log, &ran[IN_SERVER_LOG], NULL) == MCPLINK_OK);
+        CHECK(mcplink_server_options_on_log(so, MCPLINK_LOG_DEBUG, use_in_log, &ran[IN_SERVER_LOG], NULL) == MCPLINK_OK);
         CHECK(mcplink_server_options_set_resource_updates(so, true) == MCPLINK_OK);
-        CHECK(mcplink_server_options_add_offer(so, MCPLINK_LIST_RESOURCES) == MCPLINK_OK);
-        CHECK(mcplink_server_options_add_offer(so, MCPLINK_LIST_PROMPTS) == MCPLINK_OK);
+        CHECK(mcplink_server_options_declare_capability(so, MCPLINK_LIST_RESOURCES) == MCPLINK_OK);
+        CHECK(mcplink_server_options_declare_capability(so, MCPLINK_LIST_PROMPTS) == MCPLINK_OK);
         used_server = new_server(so);
         add(used_server, "keep", tool_keep, NULL);
         add(used_server, "use", tool_use, NULL);
         add(used_server, "wrong", tool_wrong, NULL);
         CHECK(mcplink_client_options_on_elicit(o, use_in_form, NULL, NULL) == MCPLINK_OK);
         CHECK(mcplink_client_options_on_event(o, use_in_event, NULL, NULL) == MCPLINK_OK);
-        CHECK(mcplink_client_options_set_log(o, MCPLINK_LOG_DEBUG, use_in_log, &ran[IN_LOG], NULL) == MCPLINK_OK);
+        CHECK(mcplink_client_options_on_log(o, MCPLINK_LOG_DEBUG, use_in_log, &ran[IN_LOG], NULL) == MCPLINK_OK);
         pair = pair_open(used_server, o, revisions[i]);
         pthread_rwlock_wrlock(&using);
         used_client = pair.client;
@@ -410,7 +410,7 @@ static void handlers_wait_for_handlers(void)
     mcplink_error_t *err = NULL;
     char args[64], depth[16];
     pair_t pair;
-    CHECK(mcplink_server_options_set_workers(so, WORKERS) == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_limit(so, MCPLINK_LIMIT_WORKERS, WORKERS) == MCPLINK_OK);
     server = new_server(so);
     add(server, "nest", tool_nest, NULL);
     pair = pair_open(server, NULL, NULL);
@@ -428,7 +428,7 @@ static void handlers_wait_for_handlers(void)
 
 static struct counter slow = COUNTER, blocked = COUNTER, unblocked = COUNTER;
 
-static void on_slow(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_slow(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user, (void)target;
     if (level == MCPLINK_LOG_WARNING && strstr(text.ptr, "tools/call") != NULL) counter_add(&slow);
@@ -454,7 +454,7 @@ static void who_waits_is_shown(void)
     int ends[2];
     pair_t pair;
     CHECK(mcplink_server_options_set_slow_handler_ms(so, 20) == MCPLINK_OK);
-    CHECK(mcplink_server_options_set_log(so, MCPLINK_LOG_WARNING, on_slow, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_server_options_on_log(so, MCPLINK_LOG_WARNING, on_slow, NULL, NULL) == MCPLINK_OK);
     server = new_server(so);
     add(server, "block", tool_block, NULL);
     pair = pair_open(server, NULL, NULL);

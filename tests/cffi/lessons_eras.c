@@ -81,7 +81,7 @@ static mcplink_client_options_t *answering(void)
     mcplink_client_options_t *o = mcplink_client_options_new();
     CHECK(mcplink_client_options_on_elicit(o, on_form, NULL, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_sample(o, on_model, NULL, NULL) == MCPLINK_OK);
-    CHECK(mcplink_client_options_on_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_list_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
     return o;
 }
 
@@ -201,7 +201,7 @@ static mcplink_server_t *new_server(void)
     mcplink_server_options_t *o = mcplink_server_options_new("eras", "1");
     mcplink_server_t *server = NULL;
     mcplink_error_t *err = NULL;
-    CHECK(mcplink_server_options_set_workers(o, 2) == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_limit(o, MCPLINK_LIMIT_WORKERS, 2) == MCPLINK_OK);
     CHECK(mcplink_server_options_add_state_key(o, key, sizeof key) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(o, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(o);

@@ -91,7 +91,7 @@ static mcplink_client_t *open_script(const char *script, uint32_t close_ms)
     CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_env(o, "SELF", self()) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_timeout_ms(o, PATIENCE) == MCPLINK_OK);
-    if (close_ms) CHECK(mcplink_client_options_set_close_ms(o, close_ms) == MCPLINK_OK);
+    if (close_ms) CHECK(mcplink_client_options_set_close_timeout_ms(o, close_ms) == MCPLINK_OK);
     return open_with(o, "2025-11-25");
 }
 

@@ -19,7 +19,7 @@ typedef mcplink_status_t (*waiting_fn)(mcplink_client_t *c, const mcplink_call_o
 static mcplink_status_t tool(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_call_tool(c, "t", NULL, 0, o, &result, err)); }
 static mcplink_status_t resource(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_read_resource(c, "file:///x", o, &result, err)); }
 static mcplink_status_t prompt(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_get_prompt(c, "p", NULL, 0, o, &result, err)); }
-static mcplink_status_t completion(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_complete(c, MCPLINK_COMPLETION_OF_PROMPT, "p", "a", "", NULL, 0, o, &result, err)); }
+static mcplink_status_t completion(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_complete(c, MCPLINK_PRIMITIVE_PROMPT, "p", "a", "", NULL, 0, o, &result, err)); }
 static mcplink_status_t list_tools(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_list_tools(c, o, &result, err)); }
 static mcplink_status_t list_resources(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_list_resources(c, o, &result, err)); }
 static mcplink_status_t list_templates(mcplink_client_t *c, const mcplink_call_options_t *o, mcplink_error_t **err) { RESULT(mcplink_client_list_templates(c, o, &result, err)); }
@@ -167,7 +167,7 @@ static void a_server_that_does_not_read(void)
     mcplink_error_t *err = NULL;
     mcplink_status_t status;
     int64_t begin;
-    CHECK(mcplink_client_options_set_max_message(o, 64 << 20) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_limit(o, MCPLINK_LIMIT_MESSAGE_BYTES, 64 << 20) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_timeout_ms(o, DEADLINE) == MCPLINK_OK);
     client = raw_open(&raw, o, "2025-11-25");
     /* How long it takes to look at the argument is not waiting. */

@@ -12,21 +12,22 @@ static int one = 1, hundred = 100;
 #define ENDED(number) CHECK(atomic_exchange(&ended, 0) == (number))
 
 static void on_handler(void *user, const mcplink_request_t *request, mcplink_responder_t *responder) { (void)user, (void)request, (void)responder; }
-static void on_event(void *user, int32_t event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
+static void on_server_event(void *user, mcplink_server_event event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, (void)line; }
 static void on_progress(void *user, double done, double total, mcplink_str_t message) { (void)user, (void)done, (void)total, (void)message; }
 static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; }
-static void on_simple(void *user) { (void)user; }
+static void on_notify(void *user) { (void)user; }
 static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user, (void)token; return MCPLINK_OK; }
-static void on_visit(void *user, mcplink_login_t *login) { (void)user, (void)login; }
+static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
 static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token) { (void)user, (void)audience, (void)token; return MCPLINK_OK; }
 static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_token_t *token) { return on_statement(user, name, token); }
 static mcplink_status_t on_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, (void)name, (void)content; return MCPLINK_OK; }
 static mcplink_status_t on_remove(void *user, mcplink_str_t name) { (void)user, (void)name; return MCPLINK_OK; }
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
-static mcplink_status_t on_write(void *user, const char *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
+static mcplink_status_t on_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
 static void on_end(void *user, bool complete) { (void)user, (void)complete; }
 
 /* Registered; registered anew, which ends the first; then the owner goes, which ends the second. A function that is not built in ends it too. */
@@ -58,32 +59,32 @@ static void of_options(void)
     CLIENT(mcplink_client_options_on_elicit(o, on_handler, user, count_end));
     CLIENT(mcplink_client_options_on_elicit_url(o, on_handler, user, count_end));
     CLIENT(mcplink_client_options_on_sample(o, on_handler, user, count_end));
-    CLIENT(mcplink_client_options_on_roots(o, on_handler, user, count_end));
+    CLIENT(mcplink_client_options_on_list_roots(o, on_handler, user, count_end));
     CLIENT(mcplink_client_options_on_request(o, "com.example/x", on_handler, user, count_end));
     CLIENT(mcplink_client_options_on_notification(o, "notifications/x", on_event, user, count_end));
     CLIENT(mcplink_client_options_on_event(o, on_event, user, count_end));
-    CLIENT(mcplink_client_options_set_log(o, MCPLINK_LOG_DEBUG, on_log, user, count_end));
+    CLIENT(mcplink_client_options_on_log(o, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     CLIENT(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_CAPTURE, on_line, user, count_end));
     CLIENT(mcplink_client_options_set_bearer_hook(o, on_bearer, user, count_end));
     CLIENT(mcplink_client_options_on_thread(o, on_thread, on_thread, user, count_end));
     s = mcplink_server_options_new("x", "1");
-    REPLACED(mcplink_server_options_on_session(s, on_event, user, count_end), mcplink_server_options_free(s));
+    REPLACED(mcplink_server_options_on_session(s, on_server_event, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
-    REPLACED(mcplink_server_options_on_event(s, on_event, user, count_end), mcplink_server_options_free(s));
+    REPLACED(mcplink_server_options_on_event(s, on_server_event, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_thread(s, on_thread, on_thread, user, count_end), mcplink_server_options_free(s));
 #define OAUTH(set) a = mcplink_oauth_new(); REPLACED(set, mcplink_oauth_free(a))
-    OAUTH(mcplink_oauth_set_browser(a, 0, "", NULL, on_visit, user, count_end));
-    OAUTH(mcplink_oauth_set_visitor(a, "http://127.0.0.1/x", on_visit, user, count_end));
+    OAUTH(mcplink_oauth_set_browser(a, 0, "", NULL, on_login, user, count_end));
+    OAUTH(mcplink_oauth_set_user_agent(a, "http://127.0.0.1/x", on_login, user, count_end));
     OAUTH(mcplink_oauth_set_workload(a, NULL, on_statement, user, count_end));
     OAUTH(mcplink_oauth_set_enterprise(a, "https://x", registered, MCPLINK_SUBJECT_SAML2, on_bearer, user, count_end));
     OAUTH(mcplink_oauth_set_store(a, on_load, on_save, on_remove, user, count_end));
-    OAUTH(mcplink_oauth_set_log(a, MCPLINK_LOG_DEBUG, on_log, user, count_end));
+    OAUTH(mcplink_oauth_on_log(a, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     mcplink_oauth_client_free(registered);
     tokens = mcplink_resource_server_new("https://x", "https://x");
     REPLACED(mcplink_resource_server_set_verifier(tokens, on_authenticate, user, count_end), mcplink_resource_server_free(tokens));
     s = mcplink_server_options_new("x", "1");
-    REPLACED(mcplink_server_options_set_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));
+    REPLACED(mcplink_server_options_on_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_method(s, "com.example/x", on_handler, user, count_end), mcplink_server_options_free(s));
     c = mcplink_call_options_new();
@@ -101,7 +102,7 @@ static void of_pumps(void)
 {
     mcplink_pump_t *pump = NULL;
     CHECK(mcplink_pump_new(&pump, NULL) == MCPLINK_OK);
-    REPLACED(mcplink_pump_set_notify(pump, on_simple, user, count_end), mcplink_pump_free(pump));
+    REPLACED(mcplink_pump_set_notify(pump, on_notify, user, count_end), mcplink_pump_free(pump));
 }
 
 /* Added; the same again, which is an error or replaces, and ends one of the two either way; removed; added and left to the server. */
@@ -135,12 +136,12 @@ static void of_servers(void)
     ADDED(mcplink_server_add_resource(server, resource, on_handler, user, count_end, NULL), mcplink_server_remove_resource(server, "file:///x"));
     ADDED(mcplink_server_add_template(server, template, on_handler, user, count_end, NULL), mcplink_server_remove_template(server, "file:///{x}"));
     ADDED(mcplink_server_add_prompt(server, prompt, on_handler, user, count_end, NULL), mcplink_server_remove_prompt(server, "x"));
-    ADDED(mcplink_server_add_completer(server, MCPLINK_COMPLETION_OF_PROMPT, "x", "y", on_handler, user, count_end, NULL), MCPLINK_E_STATE);
+    ADDED(mcplink_server_add_completer(server, MCPLINK_PRIMITIVE_PROMPT, "x", "y", on_handler, user, count_end, NULL), MCPLINK_E_STATE);
     /* Wrong arguments beside a good server. */
     CHECK(mcplink_server_add_tool(refusing, NULL, on_handler, &one, count_end, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_add_tool(refusing, nameless, NULL, &one, count_end, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_add_completer(refusing, 99, "x", "y", on_handler, &one, count_end, NULL) == MCPLINK_E_INVALID);
-    CHECK(mcplink_server_add_completer(refusing, MCPLINK_COMPLETION_OF_PROMPT, "\xff", "y", on_handler, &one, count_end, NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_server_add_completer(refusing, MCPLINK_PRIMITIVE_PROMPT, "\xff", "y", on_handler, &one, count_end, NULL) == MCPLINK_E_INVALID);
     ENDED(4);
     mcplink_server_free(refusing);
     ENDED(0);
@@ -274,7 +275,7 @@ static void free_client_when_done(void *user, mcplink_call_t *call, mcplink_stat
     freed++;
 }
 
-static void free_client_on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void free_client_on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user, (void)params;
     if (event != MCPLINK_EVENT_TOOLS_CHANGED || freed > 0) return;
@@ -437,7 +438,7 @@ static void in_functions_of_theirs(void)
 
     /* The pump, by what it dispatches. */
     open_pumped(mcplink_client_options_new());
-    CHECK(mcplink_pump_set_notify(used_pump, on_simple, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_pump_set_notify(used_pump, on_notify, &one, count_end) == MCPLINK_OK);
     start("greet", free_all_when_done, NULL);
     UNTIL((mcplink_pump_dispatch(used_pump, 64), freed == 1));
     UNTIL(ended == 2);
@@ -448,7 +449,7 @@ static void in_functions_of_theirs(void)
 
     /* The pump, by the end of what it was given. */
     CHECK(mcplink_pump_new(&used_pump, NULL) == MCPLINK_OK);
-    CHECK(mcplink_pump_set_notify(used_pump, on_simple, &one, free_pump) == MCPLINK_OK);
+    CHECK(mcplink_pump_set_notify(used_pump, on_notify, &one, free_pump) == MCPLINK_OK);
     CHECK(mcplink_pump_set_notify(used_pump, NULL, NULL, NULL) == MCPLINK_OK);
     CHECK(freed == 1);
     ENDED(1);

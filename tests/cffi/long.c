@@ -28,9 +28,9 @@ static void work(void *user, const mcplink_request_t *req, mcplink_responder_t *
         return;
     }
     CHECK(st == MCPLINK_OK);
-    CHECK(mcplink_responder_send_away(resp, 500) == MCPLINK_OK);
+    CHECK(mcplink_responder_close_stream_and_retry(resp, 500) == MCPLINK_OK);
     CHECK(mcplink_responder_text(resp, "done", MCPLINK_NUL) == MCPLINK_OK);
-    CHECK(mcplink_responder_send_away(resp, 500) == MCPLINK_E_STATE);
+    CHECK(mcplink_responder_close_stream_and_retry(resp, 500) == MCPLINK_E_STATE);
     CHECK_STATUS(mcplink_responder_become_task(resp, &err), MCPLINK_E_STATE, err);
     sem_post(&has_run);
 }
@@ -40,7 +40,7 @@ static void own_method(void *user, const mcplink_request_t *req, mcplink_respond
     mcplink_error_t *err = NULL;
     (void)user;
     (void)req;
-    CHECK(mcplink_responder_send_away(resp, 1) == MCPLINK_E_UNSUPPORTED);
+    CHECK(mcplink_responder_close_stream_and_retry(resp, 1) == MCPLINK_E_UNSUPPORTED);
     CHECK_STATUS(mcplink_responder_become_task(resp, &err), MCPLINK_E_UNSUPPORTED, err);
     CHECK(mcplink_responder_json(resp, "{\"resultType\":\"complete\"}", MCPLINK_NUL) == MCPLINK_OK);
 }
@@ -58,7 +58,7 @@ int main(void)
     talk_t talk;
 
     CHECK(sem_init(&has_run, 0, 0) == 0);
-    CHECK(mcplink_responder_send_away(NULL, 1) == MCPLINK_E_INVALID);
+    CHECK(mcplink_responder_close_stream_and_retry(NULL, 1) == MCPLINK_E_INVALID);
     CHECK_STATUS(mcplink_responder_become_task(NULL, &err), MCPLINK_E_INVALID, err);
     CHECK(mcplink_responder_become_task(NULL, NULL) == MCPLINK_E_INVALID);
 

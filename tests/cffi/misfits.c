@@ -43,7 +43,7 @@ static void what_does_not_fit_is_told(void)
     CHECK_TEXT(text_of(misfits, 0, "path"), "/tools/0/annotations/readOnlyHint");
     CHECK(text_of(misfits, 0, "reason").len > 0);
     CHECK_TEXT(text_of(misfits, 1, "path"), "/tools/1");
-    CHECK(mcplink_json_type(mcplink_json_get(mcplink_json_at(misfits, 1), "name")) == MCPLINK_JSON_NULL);
+    CHECK(mcplink_json_type_of(mcplink_json_get(mcplink_json_at(misfits, 1), "name")) == MCPLINK_JSON_NULL);
     mcplink_result_free(r);
 
     /* The result of a call is shown as it came. */

@@ -45,7 +45,7 @@ struct seen {
     struct counter destroyed;
 };
 
-static void on_message(void *user, int32_t direction, const char *text, size_t len)
+static void on_message(void *user, mcplink_direction direction, const char *text, size_t len)
 {
     struct seen *seen = user;
     char copy[4096];
@@ -104,7 +104,7 @@ static void taps(const char *revision)
 /* Notifications of the server's own. */
 static struct counter moved = COUNTER, tired = COUNTER;
 
-static void on_moved(void *user, int32_t event, const mcplink_json_t *params)
+static void on_moved(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)event;
     CHECK(mcplink_json_get(params, "x") != NULL || user == &tired);
@@ -153,11 +153,11 @@ static void report(void *user, const mcplink_request_t *req, mcplink_responder_t
 {
     mcplink_status_t status;
     (void)user, (void)req;
-    CHECK(mcplink_responder_need_extension(resp, NULL) == MCPLINK_E_INVALID);
-    status = mcplink_responder_need_extension(resp, "com.example/reports");
+    CHECK(mcplink_responder_require_extension(resp, NULL) == MCPLINK_E_INVALID);
+    status = mcplink_responder_require_extension(resp, "com.example/reports");
     if (status != MCPLINK_OK) {
         CHECK(status == MCPLINK_E_UNSUPPORTED);
-        CHECK(mcplink_responder_need_extension(resp, "com.example/reports") == MCPLINK_E_STATE);
+        CHECK(mcplink_responder_require_extension(resp, "com.example/reports") == MCPLINK_E_STATE);
         return;
     }
     CHECK(mcplink_responder_text(resp, "done", MCPLINK_NUL) == MCPLINK_OK);
@@ -179,11 +179,11 @@ static void extensions(const char *revision)
 
     it = connect_pair(server, mcplink_client_options_new(), revision);
     call(it.client, "report", MCPLINK_E_PEER);
-    CHECK_STATUS(mcplink_client_need_extension(it.client, "com.example/maps", &err), MCPLINK_OK, err);
-    CHECK(mcplink_client_need_extension(it.client, "com.example/none", &err) == MCPLINK_E_UNSUPPORTED);
+    CHECK_STATUS(mcplink_client_require_extension(it.client, "com.example/maps", &err), MCPLINK_OK, err);
+    CHECK(mcplink_client_require_extension(it.client, "com.example/none", &err) == MCPLINK_E_UNSUPPORTED);
     CHECK(strstr(mcplink_error_message(err), "com.example/none") != NULL);
     mcplink_error_free(err);
-    CHECK_STATUS(mcplink_client_need_extension(it.client, " ", &err), MCPLINK_E_INVALID, err);
+    CHECK_STATUS(mcplink_client_require_extension(it.client, " ", &err), MCPLINK_E_INVALID, err);
     CHECK(mcplink_client_has(it.client, "events.listChanged") && mcplink_client_has(it.client, "drafts"));
     CHECK(!mcplink_client_has(it.client, "others"));
     disconnect(&it);
@@ -236,7 +236,7 @@ struct asked {
     struct counter count;
 };
 
-static void on_asked(void *user, int32_t direction, const char *text, size_t len)
+static void on_asked(void *user, mcplink_direction direction, const char *text, size_t len)
 {
     struct asked *asked = user;
     char copy[8192];

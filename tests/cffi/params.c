@@ -93,13 +93,13 @@ static mcplink_tool_t *tool_of(void)
     CHECK(mcplink_tool_add_param(tool, "name", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, NULL) == MCPLINK_OK);
     CHECK(mcplink_tool_add_integer(tool, "limit", MCPLINK_PARAM_OPTIONAL, 1, 50, "how many") == MCPLINK_OK);
     CHECK(mcplink_tool_add_integer(tool, "none", MCPLINK_PARAM_OPTIONAL, INT64_MIN, INT64_MAX, NULL) == MCPLINK_OK);
-    CHECK(mcplink_tool_add_enum(tool, "sort", MCPLINK_PARAM_OPTIONAL, sorts, 2, NULL) == MCPLINK_OK);
+    CHECK(mcplink_tool_add_choice(tool, "sort", MCPLINK_PARAM_OPTIONAL, sorts, 2, NULL) == MCPLINK_OK);
     CHECK(mcplink_tool_add_number(tool, "ratio", MCPLINK_PARAM_OPTIONAL, 0, INFINITY, NULL) == MCPLINK_OK);
     CHECK(mcplink_tool_add_param(tool, "loud", MCPLINK_PARAM_BOOLEAN, MCPLINK_PARAM_OPTIONAL, NULL) == MCPLINK_OK);
     CHECK(mcplink_tool_add_array(tool, "tags", MCPLINK_PARAM_OPTIONAL, MCPLINK_PARAM_STRING, 1, 2, NULL) == MCPLINK_OK);
-    CHECK(mcplink_tool_set_default(tool, "limit", "10", MCPLINK_NUL) == MCPLINK_OK);
-    CHECK(mcplink_tool_set_default(tool, "sort", "\"name\"", MCPLINK_NUL) == MCPLINK_OK);
-    CHECK(mcplink_tool_set_default(tool, "loud", "false", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_tool_set_default_value(tool, "limit", "10", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_tool_set_default_value(tool, "sort", "\"name\"", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_tool_set_default_value(tool, "loud", "false", MCPLINK_NUL) == MCPLINK_OK);
     return tool;
 }
 
@@ -123,7 +123,7 @@ static const struct {
     { "{\"name\":\"a\",\"tags\":[\"a\",1]}", "invalid arguments: /tags/1: expected string, got 1", 1 },
 };
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user, (void)level, (void)target;
     if (strstr(text.ptr, "mcplink_request_string") || strstr(text.ptr, "mcplink_responder_add")) counter_add(&logged);
@@ -158,8 +158,8 @@ static void called(const char *revision, int validates)
     int ends[2];
     size_t i;
 
-    CHECK(mcplink_server_options_set_validation(so, validates) == MCPLINK_OK);
-    CHECK(mcplink_server_options_set_log(so, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
+    if (!validates) CHECK(mcplink_server_options_clear_validation(so) == MCPLINK_OK);
+    CHECK(mcplink_server_options_on_log(so, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(so, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(so);
     add(server, tool_of(), reads, NULL);
@@ -247,7 +247,7 @@ static void undeclared(void)
     int ends[2], expected = 0;
     size_t i;
 
-    CHECK(mcplink_server_options_set_log(so, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_server_options_on_log(so, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(so, &server, &err), MCPLINK_OK, err);
     mcplink_server_options_free(so);
     for (i = 0; i < sizeof schemas / sizeof *schemas; i++) {
@@ -296,15 +296,15 @@ static void refused(void)
     REFUSES(tool, tool_of(), mcplink_tool_add_number(it, "x", 0, 2, 1, NULL));
     REFUSES(tool, tool_of(), mcplink_tool_add_number(it, "x", 0, NAN, 1, NULL));
     REFUSES(tool, tool_of(), mcplink_tool_add_number(it, "x", 0, INFINITY, INFINITY, NULL));
-    REFUSES(tool, tool_of(), mcplink_tool_add_enum(it, "x", 0, NULL, 0, NULL));
-    REFUSES(tool, tool_of(), mcplink_tool_add_enum(it, "x", 0, sorts, 0, NULL));
-    REFUSES(tool, tool_of(), mcplink_tool_add_enum(it, "x", 0, none, 1, NULL));
+    REFUSES(tool, tool_of(), mcplink_tool_add_choice(it, "x", 0, NULL, 0, NULL));
+    REFUSES(tool, tool_of(), mcplink_tool_add_choice(it, "x", 0, sorts, 0, NULL));
+    REFUSES(tool, tool_of(), mcplink_tool_add_choice(it, "x", 0, none, 1, NULL));
     REFUSES(tool, tool_of(), mcplink_tool_add_array(it, "x", 0, MCPLINK_PARAM_STRING, 2, 1, NULL));
     REFUSES(tool, tool_of(), mcplink_tool_add_array(it, "x", 0, (enum mcplink_param_type)7, 0, SIZE_MAX, NULL));
-    REFUSES(tool, tool_of(), mcplink_tool_set_default(it, "name", "\"x\"", MCPLINK_NUL));
-    REFUSES(tool, tool_of(), mcplink_tool_set_default(it, "limti", "1", MCPLINK_NUL));
-    REFUSES(tool, tool_of(), mcplink_tool_set_default(it, "limit", "51", MCPLINK_NUL));
-    REFUSES(tool, tool_of(), mcplink_tool_set_default(it, "sort", "name", MCPLINK_NUL));
+    REFUSES(tool, tool_of(), mcplink_tool_set_default_value(it, "name", "\"x\"", MCPLINK_NUL));
+    REFUSES(tool, tool_of(), mcplink_tool_set_default_value(it, "limti", "1", MCPLINK_NUL));
+    REFUSES(tool, tool_of(), mcplink_tool_set_default_value(it, "limit", "51", MCPLINK_NUL));
+    REFUSES(tool, tool_of(), mcplink_tool_set_default_value(it, "sort", "name", MCPLINK_NUL));
     CHECK(mcplink_tool_add_integer(NULL, "x", 0, 1, 2, NULL) == MCPLINK_E_INVALID);
 }
 

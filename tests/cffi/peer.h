@@ -52,17 +52,18 @@ static inline void peer_message(struct peer *p, const char *line, size_t len)
     mcplink_json_free(message);
 }
 
-static inline mcplink_status_t peer_send(void *user, const char *bytes, size_t len)
+static inline mcplink_status_t peer_send(void *user, const void *bytes, size_t len)
 {
     struct peer *p = user;
+    const char *text = bytes;
     size_t i;
     for (i = 0; i < len; i++) {
-        if (bytes[i] == '\n') {
+        if (text[i] == '\n') {
             peer_message(p, p->line, p->len);
             p->len = 0;
         } else {
             CHECK(p->len < sizeof p->line);
-            p->line[p->len++] = bytes[i];
+            p->line[p->len++] = text[i];
         }
     }
     return MCPLINK_OK;

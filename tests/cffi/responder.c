@@ -31,7 +31,7 @@ static void twice(void *user, const mcplink_request_t *req, mcplink_responder_t 
     CHECK_TEXT(mcplink_json_str(mcplink_json_get(mcplink_request_client_info(req), "name")), "talk");
     CHECK(!mcplink_json_is_missing(mcplink_json_get(mcplink_request_capabilities(req), "elicitation")));
     CHECK(mcplink_request_session(req) > 0 && mcplink_responder_request(resp) == req);
-    CHECK_TEXT(mcplink_request_typed(req), "");
+    CHECK_TEXT(mcplink_request_value(req), "");
 
     CHECK(mcplink_responder_values(resp, values, 1, false) == MCPLINK_E_UNSUPPORTED);
     CHECK(mcplink_responder_not_found(resp) == MCPLINK_E_UNSUPPORTED);
@@ -310,7 +310,7 @@ static void takes_null(void)
     CHECK_TEXT(mcplink_request_method(NULL), "");
     CHECK_TEXT(mcplink_request_principal(NULL), "");
     CHECK_TEXT(mcplink_request_revision(NULL), "");
-    CHECK_TEXT(mcplink_request_typed(NULL), "");
+    CHECK_TEXT(mcplink_request_value(NULL), "");
     CHECK(mcplink_responder_keep(NULL) == NULL && mcplink_responder_request(NULL) == NULL && !mcplink_responder_is_cancelled(NULL));
     mcplink_responder_free(NULL);
     CHECK(mcplink_responder_on_cancel(NULL, NULL, &ten, ended) == MCPLINK_E_INVALID && destroyed == 10);

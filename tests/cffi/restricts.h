@@ -53,28 +53,29 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
     return mcplink_token_set(token, "token", MCPLINK_NUL);
 }
 static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request) { return (void)user, (void)request, MCPLINK_DECISION_ADMIT; }
-static void on_message(void *user, int32_t direction, const char *text, size_t len) { (void)user, (void)direction, (void)text, (void)len; }
-static void on_visit(void *user, mcplink_login_t *login) { (void)user, (void)login; }
+static void on_message(void *user, mcplink_direction direction, const char *text, size_t len) { (void)user, (void)direction, (void)text, (void)len; }
+static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
 static void on_handler(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
     (void)user, (void)request;
     (void)!mcplink_responder_text(responder, "text", MCPLINK_NUL);
 }
-static void on_event(void *user, int32_t event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
 static void on_progress(void *user, double progress, double total, mcplink_str_t message) { (void)user, (void)progress, (void)total, (void)message; }
 static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; }
+static void on_server_event(void *user, mcplink_server_event event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, (void)line; }
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
 static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_token_t *content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { return (void)user, (void)name, MCPLINK_OK; }
-static mcplink_status_t send_nowhere(void *user, const char *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
+static mcplink_status_t send_nowhere(void *user, const void *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
 
 /* What the log was told last, and how often. */
 static char logged[1024];
 static int warnings;
 
-static void log_it(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void log_it(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user, (void)target;
     if (level != MCPLINK_LOG_WARNING) return;
@@ -273,7 +274,7 @@ static mcplink_status_t begin_answer(void *user, const mcplink_http_head_t *head
     return MCPLINK_OK;
 }
 
-static mcplink_status_t write_answer(void *user, const char *bytes, size_t len)
+static mcplink_status_t write_answer(void *user, const void *bytes, size_t len)
 {
     answer_t *answer = user;
     CHECK(answer->len + len < sizeof answer->body);

@@ -40,14 +40,14 @@ inline mcplink::result<void> serves(const mcplink::http_options &options)
 inline mcplink::result<void> checks(const mcplink::resource_server &tokens)
 {
     mcplink::http_options options;
-    options.resource_server_with(tokens);
+    options.resource_server(tokens);
     return serves(options);
 }
 inline mcplink::result<mcplink::client> opens(const mcplink::client_options &options) { return mcplink::client::open(options); }
 inline mcplink::result<mcplink::client> logs_in(const mcplink::oauth &oauth)
 {
     mcplink::client_options options;
-    options.url("http://127.0.0.1:1/mcp").oauth_with(oauth);
+    options.url("http://127.0.0.1:1/mcp").oauth(oauth);
     return mcplink::client::open(options);
 }
 inline mcplink::result<mcplink::client> registers(const mcplink::oauth_client &known)
@@ -102,12 +102,12 @@ inline void one_check_does_not_undo_another()
     mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
     tokens.verifier(let_in);
     mcplink::http_options none, other, first, later;
-    CHECK(refused(serves(none.resource_server_with(tokens).on_authenticate(nullptr))));
-    CHECK(refused(serves(other.resource_server_with(tokens).on_authenticate(let_in))));
-    CHECK(refused(serves(first.on_authenticate(let_in).resource_server_with(tokens))));
+    CHECK(refused(serves(none.resource_server(tokens).on_authenticate(nullptr))));
+    CHECK(refused(serves(other.resource_server(tokens).on_authenticate(let_in))));
+    CHECK(refused(serves(first.on_authenticate(let_in).resource_server(tokens))));
     CHECK(refused(serves(later.on_authenticate(nullptr).on_authenticate(let_in))));
     mcplink::http_options cleared;
-    CHECK(serves(cleared.resource_server_with(tokens).clear_resource_server().on_authenticate(let_in)));
+    CHECK(serves(cleared.resource_server(tokens).clear_resource_server().on_authenticate(let_in)));
     auto unread = mcplink::client::open(mcplink::client_options().url("http://127.0.0.1:1/mcp").bearer(nullptr));
     CHECK(refused(unread) && unread.error().message().find("mcplink_client_options_set_bearer: token") != std::string_view::npos);
 }

@@ -51,9 +51,9 @@ RESTRICTS = {
     "mcplink_http_request_admit": "",
     "mcplink_http_request_add_audience": "",
     "mcplink_http_request_bind_key": "",
-    "mcplink_http_request_need_scopes": "",
+    "mcplink_http_request_insufficient_scope": "",
     "mcplink_http_request_set_expiry": "",
-    "mcplink_responder_need_scopes": "",
+    "mcplink_responder_require_scopes": "",
     "mcplink_exchange_set_addresses": "remote",
     # Clients: who is believed, what is sent to whom, on which way.
     "mcplink_client_options_set_bearer": "",
@@ -69,7 +69,7 @@ RESTRICTS = {
     "mcplink_oauth_set_proxy": "",
     "mcplink_oauth_set_root_certificates": "",
     "mcplink_oauth_set_scopes": "scopes=empty",
-    "mcplink_oauth_set_visitor": "",
+    "mcplink_oauth_set_user_agent": "",
     "mcplink_oauth_set_workload": "client_id",
     "mcplink_oauth_client_set_audience": "",
     "mcplink_oauth_client_set_key": "key_id",
@@ -85,68 +85,69 @@ BY_NAME = """
     mcplink_oauth_set_client_credentials mcplink_oauth_set_offline_access mcplink_oauth_set_private_addresses mcplink_oauth_use_default_roots
     mcplink_oauth_use_default_scopes mcplink_resource_server_clear_proxy mcplink_resource_server_clear_required_scopes
     mcplink_resource_server_use_default_keys mcplink_resource_server_use_default_roots mcplink_server_options_set_single_use_state
-    mcplink_server_options_set_validation
+    mcplink_server_options_clear_validation
 """
 # What is said or shown of something: texts for people and models, what a request has, what is granted (without which nothing is).
 DESCRIBES = """
-    mcplink_tool_add_array mcplink_tool_add_enum
-    mcplink_tool_add_integer mcplink_tool_add_number mcplink_tool_set_default
-    mcplink_tool_add_param mcplink_tool_add_param_schema mcplink_tool_set_annotation mcplink_tool_set_icons mcplink_tool_set_input_schema
+    mcplink_tool_add_array mcplink_tool_add_choice
+    mcplink_tool_add_integer mcplink_tool_add_number mcplink_tool_set_default_value
+    mcplink_tool_add_param mcplink_tool_add_param_schema mcplink_tool_set_hint mcplink_tool_set_icons mcplink_tool_set_input_schema
     mcplink_tool_set_meta mcplink_tool_set_output_schema mcplink_tool_set_task_support mcplink_tool_set_title mcplink_prompt_add_argument
     mcplink_prompt_set_icons mcplink_prompt_set_meta mcplink_prompt_set_title mcplink_resource_set_annotations mcplink_resource_set_description
     mcplink_resource_set_icons mcplink_resource_set_meta mcplink_resource_set_mime_type mcplink_resource_set_size mcplink_resource_set_title
     mcplink_template_set_annotations mcplink_template_set_description mcplink_template_set_icons mcplink_template_set_meta
-    mcplink_template_set_mime_type mcplink_template_set_title mcplink_client_options_set_info mcplink_client_options_set_info_json
+    mcplink_template_set_mime_type mcplink_template_set_title mcplink_client_options_set_info mcplink_client_options_set_title mcplink_client_options_set_description
+    mcplink_client_options_set_website mcplink_client_options_set_icons
     mcplink_server_options_set_description mcplink_server_options_set_icons mcplink_server_options_set_instructions
-    mcplink_server_options_set_title mcplink_server_options_set_website mcplink_server_options_set_names_itself
+    mcplink_server_options_set_title mcplink_server_options_set_website mcplink_server_options_set_send_server_info
     mcplink_resource_server_set_info mcplink_resource_server_set_metadata_url mcplink_resource_server_set_scopes_supported
     mcplink_oauth_set_client_name mcplink_oauth_set_client_document mcplink_exchange_add_header mcplink_exchange_set_body
     mcplink_http_request_set_scopes mcplink_call_options_set_meta
 """
 # How something works, as far as it lets nobody in: the way to the peer, times, threads, callbacks that are told or asked.
 WORKS = """
-    mcplink_client_options_set_configured mcplink_client_options_set_names_itself mcplink_client_options_on_message mcplink_client_options_set_cache mcplink_client_options_set_era_memory
+    mcplink_client_options_set_configured mcplink_client_options_set_send_client_info mcplink_client_options_on_message mcplink_client_options_set_cache mcplink_client_options_set_era_memory
     mcplink_server_options_on_message mcplink_client_options_pass_env mcplink_client_options_set_assume_capabilities mcplink_client_options_set_die_with_parent
-    mcplink_exchange_silent mcplink_oauth_set_redirect mcplink_server_options_set_list_changes
+    mcplink_exchange_begin_stream mcplink_oauth_set_redirect mcplink_server_options_set_list_changes
     mcplink_call_options_on_progress mcplink_call_options_set_bypass_cache mcplink_call_options_set_cancel mcplink_call_options_set_log_level
     mcplink_call_options_set_max_timeout_ms mcplink_call_options_set_timeout_ms mcplink_client_options_add_extension
     mcplink_client_options_on_elicit mcplink_client_options_on_elicit_url mcplink_client_options_on_event mcplink_client_options_on_notification
-    mcplink_client_options_on_request mcplink_client_options_on_roots mcplink_client_options_on_sample mcplink_client_options_on_thread
-    mcplink_client_options_set_cancel mcplink_client_options_set_close_ms mcplink_client_options_set_command
+    mcplink_client_options_on_request mcplink_client_options_on_list_roots mcplink_client_options_on_sample mcplink_client_options_on_thread
+    mcplink_client_options_set_cancel mcplink_client_options_set_close_timeout_ms mcplink_client_options_set_command
     mcplink_client_options_set_connect_timeout_ms mcplink_client_options_set_cwd mcplink_client_options_set_env mcplink_client_options_set_era
-    mcplink_client_options_set_fds mcplink_client_options_set_header mcplink_client_options_set_keep_alive mcplink_client_options_set_log
-    mcplink_client_options_set_max_list mcplink_client_options_set_max_message mcplink_client_options_set_max_started
+    mcplink_client_options_set_fds mcplink_client_options_set_header mcplink_client_options_set_keep_alive mcplink_client_options_on_log
+    mcplink_client_options_set_max_list mcplink_client_options_set_max_started
     mcplink_client_options_set_max_timeout_ms mcplink_client_options_set_pipes mcplink_client_options_set_probe_timeout_ms
-    mcplink_client_options_set_pump mcplink_client_options_set_resend_harmless mcplink_client_options_set_restart
+    mcplink_client_options_set_pump mcplink_client_options_set_retry_idempotent_calls mcplink_client_options_set_restart
     mcplink_client_options_set_revisions mcplink_client_options_set_sampling mcplink_client_options_set_slow_handler_ms
     mcplink_client_options_set_stderr mcplink_client_options_set_tasks mcplink_client_options_set_thread_prefix
     mcplink_client_options_set_thread_stack_size mcplink_client_options_set_timeout_ms mcplink_client_options_set_transport
     mcplink_client_options_set_url mcplink_http_options_set_keep_alive_ms mcplink_http_options_set_kept_events mcplink_http_options_set_old_paths
     mcplink_http_options_add_page mcplink_http_options_set_health
     mcplink_http_options_set_path mcplink_http_options_set_session_idle_ms mcplink_http_options_set_sessions mcplink_oauth_set_browser
-    mcplink_oauth_set_log mcplink_oauth_set_login_timeout_ms mcplink_oauth_set_step_timeout_ms mcplink_oauth_set_store
+    mcplink_oauth_on_log mcplink_oauth_set_login_timeout_ms mcplink_oauth_set_step_timeout_ms mcplink_oauth_set_store
     mcplink_oauth_set_store_folder mcplink_server_options_add_capability mcplink_server_options_add_extension
-    mcplink_server_options_add_offer mcplink_server_options_on_event
+    mcplink_server_options_declare_capability mcplink_server_options_on_event
     mcplink_server_options_on_method mcplink_server_options_on_session mcplink_server_options_on_thread mcplink_server_options_set_cache
-    mcplink_server_options_set_claim_stdio mcplink_server_options_set_drain_ms mcplink_server_options_set_keep_alive_ms
-    mcplink_server_options_set_log mcplink_server_options_set_logging mcplink_server_options_set_page_size mcplink_server_options_set_pump
+    mcplink_server_options_set_claim_stdio mcplink_server_options_set_drain_ms mcplink_server_options_set_keep_alive
+    mcplink_server_options_on_log mcplink_server_options_set_logging mcplink_server_options_set_page_size mcplink_server_options_set_pump
     mcplink_server_options_set_replica mcplink_server_options_set_resource_updates mcplink_server_options_set_revisions mcplink_server_options_set_slow_handler_ms
     mcplink_server_options_set_state_lifetime_ms mcplink_server_options_set_tasks mcplink_server_options_set_thread_prefix
-    mcplink_server_options_set_thread_stack_size mcplink_server_options_set_workers
+    mcplink_server_options_set_thread_stack_size
 """
 # Functions of other objects that are called like setters.
 OTHERS = """
-    mcplink_cache_clear mcplink_config_set_input mcplink_responder_need_extension
-    mcplink_client_need_extension mcplink_server_add_folder
-    mcplink_guarded_request_need_scopes mcplink_guarded_request_refuse
+    mcplink_cache_clear mcplink_config_set_input mcplink_responder_require_extension
+    mcplink_client_require_extension mcplink_server_add_folder
+    mcplink_guarded_request_require_scopes mcplink_guarded_request_refuse
     mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text
-    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_login_on_over mcplink_login_refuse mcplink_pump_set_notify
+    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_login_on_done mcplink_login_refuse mcplink_pump_set_notify
     mcplink_responder_on_cancel mcplink_server_add_completer mcplink_server_add_prompt mcplink_server_add_resource mcplink_server_add_template mcplink_server_add_tool mcplink_set_log
-    mcplink_transport_set_close mcplink_transport_set_room mcplink_transport_set_send
+    mcplink_transport_set_close mcplink_transport_set_ready mcplink_transport_set_send
 """
 # Those that refuse a request, which stays refused when they fail.
 REFUSES = """
-    mcplink_http_request_challenge mcplink_http_request_put_off mcplink_http_request_refuse_token
+    mcplink_http_request_challenge mcplink_http_request_unavailable mcplink_http_request_invalid_token
 """
 FREE = [name for names in (BY_NAME, DESCRIBES, WORKS, OTHERS, REFUSES) for name in names.split()]
 
@@ -160,7 +161,7 @@ def setters(functions):
     """Whatever changes an object that is described, and what else is called like a setter."""
     found = []
     for function in functions:
-        if function.returns != "mcplink_status_t" or function.name == "mcplink_exchange_gone":
+        if function.returns != "mcplink_status_t" or function.name == "mcplink_exchange_disconnected":
             continue
         if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith("mcplink_token_"):
             found.append(function)
@@ -184,10 +185,9 @@ GOOD = {
     "mcplink_http_options_set_health path": '"/h"', "mcplink_http_options_add_page path": '"/p"',
     "mcplink_http_options_set_old_paths post": '"/b"', "mcplink_exchange_set_addresses local": '"127.0.0.1:80"',
     "mcplink_exchange_set_addresses remote": '"127.0.0.1:4711"', "mcplink_oauth_client_set_key pem": "signing_key",
-    "mcplink_client_options_set_command argv": "words", "mcplink_tool_add_enum values": "words", "mcplink_oauth_set_store_folder folder": '"."',
-    "mcplink_client_options_set_info_json json": '"{\\"name\\":\\"a\\",\\"version\\":\\"1\\"}"',
+    "mcplink_client_options_set_command argv": "words", "mcplink_tool_add_choice values": "words", "mcplink_oauth_set_store_folder folder": '"."',
     "mcplink_resource_server_set_nonces keys": "secret", "mcplink_resource_server_set_nonces lifetime_ms": "60000",
-    "mcplink_server_options_add_state_key key": "secret", "mcplink_server_require_scopes of": "MCPLINK_PRIMITIVE_TOOL",
+    "mcplink_server_options_add_state_key key": "secret", "mcplink_server_require_scopes primitive": "MCPLINK_PRIMITIVE_TOOL",
     "mcplink_client_options_set_thread_stack_size bytes": "1 << 20", "mcplink_server_options_set_thread_stack_size bytes": "1 << 20",
 }
 TEXTS = {
@@ -195,13 +195,11 @@ TEXTS = {
     "meta": '"{}"', "annotations": '"{}"', "settings": '"{}"', "json": '"{\\"keys\\":[]}"', "issuer": '"https://second.example"', "target": '"t"',
     "host": '"files.example"', "origin": '"https://files.example"', "audience": '"https://files.example/mcp"', "token": '"token"',
 }
-NUMBERS = {"flags": "MCPLINK_PARAM_REQUIRED"}
 ENUMS = {
     "mcplink_param_type": "MCPLINK_PARAM_STRING", "mcplink_subject": "MCPLINK_SUBJECT_ID_TOKEN", "mcplink_log_level": "MCPLINK_LOG_INFO",
     "mcplink_era": "MCPLINK_ERA_LEGACY", "mcplink_limit": "MCPLINK_LIMIT_MESSAGE_BYTES", "mcplink_http_limit": "MCPLINK_HTTP_LIMIT_SESSIONS",
     "mcplink_stderr": "MCPLINK_STDERR_INHERIT", "mcplink_dpop": "MCPLINK_DPOP_NEVER", "mcplink_primitive": "MCPLINK_PRIMITIVE_TOOL",
-    "mcplink_list": "MCPLINK_LIST_TOOLS", "mcplink_tool_hint": "MCPLINK_HINT_READ_ONLY", "mcplink_task_support": "MCPLINK_TASK_OPTIONAL",
-    "mcplink_completion_of": "MCPLINK_COMPLETION_OF_PROMPT",
+    "mcplink_list": "MCPLINK_LIST_TOOLS", "mcplink_param_flag": "MCPLINK_PARAM_REQUIRED", "mcplink_tool_hint": "MCPLINK_HINT_READ_ONLY", "mcplink_task_support": "MCPLINK_TASK_OPTIONAL",
 }
 
 
@@ -213,20 +211,20 @@ def lengths(function):
 def good(function, at):
     parameter = function.parameters[at]
     if at in lengths(function):
-        return "32" if "uint8_t" in function.parameters[at - 1].type else "MCPLINK_NUL"
+        return "32" if good(function, at - 1) == "secret" else "MCPLINK_NUL"
     known = GOOD.get(f"{function.name} {parameter.name}")
     if known:
         return known
     if parameter.object:
         return {"resource_server": "good_tokens", "oauth": "good_oauth", "oauth_client": "good_client"}.get(parameter.object.group(1), "NULL")
     if parameter.is_callback():
-        return "NULL" if "(*)" in parameter.type else f"on_{parameter.type[len('mcplink_'):-len('_fn')]}"
-    if parameter.type == "const char *":
+        return f"on_{parameter.type[len('mcplink_'):-len('_fn')]}"
+    if parameter.type in ("const char *", "const void *"):
         return TEXTS.get(parameter.name, '"text"')
     if parameter.type in ENUMS:
         return ENUMS[parameter.type]
     if parameter.type in ("int32_t", "uint32_t", "size_t", "uint64_t", "int64_t", "uint16_t", "ptrdiff_t", "double"):
-        return NUMBERS.get(parameter.name, "1")
+        return "1"
     if parameter.type == "bool":
         return "true"
     return "NULL"
@@ -249,19 +247,18 @@ def holes(function):
             continue
         may = left_out.get(parameter.name)
         here, after = f"_{at}", f"_{at + 1}"
-        if parameter.type in ("const char *", "const uint8_t *"):
+        if parameter.type in ("const char *", "const void *"):
             measured = at + 1 in lengths(function)
-            cast = "(const uint8_t *)" if "uint8_t" in parameter.type else ""
             if may is None or may == "empty":
                 hole(f"{parameter.name} NULL", True, **{here: "NULL"}, **({after: "MCPLINK_NUL"} if measured else {}))
             if may is None:
                 if measured:
                     hole(f"{parameter.name} NULL, 0", True, **{here: "NULL", after: "0"})
-                    hole(f"{parameter.name} of length 0", True, **{here: f'{cast}"x"', after: "0"})
+                    hole(f"{parameter.name} of length 0", True, **{here: '"x"', after: "0"})
                 else:
                     hole(f"{parameter.name} empty", True, **{here: '""'})
                     hole(f"{parameter.name} blank", True, **{here: '" \\t"'})
-            hole(f"{parameter.name} no text", not measured, **{here: f'{cast}"\\xff\\xfe"'}, **({after: "2"} if measured else {}))
+            hole(f"{parameter.name} no text", not measured, **{here: '"\\xff\\xfe"'}, **({after: "2"} if measured else {}))
         elif parameter.object and parameter.type.startswith("const "):
             hole(f"{parameter.name} NULL", True, **{here: "NULL"})
             hole(f"{parameter.name} refused", True, **{here: f"bad_{parameter.object.group(1)}"})
@@ -342,9 +339,9 @@ def methods():
 
 
 # What C++ programs set through the C functions so far.
-NOT_IN_CPP = ["mcplink_server_options_add_guard", "mcplink_server_options_add_rate_limit"]
 # What the callables of the wrapper look like.
-SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcplink_visit_fn": "void(mcplink::login &)",
+SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcplink_login_fn": "void(mcplink::login &)",
+              "mcplink_guard_fn": "mcplink_decision(mcplink::guarded_request &)",
               "mcplink_statement_fn": "std::string(std::string_view)", "mcplink_bearer_fn": "std::string()"}
 # How an object of the wrapper is made, and what takes it.
 MADE = {
@@ -363,7 +360,7 @@ def in_cpp():
     text = [calls.HEAD.replace("calls.py", "restricts.py"), '#include "restricts.hpp"', "", "int main()", "{", "    one_check_does_not_undo_another();"]
     found, count = methods(), 0
     callbacks = {function.name: parameter.type for function in calls.functions() for parameter in function.parameters if parameter.is_callback()}
-    missing = {name for name in RESTRICTS if not re.search("http_request|responder|server_require", name) and name not in NOT_IN_CPP} - {name for _, _, name, _ in found}
+    missing = {name for name in RESTRICTS if not re.search("http_request|responder|server_require", name)} - {name for _, _, name, _ in found}
     if missing:
         sys.exit(f"mcplink.hpp has no setter, or none is found, for {sorted(missing)}")
     for inside, method, name, parameters in found:
@@ -386,13 +383,13 @@ def in_cpp():
                 good_one, bad = None, ["nullptr", f"std::function<{SIGNATURES[callbacks[name]]}>()"]
             elif kind in ENUMS:
                 good_one, bad = ENUMS[kind], [f"static_cast<{kind}>(99)"]
-            elif kind == "std::int32_t":
-                good_one, bad = "1", ["-1", "4711"]
-            elif kind.startswith("const resource_server"):
+            elif kind == "std::uint32_t":
+                good_one, bad = "1", ["0"]
+            elif kind.startswith("const mcplink::resource_server"):
                 good_one, bad = None, ["bad_tokens()", "moved_tokens()"]
             elif kind.startswith("const oauth_client"):
                 good_one, bad = "good_client()", ["bad_client()", "moved_client()"]
-            elif kind.startswith("const mcplink::oauth") or kind.startswith("const oauth"):
+            elif kind.startswith("const mcplink::oauth"):
                 good_one, bad = None, ["bad_oauth()", "moved_oauth()"]
             elif kind == "const void":
                 good_one, bad = "certificate", ["nullptr"]

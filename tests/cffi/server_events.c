@@ -22,7 +22,7 @@ static void end(void *user) { ended += *(atomic_int *)user; }
 static pthread_t home;
 static int has_home;
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_server_event event, const mcplink_json_t *params)
 {
     mcplink_str_t text = mcplink_json_text(params);
     CHECK(user == &one && (!has_home || pthread_equal(pthread_self(), home)));
@@ -184,7 +184,7 @@ static mcplink_status_t begin(void *user, const mcplink_http_head_t *head, int64
     return MCPLINK_OK;
 }
 
-static mcplink_status_t write_some(void *user, const char *bytes, size_t len)
+static mcplink_status_t write_some(void *user, const void *bytes, size_t len)
 {
     (void)user, (void)bytes, (void)len;
     return MCPLINK_OK;

@@ -178,11 +178,11 @@ static mcplink_status_t begin(void *user, const mcplink_http_head_t *head, int64
             snprintf(response->type, sizeof response->type, "%s", mcplink_http_head_value(head, i).ptr);
     }
     CHECK_TEXT(mcplink_http_head_name(head, i), "");
-    if (length < 0) CHECK(mcplink_http_head_quiet_ms(head) > 0 && mcplink_http_head_quiet_text(head).len > 0);
+    if (length < 0) CHECK(mcplink_http_head_keep_alive_ms(head) > 0 && mcplink_http_head_keep_alive_text(head).len > 0);
     return response->refuse ? MCPLINK_E_USER : MCPLINK_OK;
 }
 
-static mcplink_status_t write_some(void *user, const char *bytes, size_t len)
+static mcplink_status_t write_some(void *user, const void *bytes, size_t len)
 {
     response_t *response = user;
     CHECK(response->begun && !response->done && response->len + len < sizeof response->body);
@@ -254,12 +254,12 @@ static void mounts(mcplink_server_t *server)
     /* Nothing is said for long: the response begins as a stream, once. */
     exchange = ask(&response, "keep", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
-    CHECK(!response.begun && mcplink_exchange_silent(exchange) == MCPLINK_OK);
+    CHECK(!response.begun && mcplink_exchange_begin_stream(exchange) == MCPLINK_OK);
     CHECK(response.begun && response.status == 200 && response.length == -1 && !response.done && response.len == 0);
-    CHECK(strstr(response.type, "text/event-stream") != NULL && mcplink_exchange_silent(exchange) == MCPLINK_OK && response.len == 0);
+    CHECK(strstr(response.type, "text/event-stream") != NULL && mcplink_exchange_begin_stream(exchange) == MCPLINK_OK && response.len == 0);
     CHECK(mcplink_responder_text(kept, "late", MCPLINK_NUL) == MCPLINK_OK);
     CHECK(response.done && response.complete && strstr(response.body, "late"));
-    CHECK(mcplink_exchange_silent(exchange) == MCPLINK_OK && mcplink_exchange_silent(NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_exchange_begin_stream(exchange) == MCPLINK_OK && mcplink_exchange_begin_stream(NULL) == MCPLINK_E_INVALID);
     mcplink_responder_free(kept);
     mcplink_exchange_free(exchange);
 
@@ -267,7 +267,7 @@ static void mounts(mcplink_server_t *server)
     exchange = ask(&response, "keep", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(!mcplink_responder_is_cancelled(kept));
-    CHECK(mcplink_exchange_gone(exchange) == MCPLINK_OK);
+    CHECK(mcplink_exchange_disconnected(exchange) == MCPLINK_OK);
     CHECK(mcplink_responder_is_cancelled(kept));
     CHECK(mcplink_responder_text(kept, "late", MCPLINK_NUL) < 0);
     mcplink_responder_free(kept);
@@ -368,7 +368,7 @@ static void frees_its_listener(mcplink_server_t *server)
 enum { SESSIONS = 20, RACES = 20 };
 static atomic_int sessions_ended, server_gone;
 
-static void on_session(void *user, int32_t event, const mcplink_json_t *params)
+static void on_session(void *user, mcplink_server_event event, const mcplink_json_t *params)
 {
     (void)user;
     (void)params;
@@ -473,7 +473,7 @@ static void takes_null(mcplink_server_t *server)
     CHECK(mcplink_server_http(NULL, NULL, &http, NULL) == MCPLINK_E_INVALID && http == NULL && mcplink_http_serve(NULL, NULL, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_listener_port(NULL) == 0 && mcplink_listener_sessions(NULL) == 0 && mcplink_listener_close(NULL) == MCPLINK_E_INVALID);
     CHECK_TEXT(mcplink_listener_url(NULL), "");
-    CHECK(mcplink_http_close(NULL) == MCPLINK_E_INVALID && mcplink_exchange_gone(NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_http_close(NULL) == MCPLINK_E_INVALID && mcplink_exchange_disconnected(NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_exchange_new(NULL, NULL, NULL, NULL, NULL, &one, ended) == NULL && destroyed == 1);
     CHECK(mcplink_exchange_new("GET", "/", begin, write_some, NULL, &one, ended) == NULL && destroyed == 2);
     CHECK(mcplink_exchange_add_header(NULL, "a", "b", 1) == MCPLINK_E_INVALID && mcplink_exchange_set_body(NULL, NULL, 0) == MCPLINK_E_INVALID);
@@ -485,10 +485,10 @@ static void takes_null(mcplink_server_t *server)
     CHECK_TEXT(mcplink_http_request_target(NULL), "");
     CHECK_TEXT(mcplink_http_request_remote(NULL), "");
     CHECK_TEXT(mcplink_http_request_header(NULL, NULL), "");
-    CHECK(mcplink_http_head_status(NULL) == 0 && mcplink_http_head_count(NULL) == 0 && mcplink_http_head_quiet_ms(NULL) == 0);
+    CHECK(mcplink_http_head_status(NULL) == 0 && mcplink_http_head_count(NULL) == 0 && mcplink_http_head_keep_alive_ms(NULL) == 0);
     CHECK_TEXT(mcplink_http_head_name(NULL, 0), "");
     CHECK_TEXT(mcplink_http_head_value(NULL, 0), "");
-    CHECK_TEXT(mcplink_http_head_quiet_text(NULL), "");
+    CHECK_TEXT(mcplink_http_head_keep_alive_text(NULL), "");
     mcplink_exchange_free(NULL);
     mcplink_http_free(NULL);
     mcplink_listener_free(NULL);

@@ -62,7 +62,7 @@ static mcplink_server_t *pumped(mcplink_pump_t *pump)
     mcplink_server_options_t *options = mcplink_server_options_new("pumped", "1");
     mcplink_server_t *made = NULL;
     CHECK(mcplink_server_options_set_pump(options, pump) == MCPLINK_OK);
-    CHECK(mcplink_server_options_set_workers(options, 1) == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_limit(options, MCPLINK_LIMIT_WORKERS, 1) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(options, &made, &err), MCPLINK_OK, err);
     mcplink_server_options_free(options);
     return made;
@@ -99,7 +99,7 @@ int main(void)
     CHECK(runs == 100);
 
     /* A blocking call would wait for this very thread. */
-    CHECK(mcplink_server_serve_fds(server, END_NUMBER(one.fd), END_NUMBER(one.fd), &err) == MCPLINK_E_STATE);
+    CHECK(mcplink_server_serve_fds(server, END_NUMBER(one.fd), END_NUMBER(one.fd), NULL, &err) == MCPLINK_E_STATE);
     CHECK(strstr(mcplink_error_message(err), "_start") != NULL);
     mcplink_error_free(err);
 

@@ -163,7 +163,7 @@ typedef struct {
 static void *serve_fds(void *user)
 {
     serving_t *serving = user;
-    serving->status = mcplink_server_serve_fds(server, serving->fd, serving->fd, NULL);
+    serving->status = mcplink_server_serve_fds(server, serving->fd, serving->fd, NULL, NULL);
     return NULL;
 }
 
@@ -244,7 +244,7 @@ static void stopped_early(void)
     int ends[2];
     CHECK(pipe(ends) == 0);
     CHECK(mcplink_server_stop(early) == MCPLINK_OK);
-    CHECK(mcplink_server_serve_fds(early, ends[0], ends[1], NULL) == MCPLINK_OK);
+    CHECK(mcplink_server_serve_fds(early, ends[0], ends[1], NULL, NULL) == MCPLINK_OK);
     close(ends[0]);
     close(ends[1]);
     mcplink_server_free(early);
@@ -280,7 +280,7 @@ static void unreadable(void)
 
 static void send_nothing(void *user) { (void)user; }
 
-static mcplink_status_t to_fd(void *user, const char *bytes, size_t len)
+static mcplink_status_t to_fd(void *user, const void *bytes, size_t len)
 {
     return send(*(int *)user, bytes, len, MSG_NOSIGNAL) == (ssize_t)len ? MCPLINK_OK : MCPLINK_E_USER;
 }
@@ -326,9 +326,9 @@ static void takes_null(void)
     CHECK(strcmp(mcplink_error_message(err), "server must not be NULL") == 0);
     mcplink_error_free(err);
     CHECK(mcplink_server_serve_stdio_start(NULL, &session, NULL) == MCPLINK_E_INVALID && session == NULL);
-    CHECK(mcplink_server_serve_fds(NULL, 0, 1, NULL) == MCPLINK_E_INVALID);
-    CHECK(mcplink_server_serve_fds(some, -1, 1, NULL) == MCPLINK_E_INVALID);
-    CHECK(mcplink_server_serve_fds(some, 12345, 1, &err) == MCPLINK_E_IO && mcplink_error_os_code(err) == EBADF);
+    CHECK(mcplink_server_serve_fds(NULL, 0, 1, NULL, NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_server_serve_fds(some, -1, 1, NULL, NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_server_serve_fds(some, 12345, 1, NULL, &err) == MCPLINK_E_IO && mcplink_error_os_code(err) == EBADF);
     mcplink_error_free(err);
     CHECK(mcplink_server_serve_fds_start(some, 0, 1, NULL, NULL, NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_attach(some, NULL, NULL, &session, NULL) == MCPLINK_E_INVALID);

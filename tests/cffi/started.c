@@ -28,7 +28,7 @@ static void on_done(void *user, mcplink_call_t *call, mcplink_status_t status, c
     counter_add(&done);
 }
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)user, (void)params;
     if (event == MCPLINK_EVENT_RESOURCE_UPDATED) counter_add(&updated);
@@ -71,7 +71,7 @@ static mcplink_client_t *opened(const char *revision, int has_roots)
     mcplink_client_options_t *o = everything_options();
     if (pump) CHECK(mcplink_client_options_set_pump(o, pump) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_event(o, on_event, NULL, NULL) == MCPLINK_OK);
-    if (has_roots) CHECK(mcplink_client_options_on_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
+    if (has_roots) CHECK(mcplink_client_options_on_list_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
     return open_with(o, revision);
 }
 
@@ -128,7 +128,7 @@ static mcplink_client_t *stubborn(void)
     mcplink_client_options_t *o = mcplink_client_options_new();
     CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_env(o, "SERVER", everything_server()) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_close_ms(o, STEP_MS) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_close_timeout_ms(o, STEP_MS) == MCPLINK_OK);
     if (pump) CHECK(mcplink_client_options_set_pump(o, pump) == MCPLINK_OK);
     return open_with(o, "2026-07-28");
 }

@@ -49,7 +49,7 @@ static void ordered(void)
     peer_begin(&p, answer);
     p.capabilities = "{\"logging\":{},\"resources\":{\"subscribe\":true}}";
     o = peer_options(&p);
-    CHECK(mcplink_client_options_on_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_list_roots(o, on_roots, NULL, NULL) == MCPLINK_OK);
     c = open_with(o, NULL);
     for (round = 1; round <= ROUNDS; round++) {
         sent_len = 0;
@@ -213,7 +213,7 @@ static void freed(int races)
 }
 
 /* Events have names of C in their texts. */
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     const char *text = mcplink_json_str(mcplink_json_get(params, "message")).ptr;
     CHECK(event == MCPLINK_EVENT_FAILED);
@@ -242,7 +242,7 @@ static void event_text(void)
 }
 
 /* Each refusal is logged once, whatever takes the handle. */
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)level, (void)text;
     CHECK_TEXT(target, "handle");

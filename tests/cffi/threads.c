@@ -126,7 +126,7 @@ static struct counter done = COUNTER;
 /* What still waits then runs on the thread that frees. */
 static atomic_int freeing;
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)event, (void)params;
     CHECK(here == user || (freeing && here == NULL));
@@ -178,7 +178,7 @@ static void of_a_client(void)
 
 static mcplink_client_t *freed;
 
-static void free_at_event(void *user, int32_t event, const mcplink_json_t *params)
+static void free_at_event(void *user, mcplink_event event, const mcplink_json_t *params)
 {
     (void)params;
     CHECK(here == user);

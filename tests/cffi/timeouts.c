@@ -95,7 +95,7 @@ static void connecting(void)
     CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_probe_timeout_ms(o, 20) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_connect_timeout_ms(o, 100) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_close_ms(o, 50) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_close_timeout_ms(o, 50) == MCPLINK_OK);
     CHECK(mcplink_client_open(o, &c, &err) == MCPLINK_E_TIMEOUT && c == NULL);
     mcplink_error_free(err);
     mcplink_client_options_free(o);

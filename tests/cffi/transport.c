@@ -106,7 +106,7 @@ static int holds(const char *bytes, size_t len, const char *text)
     return 0;
 }
 
-static mcplink_status_t refuse(void *user, const char *bytes, size_t len)
+static mcplink_status_t refuse(void *user, const void *bytes, size_t len)
 {
     struct peer *p = user;
     /* It goes well until a tool is called. */
@@ -159,7 +159,7 @@ static void ends(void)
 }
 
 /* A session whose client can't be reached any more: the host, which waits for nothing, is told. */
-static mcplink_status_t unreachable(void *user, const char *bytes, size_t len)
+static mcplink_status_t unreachable(void *user, const void *bytes, size_t len)
 {
     (void)user, (void)bytes, (void)len;
     return MCPLINK_E_USER;
@@ -220,7 +220,7 @@ static mcplink_client_t *to_free;
 static struct counter done = COUNTER, gone = COUNTER;
 static mcplink_status_t told;
 
-static mcplink_status_t free_client_at_call(void *user, const char *bytes, size_t len)
+static mcplink_status_t free_client_at_call(void *user, const void *bytes, size_t len)
 {
     if (!holds(bytes, len, "tools/call")) return peer_send(user, bytes, len);
     mcplink_client_free(to_free);
@@ -240,7 +240,7 @@ static void on_done(void *user, mcplink_call_t *c, mcplink_status_t status, cons
     counter_add(&done);
 }
 
-static void on_event(void *user, int32_t event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
+static void on_event(void *user, mcplink_event event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
 
 static void open_to_free(struct peer *p)
 {
@@ -289,7 +289,7 @@ static void bounds(void)
     memset(blank, ' ', most);
     for (at = 0; at < most; at += 65536) blank[at] = '\n';
     peer_begin(&p, greet);
-    CHECK(mcplink_transport_set_room(p.transport, on_room) == MCPLINK_OK);
+    CHECK(mcplink_transport_set_ready(p.transport, on_room) == MCPLINK_OK);
     /* Nobody reads yet. */
     CHECK(mcplink_transport_feed(p.transport, blank, most - 65536) == MCPLINK_OK);
     CHECK(mcplink_transport_feed(p.transport, blank, 65537) == MCPLINK_E_LIMIT);
@@ -322,7 +322,7 @@ static void misuse(void)
     mcplink_client_options_free(o);
 
     CHECK(mcplink_transport_set_send(NULL, NULL) == MCPLINK_E_INVALID && mcplink_transport_set_close(NULL, NULL) == MCPLINK_E_INVALID);
-    CHECK(mcplink_transport_set_room(NULL, NULL) == MCPLINK_E_INVALID && mcplink_transport_feed(NULL, NULL, 0) == MCPLINK_E_INVALID);
+    CHECK(mcplink_transport_set_ready(NULL, NULL) == MCPLINK_E_INVALID && mcplink_transport_feed(NULL, NULL, 0) == MCPLINK_E_INVALID);
     CHECK(mcplink_transport_feed_end(NULL, NULL) == MCPLINK_E_INVALID);
     t = mcplink_transport_new(NULL, NULL);
     /* What recv says when it fails is no length, nor something to be measured. */

@@ -86,7 +86,7 @@ bool ask_model(mcplink_responder_t *resp, const char *key, const char *question,
     if (!ask(resp, key, "sampling/createMessage", w, &answer)) return false;
     /* The content is one block, or an array of blocks. */
     content = mcplink_json_get(answer, "content");
-    if (mcplink_json_type(content) == MCPLINK_JSON_ARRAY) content = mcplink_json_at(content, 0);
+    if (mcplink_json_type_of(content) == MCPLINK_JSON_ARRAY) content = mcplink_json_at(content, 0);
     *text = mcplink_json_str(mcplink_json_get(content, "text"));
     return true;
 }

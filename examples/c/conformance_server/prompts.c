@@ -139,6 +139,6 @@ mcplink_status_t add_prompts(mcplink_server_t *srv, mcplink_error_t **err)
         mcplink_prompt_free(prompt);
     }
     if (st == MCPLINK_OK)
-        st = mcplink_server_add_completer(srv, MCPLINK_COMPLETION_OF_PROMPT, "greet", "name", complete_name, NULL, NULL, err);
+        st = mcplink_server_add_completer(srv, MCPLINK_PRIMITIVE_PROMPT, "greet", "name", complete_name, NULL, NULL, err);
     return st;
 }

@@ -88,6 +88,6 @@ mcplink_status_t add_resources(mcplink_server_t *srv, mcplink_error_t **err)
     if (st == MCPLINK_OK) st = add_template(srv, "test://template/{id}/data", "data", "application/json", data, err);
     if (st == MCPLINK_OK) st = add_template(srv, ITEM, "item", "text/plain", item, err);
     if (st == MCPLINK_OK)
-        st = mcplink_server_add_completer(srv, MCPLINK_COMPLETION_OF_TEMPLATE, ITEM, "id", complete_id, NULL, NULL, err);
+        st = mcplink_server_add_completer(srv, MCPLINK_PRIMITIVE_TEMPLATE, ITEM, "id", complete_id, NULL, NULL, err);
     return st;
 }

@@ -35,7 +35,7 @@ bool text_argument(const mcplink_request_t *req, mcplink_responder_t *resp, cons
     const mcplink_json_t *node = mcplink_json_get(mcplink_request_args(req), name);
     char line[128];
     *text = mcplink_json_str(node);
-    if (mcplink_json_type(node) == MCPLINK_JSON_STRING) return true;
+    if (mcplink_json_type_of(node) == MCPLINK_JSON_STRING) return true;
     snprintf(line, sizeof line, "the argument '%s' is missing, or is no text", name);
     mcplink_responder_tool_error(resp, line, MCPLINK_NUL);
     return false;
@@ -220,7 +220,7 @@ static void reconnects(void *user, const mcplink_request_t *req, mcplink_respond
 {
     (void)user;
     (void)req;
-    if (mcplink_responder_send_away(resp, 500) != MCPLINK_OK) return;
+    if (mcplink_responder_close_stream_and_retry(resp, 500) != MCPLINK_OK) return;
     rest(resp, 50);
     mcplink_responder_text(resp, "You came back.", MCPLINK_NUL);
 }

@@ -15,7 +15,7 @@ use crate::cffi::user::{Callback, Hook};
 /// to mcplink_login_answer. The callback may answer the login before it returns. A callback that
 /// keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
 /// library, even if the client has a pump, and may block.
-pub type mcplink_visit_fn =
+pub type mcplink_login_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
 
 /// Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
@@ -31,7 +31,7 @@ pub type mcplink_statement_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-pub(super) type VisitFn = Callback<mcplink_visit_fn>;
+pub(super) type VisitFn = Callback<mcplink_login_fn>;
 pub(super) type StatementFn = Callback<mcplink_statement_fn>;
 pub(super) type SubjectFn = Callback<mcplink_bearer_fn>;
 

@@ -12,10 +12,9 @@ use crate::cffi::entry::{Outcome, find, keep, need, needing, release, told};
 use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::log;
-use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload};
-use crate::cffi::user::call_back;
+use crate::cffi::user::{call_back, mcplink_notify_fn};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
 use crate::schema::url::Url;
@@ -181,7 +180,7 @@ getters! {
     /// repeatedly.
     ///
     /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
-    fn mcplink_login_is_over() -> bool {
+    fn mcplink_login_is_done() -> bool {
         login.visit.over.is_triggered()
     }
 }
@@ -190,7 +189,7 @@ actions! {
     /// login: the login.
     needing(login: mcplink_login_t);
 
-    /// Sets a function that is called once when the login is over: see mcplink_login_is_over.
+    /// Sets a function that is called once when the login is over: see mcplink_login_is_done.
     ///
     /// callback: called at once, on this thread, if the login is over already. Otherwise the
     /// callback runs later, on a thread of the library or on a thread that ends a call. The
@@ -199,7 +198,7 @@ actions! {
     /// set, or when the login is freed.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
     #[must_use]
-    fn mcplink_login_on_over(callback: mcplink_cancelled_fn; user) {
+    fn mcplink_login_on_done(callback: mcplink_notify_fn; user) {
         login.process.check()?;
         let before = login.on_over.lock().take();
         drop(before);
@@ -217,18 +216,18 @@ actions! {
     /// Refuses a login: the person declined, or can't be asked. Calls that wait for the login then
     /// fail with MCPLINK_E_AUTH.
     ///
-    /// why: a reason for the error message of these calls; NULL for no reason.
+    /// reason: a reason for the error message of these calls; NULL for no reason.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
     /// answered, or when the library itself listens for the answer. Threads: any. Blocks: no. Since
     /// 0.1.
-    fn mcplink_login_refuse(why: *const c_char) {
-        let why = optional(why, "why")?;
+    fn mcplink_login_refuse(reason: *const c_char) {
+        let reason = optional(reason, "reason")?;
         login.process.check()?;
         if login.is_answer.is_none() {
             return answered(false);
         }
-        let why = why.map(|why| format!(": {}", Excerpt(why)));
-        let text = format!("the host gave the login up{}", why.unwrap_or_default());
+        let reason = reason.map(|reason| format!(": {}", Excerpt(reason)));
+        let text = format!("the host gave the login up{}", reason.unwrap_or_default());
         answered(login.visit.settle(Err(Error::new(ErrorKind::Auth, text))))?;
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::authorizer::Made;
-use super::grant_type::{Way, mcplink_statement_fn, mcplink_subject, mcplink_visit_fn};
+use super::grant_type::{Way, mcplink_login_fn, mcplink_statement_fn, mcplink_subject};
 use super::registered::mcplink_oauth_client_t;
 use super::settings::{Settings, mcplink_dpop};
 use super::token_store::{
@@ -102,7 +102,7 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
 
 /// Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
 /// last reference blocks until host callbacks of an abandoned login have returned: see
-/// mcplink_login_is_over.
+/// mcplink_login_is_done.
 ///
 /// oauth: the settings; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
@@ -130,13 +130,13 @@ actions! {
 
     /// Sets the client name for dynamic client registration, which the user sees during the login.
     ///
-    /// client_name: the name; NULL for the default, "mcplink".
-    /// page: the URL of a page about the client; NULL for no page.
-    fn mcplink_oauth_set_client_name(client_name: *const c_char, page: *const c_char) {
-        let client_name = optional(client_name, "client_name")?;
-        let page = optional(page, "page")?;
-        oauth.client_name = client_name.map(str::to_owned);
-        oauth.client_uri = page.map(str::to_owned);
+    /// name: the name; NULL for the default, "mcplink".
+    /// uri: the URL of a page about the client; NULL for no page.
+    fn mcplink_oauth_set_client_name(name: *const c_char, uri: *const c_char) {
+        let name = optional(name, "name")?;
+        let uri = optional(uri, "uri")?;
+        oauth.client_name = name.map(str::to_owned);
+        oauth.client_uri = uri.map(str::to_owned);
     }
 
     /// Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
@@ -167,9 +167,9 @@ actions! {
     /// Sets whether to request offline access (offline_access), if the authorization server
     /// supports it. With offline access, fewer logins are needed. Default: true.
     ///
-    /// asks: true to request offline access.
-    fn mcplink_oauth_set_offline_access(asks: bool) {
-        oauth.asks_offline = Some(asks)
+    /// enabled: true to request offline access.
+    fn mcplink_oauth_set_offline_access(enabled: bool) {
+        oauth.asks_offline = Some(enabled)
     }
 
     /// Sets a further parameter of the authorization request, such as "access_type" ("offline"),
@@ -219,9 +219,9 @@ actions! {
     /// forgery (SSRF). Otherwise a server could make its clients send requests into their private
     /// networks.
     ///
-    /// allowed: true to allow these addresses.
-    fn mcplink_oauth_set_private_addresses(allowed: bool) {
-        oauth.everywhere = allowed
+    /// enabled: true to allow these addresses.
+    fn mcplink_oauth_set_private_addresses(enabled: bool) {
+        oauth.everywhere = enabled
     }
 
     /// Sets the proxy for connections to authorization servers. Default: no proxy, regardless of
@@ -269,7 +269,7 @@ actions! {
     /// callback: the function; NULL for no function. It runs on any thread, and must be quick.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when all
     /// settings, options and clients that use callback are freed.
-    fn mcplink_oauth_set_log(level: arg::mcplink_log_level, callback: mcplink_log_fn; user) {
+    fn mcplink_oauth_on_log(level: arg::mcplink_log_level, callback: mcplink_log_fn; user) {
         oauth.log = log::Hook::new(level, callback, user)?;
     }
 }
@@ -352,7 +352,7 @@ actions! {
         port: u16,
         program: *const c_char,
         page: *const c_char,
-        callback: mcplink_visit_fn; user
+        callback: mcplink_login_fn; user
     ) {
         let program = optional(program, "program")?;
         if program == Some("") && callback.is_none() {
@@ -371,10 +371,10 @@ actions! {
     /// hosts that can show a web page and observe the redirects.
     ///
     /// redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
-    /// callback: see mcplink_visit_fn.
+    /// callback: see mcplink_login_fn.
     /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
     /// settings, options and clients that use callback are freed.
-    fn mcplink_oauth_set_visitor(redirect_uri: *const c_char, callback: mcplink_visit_fn; user) {
+    fn mcplink_oauth_set_user_agent(redirect_uri: *const c_char, callback: mcplink_login_fn; user) {
         let redirect = filled(redirect_uri, "redirect_uri")?.to_owned();
         let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
         oauth.way = Way::UserAgent { redirect, hook };

@@ -201,10 +201,10 @@ actions! {
     /// Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
     /// cached. Default: false.
     ///
-    /// bypasses: true to bypass the cache.
+    /// enabled: true to bypass the cache.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    fn mcplink_call_options_set_bypass_cache(bypasses: bool) {
-        options.bypasses_cache = bypasses
+    fn mcplink_call_options_set_bypass_cache(enabled: bool) {
+        options.bypasses_cache = enabled
     }
 
     /// Sets the function that receives the progress of the call.

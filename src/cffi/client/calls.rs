@@ -13,8 +13,8 @@ use crate::cffi::arg::invalid;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::optional_json;
 use crate::cffi::result::mcplink_result_t;
-use crate::cffi::server::mcplink_completion_of;
-use crate::cffi::text::name;
+use crate::cffi::server::mcplink_primitive;
+use crate::cffi::text::{self, name};
 use crate::client::{CallOptions, Client, tool_params};
 use crate::schema::{CompleteRequestParams, method};
 
@@ -44,7 +44,7 @@ calls! {
     /// A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR,
     /// and the result contains the reason.
     ///
-    /// tool_name: the name of the tool.
+    /// name: the name of the tool.
     /// arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no arguments.
     /// options: timeouts and other options of the call; NULL for the defaults.
@@ -58,11 +58,11 @@ calls! {
     /// when the server's answer is invalid. Threads: any; also in callbacks. Blocks: until the call
     /// has ended. Since 0.1.
     fn mcplink_client_call_tool(
-        tool_name: *const c_char,
+        name: *const c_char,
         arguments: *const c_char,
         len: usize,
     ) -> mcplink_result_t {
-        let tool = name(tool_name, "tool_name")?.to_owned();
+        let tool = text::name(name, "name")?.to_owned();
         let arguments = optional_json(arguments, len, "arguments")?;
         let params = tool_params(&tool, &arguments);
         Ok(Request::new(method::TOOLS_CALL, move |client, options| {
@@ -107,16 +107,16 @@ calls! {
 
     /// Gets a prompt, with the given arguments.
     ///
-    /// prompt_name: the name of the prompt.
+    /// name: the name of the prompt.
     /// arguments, len: a JSON object of strings, which is copied; len may be MCPLINK_NUL for text
     /// that ends in NUL. NULL for no arguments.
     /// options, out, err: see mcplink_client_call_tool. The result is {"messages":[...]}.
     fn mcplink_client_get_prompt(
-        prompt_name: *const c_char,
+        name: *const c_char,
         arguments: *const c_char,
         len: usize,
     ) -> mcplink_result_t {
-        let prompt = name(prompt_name, "prompt_name")?.to_owned();
+        let prompt = text::name(name, "name")?.to_owned();
         let arguments = texts(arguments, len, "arguments")?;
         Ok(Request::new(method::PROMPTS_GET, move |client, options| {
             let arguments: Vec<(&str, &str)> = arguments
@@ -132,27 +132,27 @@ calls! {
 
     /// Requests completions for an argument of a prompt or of a resource template.
     ///
-    /// of: one of enum mcplink_completion_of.
+    /// primitive: MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_TEMPLATE.
     /// target: the name of the prompt, or the URI template.
     /// argument: the name of the argument.
-    /// typed: the text typed so far; "" for no text.
+    /// value: the text that the user has typed so far; "" for no text.
     /// known, len: the known values of other arguments, a JSON object of strings; NULL for no
     /// values. len may be MCPLINK_NUL for text that ends in NUL.
     /// options, out, err: see mcplink_client_call_tool. The result is
     /// {"completion":{"values":[...]}}.
     fn mcplink_client_complete(
-        of: arg::mcplink_completion_of,
+        primitive: arg::mcplink_primitive,
         target: *const c_char,
         argument: *const c_char,
-        typed: *const c_char,
+        value: *const c_char,
         known: *const c_char,
         len: usize,
     ) -> mcplink_result_t {
-        let reference = mcplink_completion_of::reference(of, name(target, "target")?)?;
+        let reference = mcplink_primitive::reference(primitive, name(target, "target")?)?;
         let params = CompleteRequestParams::new(
             reference,
             name(argument, "argument")?,
-            name(typed, "typed")?,
+            name(value, "value")?,
         );
         let known = texts(known, len, "known")?.into_iter();
         let params = known.fold(params, |params, (name, value)| params.known(name, value));
@@ -185,16 +185,16 @@ calls! {
     /// server
     /// are not handled: they are returned as the result.
     ///
-    /// request: the method.
+    /// method: the method.
     /// params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no params.
     /// options, out, err: see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
     fn mcplink_client_request(
-        request: *const c_char,
+        method: *const c_char,
         params: *const c_char,
         len: usize,
     ) -> mcplink_result_t {
-        let method = name(request, "request")?.to_owned();
+        let method = name(method, "method")?.to_owned();
         let params = optional_json(params, len, "params")?.map(RawValue::to_owned);
         let own = method.clone();
         Ok(Request::of_any(method, move |client, options| {

@@ -139,11 +139,11 @@ actions! {
     /// Sets the value of an input, which the user has entered.
     ///
     /// id: the id of the input: see mcplink_config_describe.
-    /// input_value: the value.
+    /// value: the value.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
     #[must_use]
-    fn mcplink_config_set_input(id: *const c_char, input_value: *const c_char) {
-        let (id, value) = (name(id, "id")?, name(input_value, "input_value")?);
+    fn mcplink_config_set_input(id: *const c_char, value: *const c_char) {
+        let (id, value) = (name(id, "id")?, name(value, "value")?);
         config.0 = config.0.clone().input(id, value);
     }
 }
@@ -165,17 +165,14 @@ actions! {
     /// for example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
     ///
     /// config: the configuration, whose server is copied with the inputs that are set so far.
-    /// server_name: the name of the server. The client can also connect to a disabled server.
+    /// name: the name of the server. The client can also connect to a disabled server.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable
     /// without a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
-    fn mcplink_client_options_set_configured(
-        config: *mut mcplink_config_t,
-        server_name: *const c_char,
-    ) {
+    fn mcplink_client_options_set_configured(config: *mut mcplink_config_t, name: *const c_char) {
         let config = need_mut(config, "config")?;
-        let server_name = filled(server_name, "server_name")?;
-        let Some(server) = config.0.server(server_name) else {
-            let text = format!("the configuration has no server '{server_name}'");
+        let name = filled(name, "name")?;
+        let Some(server) = config.0.server(name) else {
+            let text = format!("the configuration has no server '{name}'");
             return Err(invalid(text).into());
         };
         let server: ServerConfig = server.clone();

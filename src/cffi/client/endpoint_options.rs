@@ -74,14 +74,14 @@ actions! {
     /// inherits: see mcplink_client_options_inherit_env.
     ///
     /// variable: the name of the variable, in UTF-8 on Windows.
-    /// variable_value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
+    /// value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
     /// inherit the variable.
-    fn mcplink_client_options_set_env(variable: *const c_char, variable_value: *const c_char) {
+    fn mcplink_client_options_set_env(variable: *const c_char, value: *const c_char) {
         let variable = variable_name(variable)?;
-        let value = if variable_value.is_null() {
+        let value = if value.is_null() {
             Variable::Removed
         } else {
-            Variable::Set(system_text(variable_value, "variable_value")?)
+            Variable::Set(system_text(value, "value")?)
         };
         options.endpoint.env.push((variable, value));
     }
@@ -133,9 +133,9 @@ actions! {
     /// which waits until the child has ended. Linux only: on other systems opening the client fails
     /// with MCPLINK_E_UNSUPPORTED.
     ///
-    /// dies: true to kill the child.
-    fn mcplink_client_options_set_die_with_parent(dies: bool) {
-        options.endpoint.dies_with_parent = dies;
+    /// enabled: true to kill the child.
+    fn mcplink_client_options_set_die_with_parent(enabled: bool) {
+        options.endpoint.dies_with_parent = enabled;
     }
 
     /// Sets that the child inherits no environment variables. The child still gets variables that
@@ -159,9 +159,9 @@ actions! {
     /// Sets whether the child's standard input and output are pipes. Default: false, which means
     /// sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
     ///
-    /// pipes: true for pipes.
-    fn mcplink_client_options_set_pipes(pipes: bool) {
-        options.endpoint.pipes = pipes
+    /// enabled: true for pipes.
+    fn mcplink_client_options_set_pipes(enabled: bool) {
+        options.endpoint.pipes = enabled
     }
 }
 
@@ -177,7 +177,7 @@ actions! {
     ///
     /// milliseconds: the time; more than an hour counts as an hour.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    fn mcplink_client_options_set_close_ms(milliseconds: u32) {
+    fn mcplink_client_options_set_close_timeout_ms(milliseconds: u32) {
         options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
     }
 
@@ -198,9 +198,9 @@ actions! {
     ///
     /// field: the name of the header field. A field that the library writes itself is refused when
     /// the client is opened.
-    /// field_value: the value of the field.
-    fn mcplink_client_options_set_header(field: *const c_char, field_value: *const c_char) {
-        let (field, value) = (name(field, "field")?, name(field_value, "field_value")?);
+    /// value: the value of the field.
+    fn mcplink_client_options_set_header(field: *const c_char, value: *const c_char) {
+        let (field, value) = (name(field, "field")?, name(value, "value")?);
         let headers = &mut options.endpoint.headers;
         headers.retain(|(known, _)| !known.eq_ignore_ascii_case(field));
         headers.push((field.to_owned(), value.to_owned()));
@@ -304,10 +304,10 @@ actions! {
     /// follows at most five redirects in a row, and only to the same origin. Default: true. A
     /// redirect to another origin is always an error, and the error message names the origin.
     ///
-    /// follows: true to follow redirects.
+    /// enabled: true to follow redirects.
     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-    fn mcplink_client_options_set_follow_redirects(follows: bool) {
-        options.endpoint.follows_redirects = Some(follows);
+    fn mcplink_client_options_set_follow_redirects(enabled: bool) {
+        options.endpoint.follows_redirects = Some(enabled);
     }
 
     /// Sets the two file descriptors over which the client connects: pipes, sockets or terminals.

@@ -10,7 +10,6 @@ use crate::cffi::text::name;
 use crate::cffi::threads::mcplink_thread_fn;
 use crate::cffi::{arg, limit};
 use crate::client::Restart;
-use crate::protocol::KeepAlive;
 
 actions! {
     /// options: the options.
@@ -50,21 +49,13 @@ actions! {
         options.timeouts.max_timeout = Some(span(milliseconds));
     }
 
-    /// Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES.
-    /// Default: 16 MiB. A longer message is dropped.
-    ///
-    /// bytes: the maximum length, in bytes.
-    fn mcplink_client_options_set_max_message(bytes: usize) {
-        options.limits.max_message_bytes = bytes;
-    }
-
     /// Sets a limit of the connection.
     ///
-    /// number: one of enum mcplink_limit.
-    /// limit_value: the new value of the limit.
+    /// limit: one of enum mcplink_limit.
+    /// value: the new value of the limit.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
-    fn mcplink_client_options_set_limit(number: arg::mcplink_limit, limit_value: usize) {
-        limit::set(&mut options.limits, number, limit_value)?;
+    fn mcplink_client_options_set_limit(limit: arg::mcplink_limit, value: usize) {
+        limit::set(&mut options.limits, limit, value)?;
     }
 
     /// Sets the maximum number of started calls that run at once, each on its own thread. Default:
@@ -108,9 +99,9 @@ actions! {
     /// of listed tools that declare themselves idempotent or read-only. Default: false. The setting
     /// has no effect without mcplink_client_options_set_restart.
     ///
-    /// resends: true to retry idempotent calls.
-    fn mcplink_client_options_set_resend_harmless(resends: bool) {
-        options.resends = resends
+    /// enabled: true to retry idempotent calls.
+    fn mcplink_client_options_set_retry_idempotent_calls(enabled: bool) {
+        options.resends = enabled
     }
 
     /// Sets that the client pings the server after a silence, and ends the connection when the
@@ -122,12 +113,7 @@ actions! {
     /// example 3.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
     fn mcplink_client_options_set_keep_alive(interval_ms: u32, timeout_ms: u32, max_failures: u32) {
-        if interval_ms == 0 || timeout_ms == 0 {
-            return Err(invalid("pings need an interval and a timeout").into());
-        }
-        let keep_alive = KeepAlive::every(span(interval_ms))
-            .timeout(span(timeout_ms))
-            .max_failures(max_failures);
+        let keep_alive = limit::keep_alive(interval_ms, timeout_ms, max_failures)?;
         options.build(|builder| builder.keep_alive(keep_alive));
     }
 
@@ -147,27 +133,27 @@ actions! {
     /// callback: the request is refused, or the call to which the request belongs fails.
     /// docs/compatibility.md lists the violations that are accepted.
     ///
-    /// strict: true to refuse invalid answers: a call with an invalid answer fails with
+    /// enabled: true to refuse invalid answers: a call with an invalid answer fails with
     /// MCPLINK_E_PROTOCOL.
-    fn mcplink_client_options_set_strict(strict: bool) {
-        options.build(|builder| builder.strict(strict));
+    fn mcplink_client_options_set_strict(enabled: bool) {
+        options.build(|builder| builder.strict(enabled));
     }
 
     /// Sets whether the client names itself to servers of revisions since 2026-07-28, with each
     /// request. Earlier revisions require the name. Default: true.
     ///
-    /// names_itself: false to send no name, for privacy.
-    fn mcplink_client_options_set_names_itself(names_itself: bool) {
-        options.build(|builder| builder.send_client_info(names_itself));
+    /// enabled: false to send no name, for privacy.
+    fn mcplink_client_options_set_send_client_info(enabled: bool) {
+        options.build(|builder| builder.send_client_info(enabled));
     }
 
     /// Sets whether a call is sent although the server did not declare the required capability.
     /// Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use
     /// true for a server that has tools, for example, but does not declare the capability.
     ///
-    /// assume: true to send the call.
-    fn mcplink_client_options_set_assume_capabilities(assume: bool) {
-        options.build(|builder| builder.assume_capabilities(assume));
+    /// enabled: true to send the call.
+    fn mcplink_client_options_set_assume_capabilities(enabled: bool) {
+        options.build(|builder| builder.assume_capabilities(enabled));
     }
 
     /// Sets the time after which a running handler of the host is logged as slow. Default: 30 s.

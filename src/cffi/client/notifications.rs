@@ -25,7 +25,7 @@ use crate::schema::{SubscriptionFilter, method};
 /// Sends a notification of any method.
 ///
 /// client: the client.
-/// notification: the method.
+/// method: the method.
 /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
 /// params.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -37,7 +37,7 @@ use crate::schema::{SubscriptionFilter, method};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_notify(
     client: *mut mcplink_client_t,
-    notification: *const c_char,
+    method: *const c_char,
     params: *const c_char,
     len: usize,
     err: *mut *mut mcplink_error_t,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn mcplink_client_notify(
     // SAFETY: the header requires valid arguments.
     unsafe {
         act(client, err, "", |_, client| {
-            let method = name(notification, "notification")?;
+            let method = name(method, "method")?;
             match optional_json(params, len, "params")? {
                 Some(params) if params.get().starts_with('{') => client.notify(method, &params)?,
                 Some(_) => return Err(invalid("params have to be an object").into()),
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn mcplink_client_notify(
 /// Notifies the server that the roots have changed, so that the server requests them again. A
 /// modern server requests the roots with each call that needs them, so it receives no notification.
 ///
-/// client: a client with a roots function: see mcplink_client_options_on_roots.
+/// client: a client with a roots function: see mcplink_client_options_on_list_roots.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
 /// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.

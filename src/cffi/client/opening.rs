@@ -150,7 +150,8 @@ fallible! {
 ///
 /// client: the client.
 /// timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
-/// until the client is closed, which takes a limited time: see mcplink_client_options_set_close_ms.
+/// until the client is closed, which takes a limited time: see
+/// mcplink_client_options_set_close_timeout_ms.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
 /// takes longer and continues in the background. If the close function of the client's transport
@@ -205,8 +206,8 @@ fallible! {
 ///
 /// client: the client; may be NULL. Other threads may be inside functions of the client: these
 /// functions return MCPLINK_E_CLOSED. No thread may use the client afterwards. Threads: any.
-/// Blocks: until the connection is closed, see mcplink_client_options_set_close_ms, and running
-/// callbacks have returned. Since 0.1.
+/// Blocks: until the connection is closed, see mcplink_client_options_set_close_timeout_ms, and
+/// running callbacks have returned. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_free(client: *mut mcplink_client_t) {
     // SAFETY: the header requires a client of this library, freed once.

@@ -12,23 +12,24 @@ use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{free, own, value};
 use crate::cffi::event::mcplink_event_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
-use crate::cffi::json::json_payload;
+use crate::cffi::json::typed;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::tap::Wrap;
-use crate::cffi::text::{name, payload};
+use crate::cffi::text::{self, name, optional, payload};
 use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::Hook;
 use crate::client::{Client, ClientBuilder, Era, ResponseCache, Restart};
 use crate::protocol::CancelToken;
-use crate::schema::{Implementation, ProtocolVersion};
+use crate::schema::{Icon, Implementation, ProtocolVersion};
 use crate::transport::Limits;
 
 /// Options of a client. Opening a client copies the options. The options remain the caller's, and
 /// may be used to open several clients.
 pub struct mcplink_client_options_t {
+    info: Implementation,
     pub(super) endpoint: Endpoint,
     pub(super) hooks: Hooks,
     pub(super) timeouts: Timeouts,
@@ -102,7 +103,9 @@ impl Settings for Options {
 
 impl Options {
     fn new() -> Self {
+        let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         Self {
+            info: Implementation::new(name, version),
             endpoint: Endpoint::default(),
             hooks: Hooks::default(),
             timeouts: Timeouts::default(),
@@ -117,10 +120,7 @@ impl Options {
             takes_tasks: false,
             cache: None,
             // A blocking call on the pump's thread is the only one that can run handlers there.
-            builder: Some(
-                Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
-                    .max_concurrent_inputs(1),
-            ),
+            builder: Some(Client::builder(name, version).max_concurrent_inputs(1)),
             refusal: Refusal::default(),
         }
     }
@@ -133,7 +133,7 @@ impl Options {
     /// Returns a copy of the builder of the Rust API, without callbacks.
     pub(super) fn builder(&self) -> ClientBuilder {
         let builder = self.builder.clone().expect("setters give it back");
-        let mut builder = builder.limits(self.limits.clone());
+        let mut builder = builder.info(self.info.clone()).limits(self.limits.clone());
         if self.takes_tasks {
             builder = builder.tasks();
         }
@@ -173,25 +173,42 @@ actions! {
 
     /// Sets the name and version of the client. Default: the name and version of this library.
     ///
-    /// client_name: the name, for programs.
+    /// name: the name, for programs.
     /// version: the version, any text.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
-    fn mcplink_client_options_set_info(client_name: *const c_char, version: *const c_char) {
-        let (name, version) = (name(client_name, "client_name")?, name(version, "version")?);
-        options.build(|builder| builder.info(Implementation::new(name, version)));
+    fn mcplink_client_options_set_info(name: *const c_char, version: *const c_char) {
+        let (name, version) = (text::name(name, "name")?, text::name(version, "version")?);
+        options.info.name = name.to_owned();
+        options.info.version = version.to_owned();
     }
 
-    /// Sets the complete description of the client: {"name":"...", "version":"...", "title":"...",
-    /// "description":"...", "websiteUrl":"...", "icons":[...]}.
+    /// Sets the display name of the client.
     ///
-    /// json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
-    /// 0.1.
-    fn mcplink_client_options_set_info_json(json: *const c_char, len: usize) {
-        let json = json_payload(json, len, "json")?;
-        let info = serde_json::from_str::<Implementation>(json.get())
-            .map_err(|error| invalid(format!("this describes no client: {error}")))?;
-        options.build(|builder| builder.info(info));
+    /// title: the title; NULL for no title.
+    fn mcplink_client_options_set_title(title: *const c_char) {
+        options.info.title = optional(title, "title")?.map(str::to_owned);
+    }
+
+    /// Sets the description of the client.
+    ///
+    /// description: the description; NULL for no description.
+    fn mcplink_client_options_set_description(description: *const c_char) {
+        options.info.description = optional(description, "description")?.map(str::to_owned);
+    }
+
+    /// Sets the URL of the client's website.
+    ///
+    /// website: the URL; NULL for no URL.
+    fn mcplink_client_options_set_website(website: *const c_char) {
+        options.info.website_url = optional(website, "website")?.map(str::to_owned);
+    }
+
+    /// Sets the icons of the client.
+    ///
+    /// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
+    /// NUL. NULL for no icons.
+    fn mcplink_client_options_set_icons(icons: *const c_char, len: usize) {
+        options.info.icons = typed::<Vec<Icon>>(icons, len, "icons")?;
     }
 
     /// Sets the protocol revisions that may be used. Default: all revisions that the library
@@ -251,9 +268,9 @@ actions! {
     /// Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
     /// extension to servers, and follows each task until its result arrives. Default: false.
     ///
-    /// takes: true to accept tasks.
-    fn mcplink_client_options_set_tasks(takes: bool) {
-        options.takes_tasks = takes
+    /// enabled: true to accept tasks.
+    fn mcplink_client_options_set_tasks(enabled: bool) {
+        options.takes_tasks = enabled
     }
 
     /// Adds an extension of the protocol, which the client declares to servers.
@@ -295,17 +312,17 @@ actions! {
     /// Sets the function that receives the notifications of one method, for extensions of the
     /// protocol.
     ///
-    /// notification: the method, for example "notifications/com.example/thing".
+    /// method: the method, for example "notifications/com.example/thing".
     /// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The
     /// function runs on the same thread as the function of mcplink_client_options_on_event.
     /// user, destroy: passed to callback; destroy runs when another function is set for the method,
     /// or when the options and all clients that use callback are freed.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_on_notification(
-        notification: *const c_char,
+        method: *const c_char,
         callback: mcplink_event_fn; user
     ) {
-        let method = name(notification, "notification")?;
+        let method = name(method, "method")?;
         set_by_method(
             &mut options.hooks.notifications,
             method,
@@ -321,7 +338,7 @@ actions! {
     /// be quick.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the
     /// options and all clients that use callback are freed.
-    fn mcplink_client_options_set_log(
+    fn mcplink_client_options_on_log(
         level: arg::mcplink_log_level,
         callback: mcplink_log_fn; user
     ) {

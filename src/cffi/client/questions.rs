@@ -284,15 +284,15 @@ actions! {
     /// Sets the handler for requests of one custom method that a server of the legacy era sends,
     /// for extensions of the protocol.
     ///
-    /// request: the method.
+    /// method: the method.
     /// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any
     /// JSON value, or with an error.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_on_request(
-        request: *const c_char,
+        method: *const c_char,
         callback: mcplink_handler_fn; user
     ) {
-        let method = name(request, "request")?;
+        let method = name(method, "method")?;
         let hook = Hook::new(callback, user);
         set_by_method(&mut options.hooks.requests, method, hook);
         options.hooks.ask_by(("requests", ask_methods));
@@ -360,7 +360,7 @@ actions! {
     /// mcplink_client_roots_changed.
     ///
     /// options, callback, user, destroy: see mcplink_client_options_on_elicit.
-    fn mcplink_client_options_on_roots(callback: mcplink_handler_fn; user) {
+    fn mcplink_client_options_on_list_roots(callback: mcplink_handler_fn; user) {
         options.hooks.roots = Hook::new(callback, user);
         options.hooks.ask_by(("roots", ask_roots));
     }

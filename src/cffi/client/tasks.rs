@@ -13,7 +13,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::json::optional_json;
 use crate::cffi::result::mcplink_result_t;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{filled, name, optional};
+use crate::cffi::text::{self, filled, optional};
 use crate::client::{RawToolAnswer, tool_params};
 use crate::jsonrpc::RawResult;
 use crate::schema::method;
@@ -32,7 +32,7 @@ calls! {
     /// server decides whether the call becomes a task. It makes tasks only for clients with
     /// mcplink_client_options_set_tasks: for others, the call is a plain one.
     ///
-    /// tool_name: the name of the tool.
+    /// name: the name of the tool.
     /// arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no arguments.
     /// ttl_ms: how long a server of revision 2025-11-25 should store the task, in milliseconds; 0
@@ -48,12 +48,12 @@ calls! {
     /// not support tasks: then the tool is not called. Threads: any. Blocks: until the call has
     /// become a task or has ended. Since 0.1.
     fn mcplink_client_call_tool_as_task(
-        tool_name: *const c_char,
+        name: *const c_char,
         arguments: *const c_char,
         len: usize,
         ttl_ms: u32,
     ) -> mcplink_result_t {
-        let tool = name(tool_name, "tool_name")?.to_owned();
+        let tool = text::name(name, "name")?.to_owned();
         let arguments = optional_json(arguments, len, "arguments")?;
         let params = tool_params(&tool, &arguments);
         let ttl = Some(span(ttl_ms)).filter(|ttl| *ttl > Duration::ZERO && *ttl < Duration::MAX);
@@ -102,19 +102,16 @@ calls! {
     /// cancel it.
     ///
     /// task_id: the id of the task.
-    /// tool_name: the name of the tool, so that the result is checked against the output schema of
+    /// tool: the name of the tool, so that the result is checked against the output schema of
     /// the tool. NULL for no check.
     /// options, out, err: see mcplink_client_call_tool. The result is that of the tool.
     /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed
     /// or the server does not know it, MCPLINK_E_CANCELLED when the task or the token was
     /// cancelled, MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool. Threads: any; also in
     /// callbacks. Blocks: until the task has ended. Since 0.1.
-    fn mcplink_client_task_wait(
-        task_id: *const c_char,
-        tool_name: *const c_char,
-    ) -> mcplink_result_t {
+    fn mcplink_client_task_wait(task_id: *const c_char, tool: *const c_char) -> mcplink_result_t {
         let id = filled(task_id, "task_id")?.to_owned();
-        let tool = optional(tool_name, "tool_name")?.map(str::to_owned);
+        let tool = optional(tool, "tool")?.map(str::to_owned);
         Ok(Request::new(
             method::TASKS_RESULT,
             move |client, options| {
@@ -163,7 +160,7 @@ calls! {
 /// Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_need_extension(
+pub unsafe extern "C" fn mcplink_client_require_extension(
     client: *mut mcplink_client_t,
     id: *const c_char,
     err: *mut *mut mcplink_error_t,

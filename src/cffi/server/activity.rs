@@ -70,20 +70,20 @@ fallible! {
     /// endpoint. The member "kind" is "session", "listener" or "http"; the other members are
     /// counters.
     ///
-    /// stats: receives a document, NULL on failure. The caller owns it and frees it with
+    /// out: receives a document, NULL on failure. The caller owns it and frees it with
     /// mcplink_json_free.
     /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-    fn mcplink_server_stats() -> stats: mcplink_json_t {
+    fn mcplink_server_stats() -> out: mcplink_json_t {
         let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
         Document::of(&all.into())?
     }
 
     /// Returns a text about the current activity of a server, to find the cause of a hang.
     ///
-    /// activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL
+    /// out: receives a JSON document that is one string; read it with mcplink_json_str. NULL
     /// on failure. The caller owns it and frees it with mcplink_json_free.
     /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-    fn mcplink_server_activity() -> activity: mcplink_json_t {
+    fn mcplink_server_activity() -> out: mcplink_json_t {
         Document::of(&server.serving.dump().into())?
     }
 }

@@ -273,9 +273,9 @@ getters! {
 
     /// Returns the kind of the entry that a request is about.
     ///
-    /// Returns: one of enum mcplink_primitive; 0 for a list as a whole, a task, and a subscription
+    /// Returns: the kind; MCPLINK_PRIMITIVE_NONE for a list as a whole, a task, and a subscription
     /// as a whole.
-    fn mcplink_guarded_request_of() -> i32 {
+    fn mcplink_guarded_request_primitive() -> arg::mcplink_primitive {
         request.entry.as_ref()?.0 as i32
     }
 
@@ -288,7 +288,7 @@ getters! {
     /// forbidden ones.
     ///
     /// Returns: the name, URI or URI template, valid until the guard returns; empty if
-    /// mcplink_guarded_request_of returns 0.
+    /// mcplink_guarded_request_primitive returns MCPLINK_PRIMITIVE_NONE.
     fn mcplink_guarded_request_target() -> mcplink_str_t {
         request.entry.as_ref()?.1.view()
     }
@@ -330,7 +330,7 @@ actions! {
     /// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
     /// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
-    fn mcplink_guarded_request_need_scopes(scopes: *const c_char) {
+    fn mcplink_guarded_request_require_scopes(scopes: *const c_char) {
         request.restrict(|verdict| {
             let scopes = filled(scopes, "scopes")?.split_ascii_whitespace();
             verdict.scopes.extend(scopes.map(str::to_owned));

@@ -1,19 +1,18 @@
 //! Options of a server that most hosts leave at their defaults.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use super::definition::typed;
 use super::settings::mcplink_server_options_t;
 use crate::cffi::actions::actions;
 use crate::cffi::arg::enumeration;
+use crate::cffi::json::typed;
 use crate::cffi::refusal::set;
 use crate::cffi::text::{self, bytes};
 use crate::cffi::threads::mcplink_thread_fn;
 use crate::cffi::{arg, limit};
 use crate::error::{Error, ErrorKind};
-use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
@@ -24,20 +23,10 @@ actions! {
 
     /// Sets a limit that applies to each connection.
     ///
-    /// which: one of enum mcplink_limit.
-    /// bound: the new value of the limit.
-    fn mcplink_server_options_set_limit(which: arg::mcplink_limit, bound: usize) {
-        limit::set(&mut options.limits, which, bound)?;
-    }
-
-    /// Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
-    /// Further requests wait. The function is a short form of mcplink_server_options_set_limit with
-    /// MCPLINK_LIMIT_WORKERS.
-    ///
-    /// workers: the maximum number; 0 acts as 1.
-    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-    fn mcplink_server_options_set_workers(workers: usize) {
-        options.limits.max_workers = workers.max(1);
+    /// limit: one of enum mcplink_limit.
+    /// value: the new value of the limit.
+    fn mcplink_server_options_set_limit(limit: arg::mcplink_limit, value: usize) {
+        limit::set(&mut options.limits, limit, value)?;
     }
 
     /// Sets the maximum number of items on a page of a list.
@@ -52,34 +41,32 @@ actions! {
     /// Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
     /// handlers are cancelled.
     ///
-    /// drain_ms: the drain time, in milliseconds.
-    fn mcplink_server_options_set_drain_ms(drain_ms: u32) {
-        let drain = Duration::from_millis(drain_ms.into());
+    /// milliseconds: the drain time, in milliseconds.
+    fn mcplink_server_options_set_drain_ms(milliseconds: u32) {
+        let drain = Duration::from_millis(milliseconds.into());
         options.set("drain", Some(drain), |builder, drain| builder.drain(*drain));
     }
 
     /// Sets the time after which a running handler is logged as slow. Default: 30 s.
     ///
-    /// slow_handler_ms: the time, in milliseconds.
-    fn mcplink_server_options_set_slow_handler_ms(slow_handler_ms: u32) {
-        let time = Duration::from_millis(slow_handler_ms.into());
+    /// milliseconds: the time, in milliseconds.
+    fn mcplink_server_options_set_slow_handler_ms(milliseconds: u32) {
+        let time = Duration::from_millis(milliseconds.into());
         options.set("slow_handler", Some(time), |builder, time| {
             builder.slow_handler(*time)
         });
     }
 
-    /// Sets the time after which a silent client is pinged. If a client sends nothing after three
-    /// successive pings, the server disconnects the client. Only clients of revisions before
-    /// 2026-07-28 are pinged. Default: no pings.
+    /// Sets that the server pings a client after a silence, and disconnects a client that does not
+    /// answer. Only clients of revisions before 2026-07-28 are pinged. Default: no pings.
     ///
-    /// interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
-    /// timeout_ms: the maximum time until the answer to a ping, in milliseconds.
-    fn mcplink_server_options_set_keep_alive_ms(interval_ms: u32, timeout_ms: u32) {
-        let interval = Duration::from_millis(interval_ms.into());
-        let keep_alive =
-            KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
-        let keep_alive = (interval_ms > 0).then_some(keep_alive);
-        options.set("keep_alive", keep_alive, |builder, keep_alive| {
+    /// interval_ms: the length of the silence, in milliseconds.
+    /// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
+    /// max_failures: the number of unanswered pings in a row after which the connection ends, for
+    /// example 3.
+    fn mcplink_server_options_set_keep_alive(interval_ms: u32, timeout_ms: u32, max_failures: u32) {
+        let keep_alive = limit::keep_alive(interval_ms, timeout_ms, max_failures)?;
+        options.set("keep_alive", Some(keep_alive), |builder, keep_alive| {
             builder.keep_alive(*keep_alive)
         });
     }
@@ -90,8 +77,8 @@ actions! {
     /// clients need the same keys. Default: each server generates a random key.
     ///
     /// key, len: 32 secret random bytes.
-    fn mcplink_server_options_add_state_key(key: *const u8, len: usize) {
-        let key = bytes(key.cast(), len, "key")?;
+    fn mcplink_server_options_add_state_key(key: *const c_void, len: usize) {
+        let key = bytes(key, len, "key")?;
         let key = <[u8; 32]>::try_from(key).map_err(|_| {
             let text = format!("a state key has 32 bytes, not {}", key.len());
             Error::new(ErrorKind::Invalid, text)
@@ -102,13 +89,13 @@ actions! {
     /// Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
     /// later answer is refused. Default: 10 minutes.
     ///
-    /// lifetime_ms: the time, in milliseconds, not 0.
-    fn mcplink_server_options_set_state_lifetime_ms(lifetime_ms: u32) {
-        if lifetime_ms == 0 {
-            let text = "a client needs time to answer: lifetime_ms is 0";
+    /// milliseconds: the time, in milliseconds, not 0.
+    fn mcplink_server_options_set_state_lifetime_ms(milliseconds: u32) {
+        if milliseconds == 0 {
+            let text = "a client needs time to answer: milliseconds is 0";
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        let lifetime = Duration::from_millis(lifetime_ms.into());
+        let lifetime = Duration::from_millis(milliseconds.into());
         options.set("state_lifetime", Some(lifetime), |builder, lifetime| {
             builder.state_lifetime(*lifetime)
         });
@@ -118,72 +105,69 @@ actions! {
     /// client that sends a request state twice cannot repeat the side effects of the handler.
     /// Default: false.
     ///
-    /// single_use: true to accept each request state only once. Used states are stored in the
+    /// enabled: true to accept each request state only once. Used states are stored in the
     /// memory of this process, so the protection does not work across replicas.
-    fn mcplink_server_options_set_single_use_state(single_use: bool) {
-        options.set(
-            "single_use_state",
-            single_use.then_some(()),
-            |builder, ()| builder.state_store(MemoryStateStore::default()),
-        );
+    fn mcplink_server_options_set_single_use_state(enabled: bool) {
+        options.set("single_use_state", enabled.then_some(()), |builder, ()| {
+            builder.state_store(MemoryStateStore::default())
+        });
     }
 
     /// Sets whether handlers may send log messages to clients. With true, the server declares the
     /// capability "logging". Default: false.
     ///
-    /// logging: true to enable log messages.
-    fn mcplink_server_options_set_logging(logging: bool) {
-        options.set("logging", Some(logging), |builder, logging| {
-            builder.logging(*logging)
+    /// enabled: true to enable log messages.
+    fn mcplink_server_options_set_logging(enabled: bool) {
+        options.set("enabled", Some(enabled), |builder, enabled| {
+            builder.logging(*enabled)
         });
     }
 
     /// Sets whether clients may subscribe to changes of single resources. Default: true.
     ///
-    /// updates: true to allow these subscriptions.
-    fn mcplink_server_options_set_resource_updates(updates: bool) {
-        options.set("resource_updates", Some(updates), |builder, updates| {
-            builder.resource_updates(*updates)
+    /// enabled: true to allow these subscriptions.
+    fn mcplink_server_options_set_resource_updates(enabled: bool) {
+        options.set("resource_updates", Some(enabled), |builder, enabled| {
+            builder.resource_updates(*enabled)
         });
     }
 
     /// Sets whether clients are notified when a list of tools, prompts or resources changes
     /// (listChanged). Default: true.
     ///
-    /// changes: true to notify clients. With false, entries can still be added and removed.
-    fn mcplink_server_options_set_list_changes(changes: bool) {
-        options.set("list_changes", Some(changes), |builder, changes| {
-            builder.list_changes(*changes)
+    /// enabled: true to notify clients. With false, entries can still be added and removed.
+    fn mcplink_server_options_set_list_changes(enabled: bool) {
+        options.set("list_changes", Some(enabled), |builder, enabled| {
+            builder.list_changes(*enabled)
         });
     }
 
     /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
     /// of the server. Default: true.
     ///
-    /// names_itself: true to include the name and version.
-    fn mcplink_server_options_set_names_itself(names_itself: bool) {
-        options.set("send_server_info", Some(names_itself), |builder, sends| {
+    /// enabled: true to include the name and version.
+    fn mcplink_server_options_set_send_server_info(enabled: bool) {
+        options.set("send_server_info", Some(enabled), |builder, sends| {
             builder.send_server_info(*sends)
         });
     }
 
-    /// Sets whether arguments and structured results of tools are validated against their JSON
-    /// Schemas. Default: true. A build for which mcplink_has_feature("validation") returns false
-    /// checks only the keywords that mcplink_tool_add_param_schema names.
-    ///
-    /// validation: true to validate arguments and results.
-    fn mcplink_server_options_set_validation(validation: bool) {
-        let none = (!validation).then_some(());
-        options.set("validation", none, |builder, ()| builder.validator(None));
+    /// Disables the validation of arguments and of structured results of tools against their JSON
+    /// Schemas. A build for which mcplink_has_feature("validation") returns false checks only the
+    /// keywords that mcplink_tool_add_param_schema names.
+    fn mcplink_server_options_clear_validation() {
+        options.set("validation", Some(()), |builder, ()| {
+            builder.validator(None)
+        });
     }
 
     /// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
     /// runs. Default: true.
     ///
-    /// claim: true to reserve standard output. With false, other output of this process to standard
-    /// output corrupts the protocol.
-    fn mcplink_server_options_set_claim_stdio(claim: bool) {
-        options.claims_stdio = claim
+    /// enabled: true to reserve standard output. With false, other output of this process to
+    /// standard output corrupts the protocol.
+    fn mcplink_server_options_set_claim_stdio(enabled: bool) {
+        options.claims_stdio = enabled
     }
 }
 
@@ -222,7 +206,7 @@ actions! {
     /// Clients that connect early then know that entries may be added later.
     ///
     /// list: one of enum mcplink_list.
-    fn mcplink_server_options_add_offer(list: arg::mcplink_list) {
+    fn mcplink_server_options_declare_capability(list: arg::mcplink_list) {
         let list = list_of(list)?;
         options.add("offer", move |builder| builder.declare_capability(list));
     }

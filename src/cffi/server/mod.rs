@@ -21,5 +21,5 @@ mod settings;
 mod template;
 mod tool;
 
-pub(super) use self::registry::mcplink_completion_of;
+pub(super) use self::registry::mcplink_primitive;
 use self::server_handle::mcplink_server_t;

@@ -79,13 +79,13 @@ fallible! {
     /// Sends the client of a session a notification of the host's own method. Notifications that
     /// belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
     ///
-    /// notification: the method, for example "notifications/com.example/moved".
+    /// method: the method, for example "notifications/com.example/moved".
     /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
     /// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
     /// does not read. Since 0.1.
-    fn mcplink_session_notify(notification: *const c_char, params: *const c_char, len: usize) {
-        let method = filled(notification, "notification")?;
+    fn mcplink_session_notify(method: *const c_char, params: *const c_char, len: usize) {
+        let method = filled(method, "method")?;
         let params = object(params, len)?;
         let Some(connection) = session.line.connection() else {
             return Err(Error::new(ErrorKind::Closed, "the session has ended").into());

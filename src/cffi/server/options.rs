@@ -3,12 +3,12 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::definition::typed;
 use super::settings::mcplink_server_options_t;
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::enter;
+use crate::cffi::json::typed;
 use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::refusal::{constructed, set};
@@ -150,7 +150,7 @@ actions! {
     /// NULL, the default, for the process-wide hook.
     /// user, destroy: passed to callback; destroy runs when another hook is set, or when the
     /// options and all servers made with them are freed.
-    fn mcplink_server_options_set_log(
+    fn mcplink_server_options_on_log(
         level: arg::mcplink_log_level,
         callback: mcplink_log_fn; user
     ) {

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 unsafe fn add(
     tool: &mut mcplink_tool_t,
     param: *const c_char,
-    flags: u32,
+    flag: i32,
     description: *const c_char,
     mut schema: Value,
 ) -> Outcome<()> {
@@ -31,7 +31,7 @@ unsafe fn add(
     if let Some(description) = description {
         schema["description"] = description.into();
     }
-    tool.add(param, flags, schema)
+    tool.add(param, flag, schema)
 }
 
 /// Makes the schema of a number with bounds; `None` for no bound.
@@ -70,14 +70,14 @@ actions! {
     /// Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
     ///
     /// param: the name of the argument.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// min, max: the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
     /// greater than max. Threads: one at a time. Since 0.1.
     fn mcplink_tool_add_integer(
         param: *const c_char,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         min: i64,
         max: i64,
         description: *const c_char,
@@ -88,20 +88,20 @@ actions! {
         let least = (min > i64::MIN).then(|| min.into());
         let most = (max < i64::MAX).then(|| max.into());
         let schema = bounded("integer", least, most);
-        add(tool, param, flags, description, schema)?;
+        add(tool, param, flag, description, schema)?;
     }
 
     /// Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
     ///
     /// param: the name of the argument.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// min, max: the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
     /// greater than max, or a bound is NaN. Threads: one at a time. Since 0.1.
     fn mcplink_tool_add_number(
         param: *const c_char,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         min: f64,
         max: f64,
         description: *const c_char,
@@ -114,21 +114,21 @@ actions! {
             return Err(inverted().into());
         }
         let schema = bounded("number", number(min), number(max));
-        add(tool, param, flags, description, schema)?;
+        add(tool, param, flag, description, schema)?;
     }
 
     /// Adds a string argument that must be one of several values. Calls are checked as for
     /// mcplink_tool_add_param.
     ///
     /// param: the name of the argument.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// values, count: the valid values, texts that end in NUL; at least one.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads:
     /// one at a time. Since 0.1.
-    fn mcplink_tool_add_enum(
+    fn mcplink_tool_add_choice(
         param: *const c_char,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         values: *const *const c_char,
         count: usize,
         description: *const c_char,
@@ -144,14 +144,14 @@ actions! {
             .map(|at| name(*values.add(at), "a value"))
             .collect::<Result<Vec<_>>>()?;
         let schema = json!({ "type": "string", "enum": values });
-        add(tool, param, flags, description, schema)?;
+        add(tool, param, flag, description, schema)?;
     }
 
     /// Adds an array argument whose items have one type. Calls are checked as for
     /// mcplink_tool_add_param.
     ///
     /// param: the name of the argument.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// items: the type of the items, one of enum mcplink_param_type.
     /// min_items, max_items: the smallest and the largest valid number of items; SIZE_MAX as
     /// max_items for no bound.
@@ -160,7 +160,7 @@ actions! {
     /// min_items is greater than max_items. Threads: one at a time. Since 0.1.
     fn mcplink_tool_add_array(
         param: *const c_char,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         items: arg::mcplink_param_type,
         min_items: usize,
         max_items: usize,
@@ -177,7 +177,7 @@ actions! {
         if max_items < usize::MAX {
             schema["maxItems"] = max_items.into();
         }
-        add(tool, param, flags, description, schema)?;
+        add(tool, param, flag, description, schema)?;
     }
 
     /// Sets the default of an argument that was added before. The model sees the default, and the
@@ -189,7 +189,7 @@ actions! {
     /// MCPLINK_NUL for text that ends in NUL.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument
     /// is required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
-    fn mcplink_tool_set_default(param: *const c_char, value: *const c_char, len: usize) {
+    fn mcplink_tool_set_default_value(param: *const c_char, value: *const c_char, len: usize) {
         let (param, value) = (name(param, "param")?, json_payload(value, len, "value")?);
         let value: Value = serde_json::from_str(value.get())
             .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;

@@ -2,10 +2,12 @@
 
 use std::ffi::c_char;
 
-use super::definition::{required, typed};
+use super::definition::required;
 use crate::cffi::actions::actions;
+use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
+use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
@@ -66,18 +68,18 @@ actions! {
     /// declared arguments accepts any arguments.
     ///
     /// argument: the name of the argument.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// description: the meaning of the argument; NULL for no description.
     fn mcplink_prompt_add_argument(
         argument: *const c_char,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         description: *const c_char,
     ) {
         let (argument, description) = (
             text::name(argument, "argument")?,
             optional(description, "description")?,
         );
-        let mut argument = PromptArgument::new(argument).required(required(flags)?);
+        let mut argument = PromptArgument::new(argument).required(required(flag)?);
         argument.description = description.map(str::to_owned);
         let arguments = prompt.0.arguments.get_or_insert_default();
         arguments.push(argument);

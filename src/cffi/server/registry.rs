@@ -14,7 +14,7 @@ use super::tool::mcplink_tool_t;
 use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::arg;
-use crate::cffi::arg::enumeration;
+use crate::cffi::arg::{enumeration, invalid};
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::fallible::fallible;
@@ -23,7 +23,7 @@ use crate::cffi::json::Document;
 use crate::cffi::pending_request::Call;
 use crate::cffi::refusal::{Settings as _, taken};
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{filled, name};
+use crate::cffi::text::{self, filled, name};
 use crate::cffi::user::UserData;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::CompletionReference;
@@ -91,8 +91,8 @@ fallible! {
     /// Adds a resource template: resources whose URIs follow a pattern. The handler reads the
     /// values of the variables with mcplink_request_args.
     ///
-    /// template: the definition, which is copied. If a setter of the definition failed, this
-    /// function fails with the error of that setter.
+    /// resource_template: the definition, which is copied. If a setter of the definition failed,
+    /// this function fails with the error of that setter.
     /// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
     /// of the library, on several at once. With a pump, the handler runs on the thread that
     /// dispatches the pump.
@@ -101,10 +101,10 @@ fallible! {
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
     /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
     fn mcplink_server_add_template(
-        template: *const mcplink_template_t,
+        resource_template: *const mcplink_template_t,
         callback: mcplink_handler_fn; user
     ) {
-        let definition = taken(template, "template")?.0.clone();
+        let definition = taken(resource_template, "resource_template")?.0.clone();
         let handler = server.handler(callback, user)?;
         server
             .server
@@ -144,10 +144,10 @@ fallible! {
     /// template, while the user types. The prompt or template may be added later.
     ///
     /// The handler reads the name of the argument with mcplink_request_name, and the typed text
-    /// with mcplink_request_typed. mcplink_request_args returns the known values of the other
+    /// with mcplink_request_value. mcplink_request_args returns the known values of the other
     /// arguments. The handler answers with mcplink_responder_values.
     ///
-    /// of: one of enum mcplink_completion_of.
+    /// primitive: MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_TEMPLATE.
     /// target: the name of the prompt, or the URI template.
     /// argument: the name of the argument or variable.
     /// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other
@@ -156,13 +156,13 @@ fallible! {
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
     /// Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_add_completer(
-        of: arg::mcplink_completion_of,
+        primitive: arg::mcplink_primitive,
         target: *const c_char,
         argument: *const c_char,
         callback: mcplink_handler_fn; user
     ) {
         let (target, argument) = (name(target, "target")?, name(argument, "argument")?);
-        let reference = mcplink_completion_of::reference(of, target)?;
+        let reference = mcplink_primitive::reference(primitive, target)?;
         let handler = server.handler(callback, user)?;
         let take = move |call| handler.take(Call::of_completion(call));
         server
@@ -185,6 +185,8 @@ enumeration! {
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_primitive {
+        /// No entry.
+        MCPLINK_PRIMITIVE_NONE = 0,
         /// A tool, identified by its name.
         MCPLINK_PRIMITIVE_TOOL = 1301,
         /// A prompt, identified by its name.
@@ -206,7 +208,7 @@ enumeration! {
 /// scopes are always unknown, and requests are not refused.
 ///
 /// server: the server.
-/// of: one of enum mcplink_primitive.
+/// primitive: one of enum mcplink_primitive.
 /// target: the name, URI or URI template of the entry. The entry must exist, so that a typing error
 /// leaves nothing unprotected. The restriction remains when the entry is removed, and applies to a
 /// new entry with this name.
@@ -220,52 +222,44 @@ enumeration! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
     server: *mut mcplink_server_t,
-    of: arg::mcplink_primitive,
+    primitive: arg::mcplink_primitive,
     target: *const c_char,
     scopes: *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     use mcplink_primitive as Of;
-    // SAFETY: the header requires a server of this library, texts that end in NUL, and a pointer
-    // that can be written to.
+    // SAFETY: the header requires a server of this library, texts that end in NUL, and a
+    // pointer that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
             server.attempt("mcplink_server_require_scopes", || {
                 let (target, scopes) = (name(target, "target")?, filled(scopes, "scopes")?);
-                let of = match mcplink_primitive::read(of, "primitive")? {
+                let primitive = match mcplink_primitive::read(primitive, "primitive")? {
+                    Of::MCPLINK_PRIMITIVE_NONE => {
+                        return Err(invalid("MCPLINK_PRIMITIVE_NONE is no entry").into());
+                    }
                     Of::MCPLINK_PRIMITIVE_TOOL => Primitive::Tool(target),
                     Of::MCPLINK_PRIMITIVE_PROMPT => Primitive::Prompt(target),
                     Of::MCPLINK_PRIMITIVE_RESOURCE => Primitive::Resource(target),
                     Of::MCPLINK_PRIMITIVE_TEMPLATE => Primitive::ResourceTemplate(target),
                 };
-                Ok(server.server.require_scopes(of, [scopes])?)
+                Ok(server.server.require_scopes(primitive, [scopes])?)
             })
         })
     }
 }
 
-enumeration! {
-    /// The kind of an entry with an argument that can be completed: a prompt or a resource
-    /// template.
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum mcplink_completion_of {
-        /// A prompt, identified by its name.
-        MCPLINK_COMPLETION_OF_PROMPT = 101,
-        /// A resource template, identified by its URI template as written. Its arguments are the
-        /// variables of the template.
-        MCPLINK_COMPLETION_OF_TEMPLATE = 102,
-    }
-}
-
-impl mcplink_completion_of {
+impl mcplink_primitive {
     /// Reads the prompt or the resource template whose arguments are completed.
-    pub(in crate::cffi) fn reference(of: i32, target: &str) -> Result<CompletionReference> {
-        Ok(match Self::read(of, "kind of completion")? {
-            Self::MCPLINK_COMPLETION_OF_PROMPT => CompletionReference::prompt(target),
-            Self::MCPLINK_COMPLETION_OF_TEMPLATE => CompletionReference::resource(target),
-        })
+    pub(in crate::cffi) fn reference(primitive: i32, target: &str) -> Result<CompletionReference> {
+        match Self::read(primitive, "primitive")? {
+            Self::MCPLINK_PRIMITIVE_PROMPT => Ok(CompletionReference::prompt(target)),
+            Self::MCPLINK_PRIMITIVE_TEMPLATE => Ok(CompletionReference::resource(target)),
+            _ => Err(invalid(
+                "only the arguments of prompts and resource templates can be completed",
+            )),
+        }
     }
 }
 
@@ -287,14 +281,14 @@ actions! {
 
     /// Removes a tool. Requests for the tool continue if they are in flight.
     ///
-    /// tool: the name of the tool.
+    /// name: the name of the tool.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also
     /// while
     /// the server serves: clients are notified. Blocks: no. Since 0.1.
     #[must_use]
-    fn mcplink_server_remove_tool(tool: *const c_char) {
-        let tool = name(tool, "tool")?;
-        removed(server.server.remove_tool(tool), tool)?;
+    fn mcplink_server_remove_tool(name: *const c_char) {
+        let name = text::name(name, "name")?;
+        removed(server.server.remove_tool(name), name)?;
     }
 
     /// Removes a resource. Requests for the resource continue if they are in flight.
@@ -321,13 +315,13 @@ actions! {
 
     /// Removes a prompt. Requests for the prompt continue if they are in flight.
     ///
-    /// prompt: the name of the prompt.
+    /// name: the name of the prompt.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also
     /// while
     /// the server serves: clients are notified. Blocks: no. Since 0.1.
     #[must_use]
-    fn mcplink_server_remove_prompt(prompt: *const c_char) {
-        let prompt = name(prompt, "prompt")?;
-        removed(server.server.remove_prompt(prompt), prompt)?;
+    fn mcplink_server_remove_prompt(name: *const c_char) {
+        let name = text::name(name, "name")?;
+        removed(server.server.remove_prompt(name), name)?;
     }
 }

@@ -87,7 +87,7 @@ impl mcplink_server_t {
     }
 
     /// Serves a client, and blocks until the client has disconnected or the server was stopped.
-    fn serve(&self, transport: impl Transport + 'static) -> Outcome {
+    fn serve(&self, principal: Option<&str>, transport: impl Transport + 'static) -> Outcome {
         if self.stage.is_pumped() && self.stage.is_home() {
             let text = "this thread dispatches the pump of the server: serve on another one, or without waiting, with mcplink_server_serve_stdio_start";
             return Err(Error::new(ErrorKind::State, text).into());
@@ -96,7 +96,7 @@ impl mcplink_server_t {
             return self.served(None);
         }
         self.check_open()?;
-        let line = Line::new(self.open(None, transport)?);
+        let line = Line::new(self.open(principal, transport)?);
         let number = match self.serving.enter(Arc::clone(&line) as _) {
             Ok(number) => number,
             Err(_) if self.serving.is_stopped() => return self.served(None),
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            server.serve(server.stdio())
+            server.serve(None, server.stdio())
         })
     }
 }
@@ -203,21 +203,19 @@ fallible! {
     /// Starts to serve over the standard streams without waiting: the non-blocking form of
     /// mcplink_server_serve_stdio.
     ///
-    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// out: receives the session, NULL on failure. The caller owns it and frees it with
     /// mcplink_session_free, before or after the server.
     /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
     /// Threads: any. Blocks: no. Since 0.1.
-    fn mcplink_server_serve_stdio_start() -> session: mcplink_session_t {
+    fn mcplink_server_serve_stdio_start() -> out: mcplink_session_t {
         server.start(None, server.stdio())?
     }
 
     /// Starts to serve over file descriptors without waiting: the non-blocking form of
-    /// mcplink_server_serve_fds, with a principal.
+    /// mcplink_server_serve_fds.
     ///
-    /// input, output: as for mcplink_server_serve_fds.
-    /// principal: the principal for which the client acts, as authenticated by the host: see
-    /// mcplink_request_principal. NULL when the principal is unknown.
-    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// input, output, principal: as for mcplink_server_serve_fds.
+    /// out: receives the session, NULL on failure. The caller owns it and frees it with
     /// mcplink_session_free, before or after the server.
     /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
     /// any. Blocks: no. Since 0.1.
@@ -225,7 +223,7 @@ fallible! {
         input: isize,
         output: isize,
         principal: *const c_char,
-    ) -> session: mcplink_session_t {
+    ) -> out: mcplink_session_t {
         let principal = optional_principal(principal)?;
         server.start(principal, descriptors(input, output)?)?
     }
@@ -242,14 +240,14 @@ fallible! {
     /// transport remains the caller's; free it after the session.
     /// principal: the principal for which the client acts, as authenticated by the host; NULL when
     /// the principal is unknown.
-    /// session: receives the session, NULL on failure. The caller owns it and frees it with
+    /// out: receives the session, NULL on failure. The caller owns it and frees it with
     /// mcplink_session_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
     /// function; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_attach(
         transport: *mut mcplink_transport_t,
         principal: *const c_char,
-    ) -> session: mcplink_session_t {
+    ) -> out: mcplink_session_t {
         let transport = enter(transport, "transport")?;
         let principal = optional_principal(principal)?;
         server.check_open()?;
@@ -264,6 +262,8 @@ fallible! {
 /// input, output: the descriptors to read from and to write to; for a socket they may be equal.
 /// Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
 /// time.
+/// principal: the principal for which the client acts, as authenticated by the host: see
+/// mcplink_request_principal. NULL when the principal is unknown.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
 /// MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
@@ -275,13 +275,16 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
     server: *mut mcplink_server_t,
     input: isize,
     output: isize,
+    principal: *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires a server of this library and a pointer that can be written to.
+    // SAFETY: the header requires a server of this library, text that ends in NUL, and a pointer
+    // that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            server.serve(descriptors(input, output)?)
+            let principal = optional_principal(principal)?;
+            server.serve(principal, descriptors(input, output)?)
         })
     }
 }

@@ -8,7 +8,7 @@ use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::event::mcplink_event_fn;
+use crate::cffi::event::mcplink_server_event_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
@@ -206,7 +206,7 @@ actions! {
     /// delivers the last events.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the
     /// options and all servers made with them are freed.
-    fn mcplink_server_options_on_session(callback: mcplink_event_fn; user) {
+    fn mcplink_server_options_on_session(callback: mcplink_server_event_fn; user) {
         options.events.session = user::Hook::new(callback, user);
     }
 
@@ -221,7 +221,7 @@ actions! {
     /// dropped.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the
     /// options and all servers made with them are freed.
-    fn mcplink_server_options_on_event(callback: mcplink_event_fn; user) {
+    fn mcplink_server_options_on_event(callback: mcplink_server_event_fn; user) {
         options.events.event = user::Hook::new(callback, user);
     }
 }

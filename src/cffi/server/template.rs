@@ -2,10 +2,10 @@
 
 use std::ffi::c_char;
 
-use super::definition::typed;
 use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
+use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};

@@ -5,13 +5,14 @@ use std::ffi::c_char;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::definition::{required, typed};
+use super::definition::required;
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
+use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -99,8 +100,8 @@ enumeration! {
 }
 
 impl mcplink_tool_t {
-    pub(super) fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome<()> {
-        let required = required(flags)?;
+    pub(super) fn add(&mut self, param: &str, flag: i32, schema: Value) -> Outcome<()> {
+        let required = required(flag)?;
         check_schema(&schema)
             .map_err(|error| error.context(format_args!("argument '{}'", Excerpt(param))))?;
         let Params {
@@ -216,19 +217,19 @@ actions! {
     ///
     /// A call with invalid arguments is refused before the callback runs: a required argument is
     /// missing, or an argument has another type. The model gets a result with isError, whose text
-    /// names the argument and the expected value. mcplink_server_options_set_validation turns these
-    /// checks off.
+    /// names the argument and the expected value. mcplink_server_options_clear_validation turns
+    /// these checks off.
     ///
     /// param: the name of the argument.
     /// kind: one of enum mcplink_param_type.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads:
     /// one at a time. Since 0.1.
     fn mcplink_tool_add_param(
         param: *const c_char,
         kind: arg::mcplink_param_type,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         description: *const c_char,
     ) {
         let (param, description) = (
@@ -239,7 +240,7 @@ actions! {
         if let Some(description) = description {
             schema["description"] = json!(description);
         }
-        tool.add(param, flags, schema)?;
+        tool.add(param, flag, schema)?;
     }
 
     /// Adds an argument with a JSON Schema, for example with choices, bounds, items or a default.
@@ -252,14 +253,14 @@ actions! {
     /// argument. mcplink_request_args contains the arguments of the call only.
     ///
     /// param: the name of the argument.
-    /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+    /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may
     /// be MCPLINK_NUL for text that ends in NUL.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or
     /// the default does not fit the schema. Threads: one at a time. Since 0.1.
     fn mcplink_tool_add_param_schema(
         param: *const c_char,
-        flags: u32,
+        flag: arg::mcplink_param_flag,
         schema: *const c_char,
         len: usize,
     ) {
@@ -268,7 +269,7 @@ actions! {
             json_payload(schema, len, "schema")?,
         );
         let schema: Value = JsonSchema::parse(schema.get())?.read()?;
-        tool.add(param, flags, schema)?;
+        tool.add(param, flag, schema)?;
     }
 
     /// Sets the complete input schema of the tool. The schema replaces all arguments that were
@@ -334,8 +335,8 @@ actions! {
     /// Sets a hint about the effects of the tool.
     ///
     /// hint: one of enum mcplink_tool_hint.
-    /// is_so: true if the hint applies to the tool.
-    fn mcplink_tool_set_annotation(hint: arg::mcplink_tool_hint, is_so: bool) {
+    /// enabled: true if the hint applies to the tool.
+    fn mcplink_tool_set_hint(hint: arg::mcplink_tool_hint, enabled: bool) {
         use mcplink_tool_hint as Hint;
         let annotations = tool.0.annotations.get_or_insert_default();
         let field = match Hint::read(hint, "hint")? {
@@ -344,7 +345,7 @@ actions! {
             Hint::MCPLINK_HINT_IDEMPOTENT => &mut annotations.idempotent_hint,
             Hint::MCPLINK_HINT_OPEN_WORLD => &mut annotations.open_world_hint,
         };
-        *field = Some(is_so);
+        *field = Some(enabled);
     }
 
     /// Sets whether calls of the tool may become tasks. The setting has an effect only on servers

@@ -62,11 +62,11 @@ static void lets_in_over_http()
     {
         alive marker;
         mcplink::server_options options("served", "1.0");
-        options.title("Served").instructions("Say who.").description("A test").website("https://example.com").page_size(1).workers(4).drain(1s);
-        options.extension("com.example/echo", R"({"loud":true})").offer(MCPLINK_LIST_PROMPTS).cache(MCPLINK_LIST_TOOLS, 1min, false);
-        options.limit(MCPLINK_LIMIT_MESSAGE_BYTES, 100000).validation(false).keep_alive(0s, 1s).state_lifetime(1min).single_use_state();
+        options.title("Served").instructions("Say who.").description("A test").website("https://example.com").page_size(1).limit(MCPLINK_LIMIT_WORKERS, 4).drain(1s);
+        options.extension("com.example/echo", R"({"loud":true})").declare_capability(MCPLINK_LIST_PROMPTS).cache(MCPLINK_LIST_TOOLS, 1min, false);
+        options.limit(MCPLINK_LIMIT_MESSAGE_BYTES, 100000).clear_validation().keep_alive(1min, 1s, 3).state_lifetime(1min).single_use_state();
         options.state_key("0123456789abcdef0123456789abcdef", 32).icons("[]").resource_updates(true).logging();
-        options.on_event([&events, marker](std::int32_t event, mcplink::json_view params) {
+        options.on_event([&events, marker](mcplink_server_event event, mcplink::json_view params) {
             CHECK(params["message"].size() > 0);
             events.put(event);
         });
@@ -78,7 +78,7 @@ static void lets_in_over_http()
         auto server = mcplink::server::make(options);
         CHECK(worked(server));
         for (const char *name : {"who", "other"})
-            CHECK(server->add_tool(mcplink::tool(name, "Says who asks").annotation(MCPLINK_HINT_READ_ONLY),
+            CHECK(server->add_tool(mcplink::tool(name, "Says who asks").hint(MCPLINK_HINT_READ_ONLY),
                                    [](const mcplink::request &asked, mcplink::responder &) {
                                        return std::string(asked.principal()) + " may " + std::string(asked.scopes());
                                    }));
@@ -94,11 +94,11 @@ static void lets_in_over_http()
             if (request.token().empty()) {
                 CHECK(request.challenge("Bearer realm=\"served\""));
             } else if (request.token() == "later") {
-                CHECK(request.put_off("the database is away"));
+                CHECK(request.unavailable("the database is away"));
             } else if (request.token() == "poor") {
-                CHECK(request.need_scopes("rich"));
+                CHECK(request.insufficient_scope("rich"));
             } else if (request.token() == "old") {
-                CHECK(request.refuse_token("it was revoked"));
+                CHECK(request.invalid_token("it was revoked"));
             } else if (request.token() != "unknown") {
                 CHECK(request.admit(std::string(request.token()).c_str()) && request.set_scopes("look"));
                 CHECK(request.set_expiry(std::chrono::system_clock::now() + 1h));
@@ -163,16 +163,16 @@ static void serves_nobody_by_mistake()
     mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
     auto elsewhere = std::move(tokens);
     mcplink::http_options open;
-    open.resource_server_with(tokens);
+    open.resource_server(tokens);
     CHECK(failed_with(server.listen_http("0", open), MCPLINK_E_INVALID));
     mcplink::resource_server none("\xff", "https://login.example");
     mcplink::http_options others;
-    others.resource_server_with(none);
+    others.resource_server(none);
     CHECK(failed_with(server.listen_http("0", others), MCPLINK_E_INVALID));
     /* It is there again with what is moved into it. */
     tokens = std::move(elsewhere);
     mcplink::http_options guarded;
-    guarded.resource_server_with(tokens.verifier([](mcplink::http_request &) {}));
+    guarded.resource_server(tokens.verifier([](mcplink::http_request &) {}));
     CHECK(worked(server.listen_http("0", guarded)));
 }
 
@@ -183,7 +183,7 @@ static void checks_tokens()
         alive marker;
         mcplink::server server("served", "1.0");
         CHECK(server.add_tool(mcplink::tool("who", ""), [](const mcplink::request &asked, mcplink::responder &answer) {
-            if (!answer.need_scopes("read")) return;
+            if (!answer.require_scopes("read")) return;
             CHECK(asked.has_scope("read") && asked.expiry() > 0 && answer.text(asked.principal()));
         }));
         mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
@@ -191,7 +191,7 @@ static void checks_tokens()
         tokens.audience("files").info("Files", "https://files.example/docs").dpop(MCPLINK_DPOP_NEVER);
         tokens.verifier([marker](mcplink::http_request &request) {
             if (request.token() == "revoked") {
-                CHECK(request.refuse_token("it was revoked"));
+                CHECK(request.invalid_token("it was revoked"));
                 return;
             }
             CHECK(request.admit("ada") && request.set_scopes(request.token() == "weak" ? "" : "use"));
@@ -202,7 +202,7 @@ static void checks_tokens()
 #endif
         });
         mcplink::http_options over;
-        over.resource_server_with(tokens).host("127.0.0.1");
+        over.resource_server(tokens).host("127.0.0.1");
         tokens = mcplink::resource_server("https://files.example/mcp", "https://login.example");
         auto listener = server.listen_http("0", over);
         CHECK(worked(listener));
@@ -230,11 +230,11 @@ static void tells_of_sessions()
     {
         alive marker;
         mcplink::server_options options("served", "1.0");
-        options.logging().revisions("2025-11-25").on_session([&, marker](std::int32_t event, mcplink::json_view params) {
+        options.logging().revisions("2025-11-25").on_session([&, marker](mcplink_server_event event, mcplink::json_view params) {
             CHECK(params["transport"].str() == "http" && params["session"].i64() > 0);
             sessions.put(event);
         });
-        options.on_log(MCPLINK_LOG_DEBUG, [&lines, marker](std::int32_t level, std::string_view target, std::string_view text) {
+        options.on_log(MCPLINK_LOG_DEBUG, [&lines, marker](mcplink_log_level level, std::string_view target, std::string_view text) {
             CHECK(level >= MCPLINK_LOG_DEBUG && !target.empty());
             lines.put(std::string(text));
         });
@@ -248,7 +248,7 @@ static void tells_of_sessions()
         auto listener = server->listen_http("0");
         CHECK(worked(listener));
         mcplink::client_options options_of_client;
-        options_of_client.url(std::string(listener->url()).c_str()).on_event([&events](std::int32_t event, mcplink::json_view params) {
+        options_of_client.url(std::string(listener->url()).c_str()).on_event([&events](mcplink_event event, mcplink::json_view params) {
             if (event == MCPLINK_EVENT_LOG_MESSAGE) CHECK(params["logger"].str() == "disk" && params["data"]["free"].i64() == 7);
             events.put(event);
         });
@@ -326,17 +326,17 @@ static void completes()
         const auto completer = [marker](const mcplink::request &asked, mcplink::responder &answer) {
             CHECK(asked.name() == "name" && asked.args()["of"].str() == "rose");
             const std::vector<std::string> all = {"green", "red", "rose", "blue"};
-            CHECK(answer.values(all, asked.typed() != "all"));
+            CHECK(answer.values(all, asked.value() != "all"));
         };
-        CHECK(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer));
+        CHECK(server->add_completer(MCPLINK_PRIMITIVE_PROMPT, "colour", "name", completer));
         /* Or it returns them; and what answering told may be returned too. */
-        CHECK(server->add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "user://{id}", "id",
+        CHECK(server->add_completer(MCPLINK_PRIMITIVE_TEMPLATE, "user://{id}", "id",
                                     [](const mcplink::request &, mcplink::responder &) { return std::vector<std::string>{"ada", "bob"}; }));
-        CHECK(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "of",
+        CHECK(server->add_completer(MCPLINK_PRIMITIVE_PROMPT, "colour", "of",
                                     [](const mcplink::request &, mcplink::responder &answer) { return answer.values({"rose", "sky"}); }));
         const int before = alive::count;
-        CHECK(failed_with(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer), MCPLINK_E_INVALID));
-        CHECK(failed_with(server->add_completer(static_cast<mcplink_completion_of>(99), "colour", "of", completer), MCPLINK_E_INVALID));
+        CHECK(failed_with(server->add_completer(MCPLINK_PRIMITIVE_PROMPT, "colour", "name", completer), MCPLINK_E_INVALID));
+        CHECK(failed_with(server->add_completer(static_cast<mcplink_primitive>(99), "colour", "of", completer), MCPLINK_E_INVALID));
         CHECK(alive::count == before);
         CHECK(server->add_tool(mcplink::tool("long", "").task_support(MCPLINK_TASK_OPTIONAL),
                                [](const mcplink::request &, mcplink::responder &answer) {
@@ -350,13 +350,13 @@ static void completes()
         mcplink::client_options to;
         auto client = mcplink::client::open(to.url(std::string(listener->url()).c_str()).tasks());
         CHECK(worked(client));
-        auto completed = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", "r", R"({"of":"rose"})");
+        auto completed = client->complete(MCPLINK_PRIMITIVE_PROMPT, "colour", "name", "r", R"({"of":"rose"})");
         CHECK(worked(completed) && completed->json()["completion"]["values"].text() == R"(["red","rose","green"])");
-        auto everything = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", "all", R"({"of":"rose"})");
+        auto everything = client->complete(MCPLINK_PRIMITIVE_PROMPT, "colour", "name", "all", R"({"of":"rose"})");
         CHECK(worked(everything) && everything->json()["completion"]["values"].size() == 4);
-        auto returned = client->complete(MCPLINK_COMPLETION_OF_TEMPLATE, "user://{id}", "id", "a");
+        auto returned = client->complete(MCPLINK_PRIMITIVE_TEMPLATE, "user://{id}", "id", "a");
         CHECK(worked(returned) && returned->json()["completion"]["values"].text() == R"(["ada"])");
-        auto told = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "of", "sk");
+        auto told = client->complete(MCPLINK_PRIMITIVE_PROMPT, "colour", "of", "sk");
         CHECK(worked(told) && told->json()["completion"]["values"].text() == R"(["sky"])");
         CHECK(client->read_resource("data://bytes")->content_bytes(0) == std::string_view("\0\1", 2));
         CHECK(client->read_resource("data://bytes")->content_bytes(1).empty());
@@ -389,7 +389,7 @@ static void describes()
     auto listener = server.listen_http("0");
     CHECK(worked(listener));
     mcplink::client_options options;
-    options.url(std::string(listener->url()).c_str()).info_json(R"({"name":"a","version":"1","title":"A"})").max_started(1).probe_timeout(5s);
+    options.url(std::string(listener->url()).c_str()).info("a", "1").title("A").description("A test").website("https://example.com").icons("[]").max_started(1).probe_timeout(5s);
     auto client = mcplink::client::open(options);
     CHECK(worked(client));
     const auto tools = client->list_tools(), resources = client->list_resources(), templates = client->list_templates(), prompts = client->list_prompts();
@@ -405,7 +405,7 @@ static void describes()
     mcplink::client_options others;
     auto bounded = mcplink::client::open(others.url(std::string(listener->url()).c_str()).max_list(1, 1));
     CHECK(worked(bounded) && failed_with(bounded->list_tools(), MCPLINK_E_LIMIT));
-    CHECK(refused(mcplink::client_options().info_json("{}")) && refused(mcplink::client_options().max_started(0)));
+    CHECK(refused(mcplink::client_options().icons("{}")) && refused(mcplink::client_options().max_started(0)));
     CHECK(mcplink::server_options("a", "1").claim_stdio(false).refused());
     CHECK(mcplink::oauth().proxy("environment").login_timeout(1min).step_timeout(1s).offline_access(false).private_addresses(true).refused());
     CHECK(refused(mcplink::oauth().proxy("\xff")));
@@ -430,7 +430,7 @@ static void answers_in_a_web_server()
             got.status = head.status();
             for (std::size_t i = 0; i < head.count(); i++)
                 if (head.name(i) == "content-type" || head.name(i) == "Content-Type") got.type = head.value(i);
-            CHECK(head.quiet() >= 0ms && head.quiet_text().size() < 100 && length >= -1);
+            CHECK(head.keep_alive() >= 0ms && head.keep_alive_text().size() < 100 && length >= -1);
         };
         const auto write = [&got](std::string_view bytes) { return got.body.append(bytes), true; };
         const auto end = [&got](bool complete) { got.complete = complete; };
@@ -444,7 +444,7 @@ static void answers_in_a_web_server()
             CHECK(worked(http->serve(exchange)));
             CHECK(got.status == 200 && got.complete == true && got.body.find("\"served\"") != std::string::npos && !got.type.empty());
             CHECK(failed_with(http->serve(exchange), MCPLINK_E_STATE));
-            exchange.gone();
+            exchange.disconnected();
         }
         CHECK(alive::count == 2);
         /* What can't be asked is not. */
@@ -470,8 +470,69 @@ static void answers_in_a_web_server()
     CHECK(alive::count == 0);
 }
 
+/* A guard decides about each request, and refuses what it throws at; clients share a cache, and remember eras. */
+static void guards()
+{
+    box<mcplink_direction> seen;
+    {
+        mcplink::server_options options("guarded", "1");
+        options.replica("r1").rate_limit(1000, 1min, "tools/call").send_server_info(false).cache(MCPLINK_LIST_TOOLS, 1min, true);
+        options.guard([marker = alive()](mcplink::guarded_request &request) {
+            CHECK(request.method() == "tools/call" || request.method() == "tools/list");
+            if (request.primitive() != MCPLINK_PRIMITIVE_TOOL) return MCPLINK_DECISION_ADMIT;
+            CHECK(request.principal() == "ada" && request.session() > 0 && !request.has_scope("any"));
+            CHECK(request.params()["name"].str() == request.target() || request.method() == "tools/list");
+            if (request.target() == "hidden") return MCPLINK_DECISION_HIDE;
+            if (request.target() == "refused") CHECK(request.refuse(-31000, "not today"));
+            if (request.target() == "scoped") CHECK(request.require_scopes("any"));
+#ifdef MCPLINK_EXCEPTIONS
+            if (request.target() == "throws") throw 42;
+#endif
+            return request.target() == "throws" ? MCPLINK_DECISION_REFUSE : MCPLINK_DECISION_ADMIT;
+        });
+        options.on_message([&seen, marker = alive()](mcplink_direction direction, std::string_view text) {
+            CHECK(!text.empty());
+            seen.put(direction);
+        });
+        auto server = mcplink::server::make(options);
+        CHECK(worked(server));
+        for (const char *name : {"open", "hidden", "refused", "throws"}) {
+            CHECK(server->add_tool(mcplink::tool(name, ""), [](const mcplink::request &, mcplink::responder &answer) {
+                /* One that is kept outlives the handler. */
+                std::thread([kept = answer.keep()]() mutable { CHECK((*kept).text("here")); }).detach();
+            }));
+        }
+        auto ends = mcplink::transport::pair();
+        CHECK(worked(ends));
+        auto session = server->attach(ends->first, "ada");
+        CHECK(worked(session));
+
+        mcplink::cache cache(10, 10000);
+        mcplink::era_memory memory;
+        CHECK(memory.remember("https://files.example/mcp", MCPLINK_ERA_MODERN) && memory.recall("https://files.example/mcp") == MCPLINK_ERA_MODERN);
+        CHECK(memory.entries()->view().size() == 1);
+        mcplink::client_options of_client;
+        of_client.transport(ends->second).revisions("2026-07-28").cache(cache, "ada").era_memory(memory).send_client_info(false);
+        of_client.title("A client").description("A test").website("https://example.com").icons("[]");
+        auto client = mcplink::client::open(of_client);
+        CHECK(worked(client) && client->call_tool("open")->text() == "here");
+        CHECK(seen.take() == MCPLINK_DIRECTION_INCOMING);
+        seen.take_until(MCPLINK_DIRECTION_OUTGOING);
+        for (const char *name : {"hidden", "refused", "throws"}) CHECK(failed_with(client->call_tool(name), MCPLINK_E_PEER));
+        CHECK(client->list_tools()->json()["tools"].size() == 3);
+        cache.clear();
+
+        CHECK(failed_with(mcplink::config::read("no such file"), MCPLINK_E_IO));
+        mcplink::config none(nullptr);
+        CHECK(failed_with(mcplink::client::open(mcplink::client_options().configured(none, "a")), MCPLINK_E_INVALID));
+        CHECK(!none.describe() && !none.input("a", "b"));
+    }
+    CHECK(alive::count == 0);
+}
+
 int main()
 {
+    guards();
     lets_in_over_http();
     serves_nobody_by_mistake();
     checks_tokens();

@@ -71,7 +71,7 @@ static const struct {
 static void called(bool validates)
 {
     mcplink::server_options so("typed", "1");
-    so.validation(validates);
+    if (!validates) so.clear_validation();
     auto server = std::move(*mcplink::server::make(so));
     add_all(server);
     int ends[2];

@@ -68,7 +68,7 @@ static void add_things(mcplink::server &server)
     CHECK(server.add_template(mcplink::resource_template("data://more/{x}", "x"),
                               [](const mcplink::request &, mcplink::responder &) { return "x"; }));
     CHECK(server.add_prompt(mcplink::prompt("p", ""), [](const mcplink::request &, mcplink::responder &) { return "p"; }));
-    CHECK(server.add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "data://more/{x}", "x",
+    CHECK(server.add_completer(MCPLINK_PRIMITIVE_TEMPLATE, "data://more/{x}", "x",
                                [](const mcplink::request &, mcplink::responder &answer) { CHECK(answer.values({"one", "two"}, false)); }));
 }
 
@@ -87,10 +87,10 @@ static void uses(const char *revision)
         CHECK(worked(session) && session->principal() == "ada");
         CHECK(failed_with(server.attach(*link.server), MCPLINK_E_STATE));
         mcplink::client_options options;
-        options.transport_with(*link.client).revisions(revision).era(legacy ? MCPLINK_ERA_LEGACY : MCPLINK_ERA_MODERN).info("used", "1.0");
+        options.transport(*link.client).revisions(revision).era(legacy ? MCPLINK_ERA_LEGACY : MCPLINK_ERA_MODERN).info("used", "1.0");
         options.connect_timeout(60s).timeout(60s).max_timeout(2min).close_timeout(10s).limit(MCPLINK_LIMIT_CALLS, 100).extension("com.example/x");
-        options.on_event([&events, held = alive()](std::int32_t event, mcplink::json_view) { events.put(event); });
-        options.on_notification("notifications/com.example/thing", [&notified, held = alive()](std::int32_t event, mcplink::json_view params) {
+        options.on_event([&events, held = alive()](mcplink_event event, mcplink::json_view) { events.put(event); });
+        options.on_notification("notifications/com.example/thing", [&notified, held = alive()](mcplink_event event, mcplink::json_view params) {
             CHECK(event == MCPLINK_EVENT_NOTIFICATION);
             notified.put(std::string(params["a"].text()));
         });
@@ -99,7 +99,7 @@ static void uses(const char *revision)
         });
         options.on_elicit([held = alive()](const mcplink::request &, mcplink::responder &answer) { CHECK(answer.json(R"({"action":"decline"})")); });
         options.on_elicit_url([](const mcplink::request &, mcplink::responder &) {}).on_sample([](const mcplink::request &, mcplink::responder &) {});
-        options.sampling(true, false).on_roots([](const mcplink::request &, mcplink::responder &answer) { CHECK(answer.json(R"({"roots":[]})")); });
+        options.sampling(true, false).on_list_roots([](const mcplink::request &, mcplink::responder &answer) { CHECK(answer.json(R"({"roots":[]})")); });
         options.on_log(MCPLINK_LOG_WARNING, [held = alive()](std::int32_t, std::string_view, std::string_view) {});
         options.on_thread(
             [&threads, held = alive()](std::string_view name) {
@@ -127,7 +127,7 @@ static void uses(const char *revision)
             told(client->call_tool_start("greet", "{}", into(outcomes)), "hello");
             told(client->get_prompt_start("p", "{}", into(outcomes)), "messages");
             told(client->read_resource_start("data://a", into(outcomes)), "data://a");
-            told(client->complete_start(MCPLINK_COMPLETION_OF_TEMPLATE, "data://more/{x}", "x", "", "{}", into(outcomes)), "two");
+            told(client->complete_start(MCPLINK_PRIMITIVE_TEMPLATE, "data://more/{x}", "x", "", "{}", into(outcomes)), "two");
             if (legacy) told(client->request_start("ping", "{}", into(outcomes)), "{}");
             told(client->ping_start(into(outcomes)), "{");
             told(client->listen_start(R"({"toolsListChanged":true})", into(outcomes)), "toolsListChanged");
@@ -180,7 +180,7 @@ static void uses(const char *revision)
         auto moved = std::move(*link.client);
         CHECK(failed_with(link.client->feed("x"), MCPLINK_E_INVALID) && failed_with(server.attach(*link.client), MCPLINK_E_INVALID));
         mcplink::client_options without;
-        CHECK(failed_with(mcplink::client::open(without.transport_with(*link.client)), MCPLINK_E_INVALID));
+        CHECK(failed_with(mcplink::client::open(without.transport(*link.client)), MCPLINK_E_INVALID));
     }
     CHECK(alive::count == 0);
 }
@@ -205,8 +205,8 @@ static void keeps_a_child()
         box<std::int32_t> events;
         box<std::string> lines;
         mcplink::client_options options;
-        options.command({program, "child"}).restart(20, 10ms, 1s).resend_harmless().keep_alive(10s, 30s, 3).timeout(60s);
-        options.on_event([&events, held = alive()](std::int32_t event, mcplink::json_view) { events.put(event); });
+        options.command({program, "child"}).restart(20, 10ms, 1s).retry_idempotent_calls().keep_alive(10s, 30s, 3).timeout(60s);
+        options.on_event([&events, held = alive()](mcplink_event event, mcplink::json_view) { events.put(event); });
         options.on_stderr([&lines, held = alive()](std::string_view line) { lines.put(std::string(line)); });
         auto client = mcplink::client::start(options);
         CHECK(worked(client));
@@ -221,11 +221,11 @@ static void keeps_a_child()
         mcplink::cancel token;
         token.trigger();
         mcplink::client_options cancelled;
-        cancelled.command({program, "child"}).inherit_env().clear_env().pass_env("PATH").die_with_parent(false).stderr_mode(MCPLINK_STDERR_DISCARD).cancel_with(token);
+        cancelled.command({program, "child"}).inherit_env().clear_env().pass_env("PATH").die_with_parent(false).stderr_mode(MCPLINK_STDERR_DISCARD).cancel(token);
         CHECK(failed_with(mcplink::client::open(cancelled), MCPLINK_E_CANCELLED));
         auto elsewhere = std::move(token);
         mcplink::client_options others;
-        CHECK(failed_with(mcplink::client::open(others.command({program, "child"}).cancel_with(token)), MCPLINK_E_INVALID));
+        CHECK(failed_with(mcplink::client::open(others.command({program, "child"}).cancel(token)), MCPLINK_E_INVALID));
     }
     CHECK(alive::count == 0);
 }
@@ -275,7 +275,7 @@ static void keeps_tokens()
         bool broken = false;
         mcplink::oauth oauth;
         const auto visit = [held = alive()](mcplink::login &login) { CHECK(login.refuse()); };
-        oauth.browser(0, nullptr, "<p>Done</p>", visit).visitor("http://127.0.0.1:1/x", visit).dpop(MCPLINK_DPOP_WHEN_ASKED);
+        oauth.browser(0, nullptr, "<p>Done</p>", visit).user_agent("http://127.0.0.1:1/x", visit).dpop(MCPLINK_DPOP_WHEN_ASKED);
         CHECK(alive::count == 2);
         mcplink::oauth_client known("https://login.example", "id");
         known.secret("secret").audience("https://login.example/token");
@@ -340,7 +340,7 @@ static void lets_go_of_what_is_refused()
         CHECK(is_refused(options));
         auto taken = std::move(options);
         options.on_log(MCPLINK_LOG_DEBUG, told).on_request("a", handler).on_thread(told, told).on_event(told).on_notification("a", told).bearer_hook(text);
-        options.on_stderr(told).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_roots(handler);
+        options.on_stderr(told).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_list_roots(handler);
         CHECK(is_refused(options) && failed_with(mcplink::client::start(options), MCPLINK_E_INVALID));
     }
     {
@@ -358,19 +358,19 @@ static void lets_go_of_what_is_refused()
         CHECK(is_refused(options));
         mcplink::oauth oauth;
         auto another = std::move(oauth);
-        oauth.visitor("https://a.example", told).workload(nullptr, text).on_log(MCPLINK_LOG_DEBUG, told).browser(0, nullptr, nullptr, told);
+        oauth.user_agent("https://a.example", told).workload(nullptr, text).on_log(MCPLINK_LOG_DEBUG, told).browser(0, nullptr, nullptr, told);
         oauth.store(text, told, told);
         CHECK(is_refused(oauth));
         mcplink::exchange exchange("\xff", "/", told, told, told);
         CHECK(is_refused(exchange));
         mcplink::login nobody(nullptr);
         mcplink::responder nothing(nullptr);
-        CHECK(!nobody.on_over(told) && !nothing.on_cancel(told));
+        CHECK(!nobody.on_done(told) && !nothing.on_cancel(told));
         CHECK(failed_with(mcplink::set_log(static_cast<mcplink_log_level>(99), told), MCPLINK_E_INVALID));
         mcplink::server server("a", "1");
         auto moved = std::move(server);
         CHECK(failed_with(server.add_tool(mcplink::tool("a", ""), handler), MCPLINK_E_INVALID) && !server.listen_http("0") && !server.http());
-        CHECK(!server.add_completer(MCPLINK_COMPLETION_OF_PROMPT, "a", "b", handler) && !server.stats() && !server.log(MCPLINK_LOG_DEBUG, "1"));
+        CHECK(!server.add_completer(MCPLINK_PRIMITIVE_PROMPT, "a", "b", handler) && !server.stats() && !server.log(MCPLINK_LOG_DEBUG, "1"));
         server.stop();
         CHECK(alive::count == before);
     }
@@ -405,8 +405,8 @@ static void takes_empty_ones_for_none()
         return asked.capabilities().text();
     }));
     mcplink::client_options options;
-    options.transport_with(*link.client).on_event(event).on_notification("notifications/a", event).on_request("a", handler).on_log(MCPLINK_LOG_DEBUG, line);
-    options.on_thread(name, name).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_roots(handler);
+    options.transport(*link.client).on_event(event).on_notification("notifications/a", event).on_request("a", handler).on_log(MCPLINK_LOG_DEBUG, line);
+    options.on_thread(name, name).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_list_roots(handler);
     {
         auto session = server->attach(*link.server);
         auto client = mcplink::client::open(options);
@@ -437,12 +437,12 @@ static void takes_empty_ones_for_none()
     CHECK(failed_with(server->add_resource(mcplink::resource("data://none", "none"), handler), MCPLINK_E_INVALID));
     CHECK(failed_with(server->add_template(mcplink::resource_template("none://{x}", "none"), handler), MCPLINK_E_INVALID));
     CHECK(failed_with(server->add_prompt(mcplink::prompt("none", ""), handler), MCPLINK_E_INVALID));
-    CHECK(failed_with(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "p", "none", handler), MCPLINK_E_INVALID));
+    CHECK(failed_with(server->add_completer(MCPLINK_PRIMITIVE_PROMPT, "p", "none", handler), MCPLINK_E_INVALID));
     const auto refused = [](const auto &object) { return failed_with(object.refused(), MCPLINK_E_INVALID); };
     mcplink::server_options methods("empty", "1.0");
     CHECK(refused(methods.on_method("a", handler)));
     mcplink::oauth visited, worked_for, signed_on, halved;
-    CHECK(refused(visited.visitor("https://a.example/callback", visit)) && refused(worked_for.workload("id", load)));
+    CHECK(refused(visited.user_agent("https://a.example/callback", visit)) && refused(worked_for.workload("id", load)));
     CHECK(refused(signed_on.enterprise("https://idp.example/token", mcplink::oauth_client("https://login.example", "id"), MCPLINK_SUBJECT_ID_TOKEN,
                                        token)));
     CHECK(refused(halved.store(load, [](std::string_view, std::string_view) {}, send)));
@@ -484,7 +484,7 @@ static void bears_exceptions()
         auto session = server->attach(*link.server);
         CHECK(worked(session));
         mcplink::client_options options;
-        options.transport_with(*link.client).on_event(throwing).on_log(MCPLINK_LOG_DEBUG, throwing).on_thread(throwing, throwing);
+        options.transport(*link.client).on_event(throwing).on_log(MCPLINK_LOG_DEBUG, throwing).on_thread(throwing, throwing);
         auto client = mcplink::client::open(options);
         CHECK(worked(client));
         mcplink::call_options with_progress;

@@ -145,7 +145,7 @@ static void talks()
             mcplink::cancel token;
             token.trigger();
             mcplink::call_options cancelled;
-            cancelled.cancel_with(token).timeout(1s);
+            cancelled.cancel(token).timeout(1s);
             auto given_up = client->call_tool("greet", "{}", &cancelled);
             CHECK(!given_up && given_up.error().status() == MCPLINK_E_CANCELLED);
             mcplink::client moved = std::move(*client);
@@ -211,7 +211,7 @@ static void tells_what_was_refused()
     CHECK(names(server.add_tool(mcplink::tool("tool", "").param("a", static_cast<mcplink_param_type>(99)), handler), "param"));
     CHECK(names(server.add_resource(mcplink::resource("file:///a", "a").mime_type("\xff"), handler), "mime_type"));
     CHECK(names(server.add_template(mcplink::resource_template("file:///{a}", "a").mime_type("\xff"), handler), "mime_type"));
-    CHECK(names(server.add_prompt(mcplink::prompt("a", "").argument("a", 99), handler), "argument"));
+    CHECK(names(server.add_prompt(mcplink::prompt("a", "").argument("a", static_cast<mcplink_param_flag>(99)), handler), "argument"));
     CHECK(alive::count == before);
     CHECK(server.add_tool(mcplink::tool("tool", "").param("a", MCPLINK_PARAM_STRING), handler));
     mcplink::client_options options;
@@ -220,7 +220,7 @@ static void tells_what_was_refused()
     mcplink::oauth oauth;
     oauth.client_name("\xff");
     mcplink::client_options others;
-    others.command({"/bin/false"}).oauth_with(oauth);
+    others.command({"/bin/false"}).oauth(oauth);
     CHECK(names(mcplink::client::open(others), "client_name"));
 }
 
@@ -237,7 +237,7 @@ static void trusts()
     mcplink::oauth oauth;
     oauth.root_certificates("/etc/ca.pem");
     mcplink::client_options others;
-    others.url("https://127.0.0.1:1/mcp").oauth_with(oauth);
+    others.url("https://127.0.0.1:1/mcp").oauth(oauth);
     CHECK(refuses(others));
 }
 
@@ -248,13 +248,13 @@ static void logs_in()
         alive marker;
         mcplink::oauth oauth;
         oauth.client_name("wrapper").client("https://login.example", "id", "secret").scopes("a b");
-        oauth.visitor("http://127.0.0.1:1/callback", [marker](mcplink::login &login) {
+        oauth.user_agent("http://127.0.0.1:1/callback", [marker](mcplink::login &login) {
             mcplink::kept_login kept(login);
-            CHECK((*kept).is_over() || (*kept).refuse("nobody is there"));
+            CHECK((*kept).is_done() || (*kept).refuse("nobody is there"));
         });
         CHECK(alive::count == 2);
         mcplink::client_options options;
-        options.url("http://127.0.0.1:1/mcp").oauth_with(oauth);
+        options.url("http://127.0.0.1:1/mcp").oauth(oauth);
         oauth = mcplink::oauth();
         CHECK(alive::count == 2);
         auto failed = mcplink::client::open(options);
@@ -263,7 +263,7 @@ static void logs_in()
         CHECK(alive::count == 1);
         CHECK(oauth.forget("http://127.0.0.1:1/mcp") && !oauth.forget("nowhere"));
         mcplink::login none(nullptr);
-        CHECK(none.url().empty() && !none.is_over() && !none.answer("x") && !none.on_over([] {}));
+        CHECK(none.url().empty() && !none.is_done() && !none.answer("x") && !none.on_done([] {}));
         mcplink::server server("wrapper", "1");
         CHECK(!server.require_scopes(MCPLINK_PRIMITIVE_TOOL, "missing", "x"));
     }

@@ -21,13 +21,13 @@ void use(mcplink_tool_t *tool, mcplink_server_t *server, mcplink_responder_t *re
 #elif CASE == 5
     mcplink_server_require_scopes(server, MCPLINK_PRIMITIVE_TOOL, "a", "b", NULL);
 #elif CASE == 6
-    mcplink_responder_need_scopes(resp, "a");
+    mcplink_responder_require_scopes(resp, "a");
 #elif CASE == 7
     mcplink_client_options_set_era(options, MCPLINK_LOG_DEBUG);
 #elif CASE == 8
     mcplink_tool_add_param(tool, "a", MCPLINK_PARAM_REQUIRED, MCPLINK_PARAM_OPTIONAL, NULL);
 #elif CASE == 9
-    if (mcplink_server_require_scopes(server, MCPLINK_COMPLETION_OF_TEMPLATE, "a", "b", NULL) < 0) return;
+    if (mcplink_server_require_scopes(server, MCPLINK_PRIMITIVE_TEMPLATE, "a", "b", NULL) < 0) return;
 #elif CASE == 10
     mcplink_client_options_set_limit(options, MCPLINK_HTTP_LIMIT_SESSIONS, 1);
 #endif

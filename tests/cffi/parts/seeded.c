@@ -3,7 +3,7 @@
 
 static int mistakes;
 
-static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text)
+static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text)
 {
     (void)user; (void)level;
     fprintf(stderr, "%s: %s\n", target.ptr, text.ptr);

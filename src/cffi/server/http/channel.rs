@@ -6,7 +6,7 @@
 //! So no function runs after `end`, nor after the exchange was freed. A response is aborted when
 //! its client has disconnected, or when the host fails to send.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub type mcplink_http_begin_fn = Option<
 pub type mcplink_http_write_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
-        bytes: *const c_char,
+        bytes: *const c_void,
         len: usize,
     ) -> mcplink_status_t,
 >;

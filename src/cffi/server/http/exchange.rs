@@ -182,7 +182,7 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 ///
 /// exchange: the exchange.
 /// field: the name of the field; case-insensitive.
-/// content, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL
+/// value, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL
 /// for text that ends in NUL.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 pub unsafe extern "C" fn mcplink_exchange_add_header(
     exchange: *mut mcplink_exchange_t,
     field: *const c_char,
-    content: *const c_char,
+    value: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
     // SAFETY: the header requires an exchange of this library, text that ends in NUL, and bytes
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     unsafe {
         run_setter(exchange, "mcplink_exchange_add_header", |exchange| {
             let field = name(field, "field")?.to_owned();
-            let header = (field, measured(content, len, "content")?.to_owned());
+            let header = (field, measured(value, len, "value")?.to_owned());
             exchange.change(|asked| asked.headers.push(header))
         })
     }
@@ -214,13 +214,13 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_body(
     exchange: *mut mcplink_exchange_t,
-    body: *const c_char,
+    body: *const c_void,
     len: usize,
 ) -> mcplink_status_t {
     // SAFETY: the header requires an exchange of this library and bytes with their length.
     unsafe {
         run_setter(exchange, "mcplink_exchange_set_body", |exchange| {
-            let body = measured(body, len, "body")?.to_owned();
+            let body = measured(body.cast(), len, "body")?.to_owned();
             exchange.change(|asked| asked.body = body)
         })
     }
@@ -265,7 +265,7 @@ actions! {
     /// response has not ended, the function end is still called.
     ///
     /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
-    fn mcplink_exchange_gone() {
+    fn mcplink_exchange_disconnected() {
         exchange.channel.lose();
     }
 
@@ -276,13 +276,13 @@ actions! {
     ///
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may
     /// run on this thread. Blocks: only while these functions run. Since 0.1.
-    fn mcplink_exchange_silent() {
+    fn mcplink_exchange_begin_stream() {
         exchange.channel.break_silence();
     }
 }
 
 /// Frees an exchange: none of its functions runs afterwards. A response that has not ended is
-/// aborted, as after mcplink_exchange_gone. If a function of the exchange calls
+/// aborted, as after mcplink_exchange_disconnected. If a function of the exchange calls
 /// mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
 ///
 /// exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on

@@ -70,19 +70,19 @@ getters! {
     }
 
     /// Returns the keep-alive interval of a streamed response. After this time without data the
-    /// host should write the text that mcplink_http_head_quiet_text returns, so that proxies do not
-    /// drop the idle connection.
+    /// host should write the text that mcplink_http_head_keep_alive_text returns, so that proxies
+    /// do not drop the idle connection.
     ///
     /// Returns: the interval in milliseconds; 0 if no keep-alive is needed.
-    fn mcplink_http_head_quiet_ms() -> u32 {
+    fn mcplink_http_head_keep_alive_ms() -> u32 {
         head.while_quiet.as_ref()?.0
     }
 
     /// Returns the keep-alive text that the host writes to an idle stream: see
-    /// mcplink_http_head_quiet_ms.
+    /// mcplink_http_head_keep_alive_ms.
     ///
     /// Returns: text that is valid as long as the head; empty if no keep-alive is needed.
-    fn mcplink_http_head_quiet_text() -> mcplink_str_t {
+    fn mcplink_http_head_keep_alive_text() -> mcplink_str_t {
         head.while_quiet.as_ref()?.1.view()
     }
 }

@@ -90,7 +90,7 @@ fallible! {
     /// error of that setter.
     /// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
     /// "8080". With port 0 the system chooses a port.
-    /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
+    /// out: receives the listener, NULL on failure. The caller owns it and frees it with
     /// mcplink_listener_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
     /// invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
@@ -98,7 +98,7 @@ fallible! {
     fn mcplink_server_listen_http(
         options: *const mcplink_http_options_t,
         bind: *const c_char,
-    ) -> listener: mcplink_listener_t {
+    ) -> out: mcplink_listener_t {
         let bind = text::name(bind, "bind")?;
         server.check_open()?;
         let options = match optional(options, "options")? {

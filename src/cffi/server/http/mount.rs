@@ -69,11 +69,11 @@ fallible! {
     /// options: the options, which are copied. NULL for the defaults, which accept all clients
     /// without authentication. If a setter of the options failed, this function fails with the
     /// error of that setter. The host itself has to limit the number of connections.
-    /// http: receives the endpoint, NULL on failure. The caller owns it and frees it with
+    /// out: receives the endpoint, NULL on failure. The caller owns it and frees it with
     /// mcplink_http_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
     /// was stopped. Threads: any. Blocks: no. Since 0.1.
-    fn mcplink_server_http(options: *const mcplink_http_options_t) -> http: mcplink_http_t {
+    fn mcplink_server_http(options: *const mcplink_http_options_t) -> out: mcplink_http_t {
         server.check_open()?;
         let options = match optional(options, "options")? {
             Some(options) => options.for_server(&server)?,

@@ -1,6 +1,6 @@
 //! HTTP options of a server.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,17 +228,17 @@ actions! {
     /// replica can answer any request, but clients of these revisions get no input requests and no
     /// change notifications. Default: true.
     ///
-    /// sessions: true to give these clients sessions.
-    fn mcplink_http_options_set_sessions(sessions: bool) {
-        options.change(|http| http.sessions(sessions));
+    /// enabled: true to give these clients sessions.
+    fn mcplink_http_options_set_sessions(enabled: bool) {
+        options.change(|http| http.sessions(enabled));
     }
 
     /// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
     /// no open stream for this time. Default: 30 minutes.
     ///
-    /// idle_ms: the idle timeout, in milliseconds.
-    fn mcplink_http_options_set_session_idle_ms(idle_ms: u32) {
-        let idle = Duration::from_millis(idle_ms.into());
+    /// milliseconds: the idle timeout, in milliseconds.
+    fn mcplink_http_options_set_session_idle_ms(milliseconds: u32) {
+        let idle = Duration::from_millis(milliseconds.into());
         options.change(|http| http.session_idle(idle));
     }
 
@@ -280,12 +280,12 @@ actions! {
     fn mcplink_http_options_add_page(
         path: *const c_char,
         media_type: *const c_char,
-        body: *const c_char,
+        body: *const c_void,
         len: usize,
         cache_control: *const c_char,
     ) {
         let (path, media) = (name(path, "path")?, name(media_type, "media_type")?);
-        let mut page = HttpPage::new(media.to_owned(), measured(body, len, "body")?);
+        let mut page = HttpPage::new(media.to_owned(), measured(body.cast(), len, "body")?);
         if let Some(value) = optional(cache_control, "cache_control")? {
             page = page.cache_control(value.to_owned());
         }
@@ -308,10 +308,10 @@ actions! {
     /// begun after this time begins as an event stream, unless the client accepts no event stream.
     /// Default: 15 s.
     ///
-    /// interval_ms: the interval in milliseconds, at least 1.
+    /// milliseconds: the interval in milliseconds, at least 1.
     /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
-    fn mcplink_http_options_set_keep_alive_ms(interval_ms: u32) {
-        let interval = Duration::from_millis(interval_ms.max(1).into());
+    fn mcplink_http_options_set_keep_alive_ms(milliseconds: u32) {
+        let interval = Duration::from_millis(milliseconds.max(1).into());
         options.change(|http| http.keep_alive(interval));
     }
 }
@@ -433,11 +433,11 @@ actions! {
     /// Sets a limit of a server over HTTP. The length of a body is limited by
     /// MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
     ///
-    /// which: one of enum mcplink_http_limit.
-    /// bound: the new value of the limit.
+    /// limit: one of enum mcplink_http_limit.
+    /// value: the new value of the limit.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
-    fn mcplink_http_options_set_limit(which: arg::mcplink_http_limit, bound: usize) {
-        options.set_limit(which, bound)?;
+    fn mcplink_http_options_set_limit(limit: arg::mcplink_http_limit, value: usize) {
+        options.set_limit(limit, value)?;
     }
 }
 

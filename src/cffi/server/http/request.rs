@@ -336,7 +336,7 @@ actions! {
     }
 
     /// Sets the granted scopes of the principal, for mcplink_server_require_scopes,
-    /// mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are
+    /// mcplink_responder_require_scopes and mcplink_request_has_scope. Default: the scopes are
     /// unknown, so requests that require a scope are refused.
     ///
     /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown
@@ -391,18 +391,18 @@ actions! {
 
     /// Refuses an invalid access token with status 401, so that the client obtains a new token.
     ///
-    /// why: the reason, for the client and the log, for example "it was revoked". It must not quote
-    /// the token.
-    fn mcplink_http_request_refuse_token(why: *const c_char) {
-        let why = text::name(why, "why")?;
-        request.verdict = Some(Err(Denied::invalid_token(why)));
+    /// reason: the reason, for the client and the log, for example "it was revoked". It must not
+    /// quote the token.
+    fn mcplink_http_request_invalid_token(reason: *const c_char) {
+        let reason = text::name(reason, "reason")?;
+        request.verdict = Some(Err(Denied::invalid_token(reason)));
     }
 
     /// Refuses a request with status 403, because the request requires more scopes. The client can
     /// then ask its user to grant the scopes.
     ///
     /// scopes: all required scopes, separated by spaces.
-    fn mcplink_http_request_need_scopes(scopes: *const c_char) {
+    fn mcplink_http_request_insufficient_scope(scopes: *const c_char) {
         let scopes = text::filled(scopes, "scopes")?;
         request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
     }
@@ -410,10 +410,10 @@ actions! {
     /// Answers a request with status 503, because authorization cannot be checked at the moment.
     /// Unlike status 401, the answer does not make the client discard its token.
     ///
-    /// why: the reason, for the host's log.
-    fn mcplink_http_request_put_off(why: *const c_char) {
-        let why = text::name(why, "why")?;
-        request.verdict = Some(Err(Denied::unavailable(why)));
+    /// reason: the reason, for the host's log.
+    fn mcplink_http_request_unavailable(reason: *const c_char) {
+        let reason = text::name(reason, "reason")?;
+        request.verdict = Some(Err(Denied::unavailable(reason)));
     }
 
     /// Refuses an unauthenticated request with status 401 and a challenge.

@@ -1,6 +1,6 @@
 //! Resource servers (OAuth): servers that require access tokens.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -454,8 +454,8 @@ actions! {
     /// keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The
     /// first key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
     /// lifetime_ms: how long a nonce is valid, in milliseconds; at least 1000.
-    fn mcplink_resource_server_set_nonces(keys: *const u8, len: usize, lifetime_ms: u32) {
-        let (keys, rest) = bytes(keys.cast(), len, "keys")?.as_chunks::<32>();
+    fn mcplink_resource_server_set_nonces(keys: *const c_void, len: usize, lifetime_ms: u32) {
+        let (keys, rest) = bytes(keys, len, "keys")?.as_chunks::<32>();
         if keys.is_empty() || !rest.is_empty() {
             let text = format!("keys have 32 bytes each, not {len} in all");
             return Err(Error::new(ErrorKind::Invalid, text).into());

@@ -13,7 +13,7 @@ void wrong(mcplink::server &server, mcplink::client_options &client, mcplink::se
     /* This is right: it is the others that are wrong with the rest. */
     (void)server.add_tool(mcplink::tool("a", ""), text);
 #elif CASE == 1
-    (void)server.add_completer(MCPLINK_COMPLETION_OF_PROMPT, "a", "b", text);
+    (void)server.add_completer(MCPLINK_PRIMITIVE_PROMPT, "a", "b", text);
 #elif CASE == 2
     client.on_elicit(text);
 #elif CASE == 3
@@ -21,7 +21,7 @@ void wrong(mcplink::server &server, mcplink::client_options &client, mcplink::se
 #elif CASE == 4
     client.on_sample(text);
 #elif CASE == 5
-    client.on_roots(text);
+    client.on_list_roots(text);
 #elif CASE == 6
     client.on_request("a", text);
 #elif CASE == 7
