@@ -155,41 +155,21 @@ impl Block {
     }
 }
 
-/// Writes "name: text" and "Returns: text" with the tags of Doxygen; threads and blocking become a
-/// note.
+/// Writes "name: text", "Returns: text", "Threads: text" and "Blocks: text" with the tags of Doxygen.
 fn tagged(comment: &str, parameters: &BTreeSet<&str>) -> String {
-    let comment = comment
-        .replace(" Since\n * 0.1.", "")
-        .replace("\n * Since 0.1.", "")
-        .replace(" Since 0.1.", "");
-    let note = if comment.contains("Threads:") {
-        "Threads:"
-    } else {
-        "Blocks:"
-    };
-    let behind_a_sentence = format!(". {note}");
-    let mut lines = Vec::new();
-    for line in comment.lines() {
-        let Some(text) = line.strip_prefix(" * ") else {
-            lines.push(line.to_owned());
-            continue;
-        };
-        let (text, note) = match text.split_once(&behind_a_sentence) {
-            Some((text, said)) => (format!("{text}."), Some(format!("{note}{said}"))),
-            None if text.starts_with(note) => (String::new(), Some(text.to_owned())),
-            None => (text.to_owned(), None),
-        };
-        if !text.is_empty() {
-            lines.push(format!(" * {}", with_tag(&text, parameters)));
-        }
-        lines.extend(note.map(|note| format!(" * @note {note}")));
-    }
-    lines.iter().map(|line| line.clone() + "\n").collect()
+    let lines = comment.lines().map(|line| match line.strip_prefix(" * ") {
+        Some(text) => format!(" * {}\n", with_tag(text, parameters)),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 fn with_tag(text: &str, parameters: &BTreeSet<&str>) -> String {
     if let Some(result) = text.strip_prefix("Returns:") {
         return format!("@return{result}");
+    }
+    if text.starts_with("Threads:") || text.starts_with("Blocks:") {
+        return format!("@note {text}");
     }
     let Some((names, meaning)) = text.split_once(": ") else {
         return text.to_owned();

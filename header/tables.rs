@@ -4,12 +4,6 @@
 
 /// The macros that make functions of a table.
 const TABLES: [&str; 4] = ["actions! {", "fallible! {", "getters! {", "calls! {"];
-/// The comment that all non-blocking forms of calls share.
-const START: [&str; 2] = [
-    "/// callback, user, destroy, out: see mcplink_client_call_tool_start.",
-    "/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.",
-];
-
 /// Returns a source file in which each table is written as functions without bodies. A file without
 /// tables is unchanged.
 pub(crate) fn expanded(source: &str) -> String {
@@ -46,17 +40,15 @@ fn functions(macro_line: &str, table: &[&str], text: &mut String) {
     let mut lines = table
         .iter()
         .map(|line| line.strip_prefix("    ").unwrap_or(line));
-    let (mut shared, mut comment) = (Vec::new(), Vec::new());
+    let mut comment = Vec::new();
     let mut signature = Signature::default();
     while let Some(line) = lines.next() {
         if line.starts_with("///") || line.starts_with("#[") {
             comment.push(line);
         } else if let Some(name) = line.strip_prefix("start ") {
-            let own = std::mem::take(&mut comment);
             let name = name.trim_end_matches(';');
-            signature.write_start(name, commented(&START, own, &["callback"]), text);
+            signature.write_start(name, std::mem::take(&mut comment), text);
         } else if let Some(head) = line.strip_suffix(';') {
-            shared = std::mem::take(&mut comment);
             signature.object = object_of(macro_line, head);
         } else if let Some(begin) = line.strip_prefix("fn ") {
             let mut whole = begin.to_owned();
@@ -73,8 +65,7 @@ fn functions(macro_line: &str, table: &[&str], text: &mut String) {
                 signature.arguments = [arguments, USER].join(", ");
             }
             signature.result = result.trim_start_matches(" -> ").to_owned();
-            let own = std::mem::take(&mut comment);
-            let comment = commented(&shared, own, &signature.parameters());
+            let comment = std::mem::take(&mut comment);
             match macro_line.split('!').next() {
                 Some("calls") => signature.write_blocking(name, comment, text),
                 Some("fallible") => signature.write_fallible(name, comment, text),
@@ -89,25 +80,15 @@ fn functions(macro_line: &str, table: &[&str], text: &mut String) {
 }
 
 impl Signature {
-    /// Returns the names of the parameters.
-    fn parameters(&self) -> Vec<&str> {
-        let arguments = self.arguments.split(", ").chain([&*self.result]);
-        let arguments = arguments.filter_map(|each| each.split_once(':'));
-        std::iter::once(&*self.object.0)
-            .chain(arguments.map(|(name, _)| name))
-            .collect()
-    }
-
     /// Writes a setter or a getter.
     fn write(&self, name: &str, comment: Vec<&str>, text: &mut String) {
         let result = match &*self.result {
             "" => "mcplink_status_t",
             result => result,
         };
-        let comment = comment.join("\n").replace("{neutral}", neutral(result));
         function(
             name,
-            &comment,
+            &comment.join("\n"),
             &[&self.object(), &self.arguments],
             result,
             text,
@@ -179,65 +160,4 @@ fn object_of(table: &str, head: &str) -> (String, String) {
         _ => format!("*mut {object}"),
     };
     (this.to_owned(), object)
-}
-
-/// Returns what a getter of this type returns if there is no object.
-fn neutral(result: &str) -> &'static str {
-    match result {
-        "bool" => "false",
-        "mcplink_str_t" => "empty text",
-        pointer if pointer.starts_with('*') => "NULL",
-        _ => "0",
-    }
-}
-
-/// Adds the shared comments to the comment of a function: the object stands before the other
-/// parameters, `err` after them, and the result and the threads at the end.
-fn commented<'a>(shared: &[&'a str], own: Vec<&'a str>, parameters: &[&str]) -> Vec<&'a str> {
-    let begins = |line: &str, name: &str| {
-        let text = line
-            .strip_prefix("/// ")
-            .and_then(|text| text.strip_prefix(name));
-        text.is_some_and(|rest| rest.starts_with([':', ',']))
-    };
-    // Splits the lines before the first one that begins with one of these names.
-    let split_at = |lines: &'_ [&'a str], names: &[&str]| {
-        let is_first = |line: &&str| names.iter().any(|name| begins(line, name));
-        let at = lines.iter().position(is_first).unwrap_or(lines.len());
-        (lines[..at].to_vec(), lines[at..].to_vec())
-    };
-    let (object, rest) = split_at(shared, &["err", "Returns", "Threads"]);
-    let (err, end) = split_at(&rest, &["Returns", "Threads"]);
-
-    let last = own.iter().rposition(|line| *line == "///");
-    let last = last.map_or(own.len(), |at| at + 1);
-    let is_listed = own.get(last).is_some_and(|line| {
-        let mut names = parameters.iter().chain(&["options", "Returns", "Threads"]);
-        names.any(|name| begins(line, name))
-    });
-    let (mut all, list) = if is_listed {
-        (own[..last].to_vec(), &own[last..])
-    } else {
-        let mut all = own.clone();
-        all.push("///");
-        (all, &[][..])
-    };
-    let (listed, own_end) = split_at(list, &["Returns", "Threads"]);
-    let has = |what: &str| list.iter().any(|line| line.contains(what));
-    if !list.iter().any(|line| begins(line, parameters[0])) {
-        all.extend(object);
-    }
-    all.extend(listed);
-    if !has("err: ") {
-        all.extend(err);
-    }
-    all.extend(own_end);
-    let word = end
-        .first()
-        .and_then(|line| line.split_inclusive(": ").next());
-    let word = word.map_or("", |word| word.trim_start_matches("/// "));
-    if !has(word) {
-        all.extend(end);
-    }
-    all
 }

@@ -51,9 +51,17 @@
  *   ==== Event loops: the pump ====
  *   ==== Transports of the host ====
  *
+ * Comments. A comment leaves out what holds for all functions. The first parameter is the object.
+ * NULL for it is MCPLINK_E_INVALID; a function without a status then returns 0, false, empty text or
+ * NULL, and a _free function does nothing. A status is MCPLINK_OK on success, and MCPLINK_E_INVALID
+ * for an invalid argument. A function does not block, unless a note says so. A function that takes
+ * options of a call blocks until the call has ended; its form with _start does not: see
+ * mcplink_client_call_tool and mcplink_client_call_tool_start.
+ *
  * Threads. Clients, servers, sessions, listeners, pumps, calls, cancel tokens, transports,
- * exchanges, and kept responders and logins are thread-safe. Options, definitions, writers, results
- * and errors are used by one thread at a time; several threads may read them.
+ * exchanges, caches, era memories, and responders and logins are thread-safe: any thread may call
+ * their functions, also in callbacks. Options, definitions, settings, configurations, writers,
+ * results and errors are used by one thread at a time; several threads may read them.
  *
  * Ownership. The caller owns an object that a function makes, and frees it with the _free function
  * of its type. Other functions copy or borrow their arguments. Text and JSON nodes that a function
@@ -67,8 +75,8 @@
  * errors and JSON values.
  *
  * Outputs. A function that has the parameter err sets *err to NULL first, and to an error on
- * failure. *out is NULL on failure. An object that the variable held before is overwritten, and not
- * freed: free it before the variable is used again.
+ * failure, which the caller frees; err may be NULL. *out is NULL on failure. An object that the
+ * variable held before is overwritten, and not freed: free it before the variable is used again.
  *
  * Callbacks. They are passed with user and destroy. user is passed to each call. destroy releases
  * user; it runs exactly once, also when the callback can't be registered.
@@ -552,7 +560,6 @@ MCPLINK_API bool mcplink_check_version(uint32_t header_version);
  * @param feature "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
  * on servers) or "validation"; "http" for clients and servers over HTTP together.
  * @return true if the build has the feature; false for NULL and unknown names.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_has_feature(const char *feature);
 
@@ -561,7 +568,6 @@ MCPLINK_API bool mcplink_has_feature(const char *feature);
  *
  * @return a static string that ends in NUL, with a space between two revisions, for example
  * "2026-07-28 2025-11-25"; never NULL.
- * @note Threads: any.
  */
 MCPLINK_API const char *mcplink_revisions(void);
 
@@ -588,52 +594,41 @@ MCPLINK_API void mcplink_error_free(mcplink_error_t *error);
  *
  * @param error the error; for NULL the function returns MCPLINK_OK.
  * @return one of MCPLINK_E_*.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
 
 /**
  * Returns the method of the request that failed, for example "tools/call".
  *
- * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when no request failed.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_method(const mcplink_error_t *error);
 
 /**
  * Returns the JSON-RPC code of the peer's error, for example -32602.
  *
- * @param error the error; for NULL the function returns 0.
  * @return 0 when the error did not come from the peer.
- * @note Threads: any.
  */
 MCPLINK_API int64_t mcplink_error_rpc_code(const mcplink_error_t *error);
 
 /**
  * Returns the data of the peer's JSON-RPC error, as JSON text.
  *
- * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the error has no data.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_data(const mcplink_error_t *error);
 
 /**
  * Returns the operating system's error number (errno).
  *
- * @param error the error; for NULL the function returns 0.
  * @return 0 when the error did not come from the system.
- * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_error_os_code(const mcplink_error_t *error);
 
 /**
  * Returns the HTTP status of the server's answer, if the status was an error.
  *
- * @param error the error; for NULL the function returns 0.
  * @return 0 when the error has no HTTP status.
- * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 
@@ -641,9 +636,7 @@ MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
  * Returns the authentication challenge of an HTTP server: the header field WWW-Authenticate of
  * the server's answer.
  *
- * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the answer has no challenge.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *error);
 
@@ -651,9 +644,7 @@ MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *er
  * Returns the OAuth error code with which an authorization server refused a login or a token,
  * for example "access_denied" or "invalid_grant".
  *
- * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when the error has no such code.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error);
 
@@ -661,9 +652,7 @@ MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error)
  * Returns the last lines that a child process wrote to its standard error after its last
  * answer.
  *
- * @param error the error; for NULL the function returns empty text.
  * @return text that is valid as long as the error; empty when there are no such lines.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
 
@@ -672,9 +661,7 @@ MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error
  * of it may have been sent. If not, the same call can be made again without doing anything
  * twice.
  *
- * @param error the error; for NULL the function returns false.
  * @return true if the request may have been sent.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
 
@@ -683,9 +670,7 @@ MCPLINK_API bool mcplink_error_was_sent(const mcplink_error_t *error);
  * peer answered that the peer is busy. In both cases the call had no effect, and may succeed
  * later.
  *
- * @param error the error; for NULL the function returns false.
  * @return true if the call can be retried.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
 
@@ -693,10 +678,8 @@ MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
  * Returns the message: one line that says what failed and what to do. See
  * mcplink_error_peer_stderr for the last output of a child process.
  *
- * @param error the error; for NULL the function returns "".
  * @return text that ends in NUL, valid as long as the error; never NULL. The text is for users.
  * To distinguish failures, compare their status.
- * @note Threads: any.
  */
 MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
 
@@ -754,13 +737,11 @@ typedef void (*mcplink_log_fn)(void *user, mcplink_log_level level, mcplink_str_
  * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
  * process-wide hook.
  *
- * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param level the least severe level to report.
  * @param callback called on any thread, also on several at once; it must be quick. NULL removes the
  * hook; level is then ignored.
  * @param user,destroy passed to callback; destroy runs when another log hook is set or the log hook is
  * removed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_set_log(mcplink_log_level level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
 
@@ -770,8 +751,7 @@ MCPLINK_API mcplink_status_t mcplink_set_log(mcplink_log_level level, mcplink_lo
  *
  * @param fd the file descriptor to write to. The caller keeps the ownership of the descriptor.
  * @return MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO.
- * @note Threads: any, but no signal handler.
- * Blocks: while fd accepts no data.
+ * @note Threads: any, but no signal handler. Blocks: while fd accepts no data.
  */
 MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
 
@@ -786,7 +766,6 @@ MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
  * @param err receives the error on failure, with line and column; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
  * may be nested 127 levels deep.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_json_parse(const char *text,
@@ -839,10 +818,6 @@ typedef enum mcplink_json_type {
 
 /**
  * Returns the type of a value.
- *
- * @param node the value; for NULL the function returns MCPLINK_JSON_MISSING.
- * @return one of enum mcplink_json_type.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_json_type mcplink_json_type_of(const mcplink_json_t *node);
 
@@ -850,9 +825,7 @@ MCPLINK_API mcplink_json_type mcplink_json_type_of(const mcplink_json_t *node);
  * Returns the length of a value: the number of items of an array, members of an object, or
  * bytes of a string.
  *
- * @param node a node or NULL.
  * @return the length; 0 for values of other types.
- * @note Threads: any.
  */
 MCPLINK_API size_t mcplink_json_len(const mcplink_json_t *node);
 
@@ -862,95 +835,76 @@ MCPLINK_API size_t mcplink_json_len(const mcplink_json_t *node);
  * @param node a node or NULL; the pointer is relative to it.
  * @param pointer the JSON pointer; "" for the node itself.
  * @return a node of the same document; NULL when the document has no value there.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_json_pointer(const mcplink_json_t *node, const char *pointer);
 
 /**
  * Returns the text of a string.
  *
- * @param node a node or NULL.
  * @return text that is valid as long as the document; empty for values of other types.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
 
 /**
  * Reads an integer value.
  *
- * @param node a node or NULL.
  * @param out receives the integer. It stays unchanged when the function returns false, so that it
  * can hold a default value. May be NULL.
  * @return true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as
  * integers.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_i64(const mcplink_json_t *node, int64_t *out);
 
 /**
  * Returns the value of a number, rounded to a double.
  *
- * @param node a node or NULL.
  * @return the number; 0 for values of other types.
- * @note Threads: any.
  */
 MCPLINK_API double mcplink_json_f64(const mcplink_json_t *node);
 
 /**
  * Checks whether a value is the JSON value true.
  *
- * @param node a node or NULL.
  * @return true for the value true; false for all other values.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_boolean(const mcplink_json_t *node);
 
 /**
  * Returns a value as compact JSON text: without white space outside of strings.
  *
- * @param node a node or NULL.
  * @return text that is valid as long as the document; empty for NULL.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_text(const mcplink_json_t *node);
 
 /**
  * Returns a member of an object.
  *
- * @param node a node or NULL.
  * @param key the name of the member. If several members have this name, the function returns the
  * value of the last member.
  * @return a node of the same document; NULL when the object has no such member.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_json_get(const mcplink_json_t *node, const char *key);
 
 /**
  * Returns the name of a member of an object, by index. Members keep their original order.
  *
- * @param node a node or NULL.
  * @param index from 0.
  * @return text that is valid as long as the document; empty when the index is out of range.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_json_key_at(const mcplink_json_t *node, size_t index);
 
 /**
  * Returns an item of an array, or the value of a member of an object, by index.
  *
- * @param node a node or NULL.
  * @param index from 0.
  * @return a node of the same document; NULL when the index is out of range.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_json_at(const mcplink_json_t *node, size_t index);
 
 /**
  * Checks whether a value is missing. A missing value is not the JSON value null.
  *
- * @param node a node or NULL.
  * @return true if node is NULL.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
 
@@ -958,49 +912,33 @@ MCPLINK_API bool mcplink_json_is_missing(const mcplink_json_t *node);
  * Makes a writer.
  *
  * @return an empty writer. The caller owns it and frees it with mcplink_writer_free.
- * @note Threads: one
- * at a time.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_writer_t *mcplink_writer_new(void);
 
 /**
  * Frees a writer and the text that mcplink_writer_finish returned.
- *
- * @param writer the writer; may be NULL.
  */
 MCPLINK_API void mcplink_writer_free(mcplink_writer_t *writer);
 
 /**
  * Resets a writer: clears its text and its error, and keeps the allocated memory for the next
  * value.
- *
- * @param writer the writer.
- * @return MCPLINK_OK.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_reset(mcplink_writer_t *writer);
 
 /**
  * Begins an object. Write each member with mcplink_writer_key and a value, then call
  * mcplink_writer_end.
- *
- * @param writer the writer.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_begin_object(mcplink_writer_t *writer);
 
 /**
  * Begins an array. Write the items of the array, then call mcplink_writer_end.
- *
- * @param writer the writer.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_begin_array(mcplink_writer_t *writer);
 
 /**
  * Ends the innermost open object or array.
- *
- * @param writer the writer.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_end(mcplink_writer_t *writer);
 
@@ -1009,34 +947,27 @@ MCPLINK_API mcplink_status_t mcplink_writer_end(mcplink_writer_t *writer);
  *
  * @param writer the writer, inside an object.
  * @param key the key.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_key(mcplink_writer_t *writer, const char *key);
 
 /**
  * Writes a string.
  *
- * @param writer the writer.
  * @param text,len UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_str(mcplink_writer_t *writer, const char *text, size_t len);
 
 /**
  * Writes an integer.
  *
- * @param writer the writer.
  * @param number the integer.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_i64(mcplink_writer_t *writer, int64_t number);
 
 /**
  * Writes an unsigned integer.
  *
- * @param writer the writer.
  * @param number the integer.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_u64(mcplink_writer_t *writer, uint64_t number);
 
@@ -1044,52 +975,40 @@ MCPLINK_API mcplink_status_t mcplink_writer_u64(mcplink_writer_t *writer, uint64
  * Writes a double with enough digits that reading the text gives the identical double. The
  * decimal separator is always a point, regardless of the locale.
  *
- * @param writer the writer.
  * @param number the number; NaN and infinities are errors, because JSON can't represent them.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_f64(mcplink_writer_t *writer, double number);
 
 /**
  * Writes true or false.
  *
- * @param writer the writer.
  * @param boolean the value.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_boolean(mcplink_writer_t *writer, bool boolean);
 
 /**
  * Writes null.
- *
- * @param writer the writer.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_null(mcplink_writer_t *writer);
 
 /**
  * Writes bytes as a string in base64 (RFC 4648, section 4).
  *
- * @param writer the writer.
  * @param data,len the bytes.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_bytes(mcplink_writer_t *writer, const void *data, size_t len);
 
 /**
  * Writes a value that is already JSON text.
  *
- * @param writer the writer.
  * @param json,len one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is
  * an error.
- * @return MCPLINK_OK, or the status of the first error.
  */
 MCPLINK_API mcplink_status_t mcplink_writer_raw(mcplink_writer_t *writer, const char *json, size_t len);
 
 /**
  * Finishes the value and returns its text.
  *
- * @param writer the writer.
  * @param out receives the text, which ends in NUL. The text is valid until the writer is used again or
  * freed. Empty on failure.
  * @param err receives the first error, with the byte offset where it occurred; the caller frees it. May
@@ -1106,32 +1025,25 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_writer_finish(mcplink_wri
  * descriptors or a transport.
  *
  * @return the options. The caller owns them and frees them with mcplink_client_options_free.
- * @note Threads: any; one thread at a time may use them.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_client_options_t *mcplink_client_options_new(void);
 
 /**
  * Frees client options. Clients that were opened with them continue.
- *
- * @param options the options; may be NULL.
  */
 MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
 
 /**
  * Sets the name and version of the client. Default: the name and version of this library.
  *
- * @param options the options.
  * @param name the name, for programs.
  * @param version the version, any text.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options, const char *name, const char *version);
 
 /**
  * Sets the display name of the client.
  *
- * @param options the options.
  * @param title the title; NULL for no title.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_title(mcplink_client_options_t *options, const char *title);
@@ -1139,7 +1051,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_title(mcplink_client_opt
 /**
  * Sets the description of the client.
  *
- * @param options the options.
  * @param description the description; NULL for no description.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_description(mcplink_client_options_t *options, const char *description);
@@ -1147,7 +1058,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_description(mcplink_clie
 /**
  * Sets the URL of the client's website.
  *
- * @param options the options.
  * @param website the URL; NULL for no URL.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_website(mcplink_client_options_t *options, const char *website);
@@ -1155,7 +1065,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_website(mcplink_client_o
 /**
  * Sets the icons of the client.
  *
- * @param options the options.
  * @param icons,len a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no icons.
  */
@@ -1165,11 +1074,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_icons(mcplink_client_opt
  * Sets the protocol revisions that may be used. Default: all revisions that the library
  * supports. The client uses the newest revision that the server supports too.
  *
- * @param options the options.
  * @param revisions the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a
  * revision that this library does not know.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client_options_t *options, const char *revisions);
 
@@ -1196,10 +1103,7 @@ typedef enum mcplink_era {
  * mcplink_client_era from an earlier connection. If the server proves to be of the other era,
  * the client uses that era.
  *
- * @param options the options.
- * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
+ * @param era the era; MCPLINK_ERA_UNKNOWN changes nothing.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options, mcplink_era era);
 
@@ -1207,10 +1111,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_optio
  * Sets the pump of the client. The callbacks of the client then run on the thread that
  * dispatches the pump. Without a pump they run on a thread of the client.
  *
- * @param options the options.
  * @param pump the pump. The pump must not be freed before the client. NULL for no pump.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_options_t *options, mcplink_pump_t *pump);
 
@@ -1218,10 +1119,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_opti
  * Sets a token that can cancel connecting from another thread. When connecting is cancelled,
  * opening fails with MCPLINK_E_CANCELLED.
  *
- * @param options the options.
  * @param cancel the token. The token may be freed before the options. NULL for no token.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
 
@@ -1229,23 +1127,18 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_op
  * Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
  * extension to servers, and follows each task until its result arrives. Default: false.
  *
- * @param options the options.
  * @param enabled true to accept tasks.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Adds an extension of the protocol, which the client declares to servers.
  *
- * @param options the options.
  * @param id the id of the extension, for example "com.example/thing".
  * @param settings,len a JSON object; empty for no settings. len may be MCPLINK_NUL for text that
  * ends in NUL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is
  * opened.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *options,
@@ -1333,8 +1226,10 @@ typedef enum mcplink_event {
 } mcplink_event;
 
 /**
- * Receives an event of a client, with details in params. params is valid until the callback
- * returns, and is NULL for an event without details. Ignore unknown events.
+ * Receives an event of a client.
+ *
+ * @param event the kind of the event. Ignore unknown kinds.
+ * @param params the details, valid until the callback returns; NULL for an event without details.
  */
 typedef void (*mcplink_event_fn)(void *user, mcplink_event event, const mcplink_json_t *params);
 
@@ -1342,14 +1237,11 @@ typedef void (*mcplink_event_fn)(void *user, mcplink_event event, const mcplink_
  * Sets the function that receives the events of the client: connection state, changes on the
  * server, and log messages of the server.
  *
- * @param options the options.
  * @param callback the function; NULL for no function. The function runs on the thread that runs the
  * client's callbacks, one event at a time and in order. At most 1024 changes and log messages
  * wait. Further changes and log messages are dropped.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *options,
@@ -1361,14 +1253,11 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
  * Sets the function that receives the notifications of one method, for extensions of the
  * protocol.
  *
- * @param options the options.
  * @param method the method, for example "notifications/com.example/thing".
  * @param callback receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The
  * function runs on the same thread as the function of mcplink_client_options_on_event.
  * @param user,destroy passed to callback; destroy runs when another function is set for the method,
  * or when the options and all clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t *options,
@@ -1381,14 +1270,11 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
  * Sets the log hook of the client. For this client, the log hook replaces the process-wide
  * hook that was set with mcplink_set_log.
  *
- * @param options the options.
- * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param level the least severe level to report.
  * @param callback the log hook; NULL for no hook. It runs on any thread, also with a pump, and must
  * be quick.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_log(mcplink_client_options_t *options,
@@ -1401,10 +1287,7 @@ mcplink_status_t mcplink_client_options_on_log(mcplink_client_options_t *options
  * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
  * with MCPLINK_E_TIMEOUT.
  *
- * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1412,11 +1295,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
  * Sets how long a server may take to answer the first request. A server that takes longer is
  * treated as a legacy server. Default: 5 s.
  *
- * @param options the options.
  * @param milliseconds the timeout. The timeout is not used over HTTP, where a missing answer does
  * not indicate the era.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1424,10 +1304,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink
  * Sets the default timeout of calls: how long a call waits for its result. Progress restarts
  * the timeout. Default: 60 s.
  *
- * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1435,10 +1312,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_clien
  * Sets the default total timeout of calls. Progress does not restart the total timeout.
  * Default: 10 minutes.
  *
- * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
@@ -1537,11 +1411,9 @@ typedef enum mcplink_limit {
 /**
  * Sets a limit of the connection.
  *
- * @param options the options.
- * @param limit one of enum mcplink_limit.
+ * @param limit the limit.
  * @param value the new value of the limit.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit limit, size_t value);
 
@@ -1551,10 +1423,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_opt
  * order (see mcplink_client_listen_start) share one thread; as many of them may wait as calls
  * may run.
  *
- * @param options the options.
  * @param count the maximum number, at least 1.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for 0.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
 
@@ -1565,13 +1435,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_clie
  * When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
  * sent yet wait for the new connection until their deadline.
  *
- * @param options the options.
  * @param max_attempts the number of attempts in a row, for example 10; 0 for no restart.
  * @param first_delay_ms,max_delay_ms the delay before the first attempt, and the longest delay, in
  * milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250
  * and 30000.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
@@ -1585,10 +1452,7 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
  * of listed tools that declare themselves idempotent or read-only. Default: false. The setting
  * has no effect without mcplink_client_options_set_restart.
  *
- * @param options the options.
  * @param enabled true to retry idempotent calls.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_retry_idempotent_calls(mcplink_client_options_t *options, bool enabled);
 
@@ -1596,13 +1460,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_retry_idempotent_calls(m
  * Sets that the client pings the server after a silence, and ends the connection when the
  * server does not answer. Default: no pings.
  *
- * @param options the options.
  * @param interval_ms the length of the silence, in milliseconds.
  * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
  * @param max_failures the number of unanswered pings in a row after which the connection ends, for
  * example 3.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
@@ -1614,10 +1476,7 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
  * Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
  * items. Reading a longer list fails with MCPLINK_E_LIMIT.
  *
- * @param options the options.
  * @param pages,items the maximum number of pages and the maximum number of items.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
 
@@ -1630,11 +1489,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * callback: the request is refused, or the call to which the request belongs fails.
  * docs/compatibility.md lists the violations that are accepted.
  *
- * @param options the options.
  * @param enabled true to refuse invalid answers: a call with an invalid answer fails with
  * MCPLINK_E_PROTOCOL.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool enabled);
 
@@ -1642,10 +1498,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_op
  * Sets whether the client names itself to servers of revisions since 2026-07-28, with each
  * request. Earlier revisions require the name. Default: true.
  *
- * @param options the options.
  * @param enabled false to send no name, for privacy.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_send_client_info(mcplink_client_options_t *options, bool enabled);
 
@@ -1654,30 +1507,20 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_send_client_info(mcplink
  * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use
  * true for a server that has tools, for example, but does not declare the capability.
  *
- * @param options the options.
  * @param enabled true to send the call.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool enabled);
 
 /**
  * Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
  *
- * @param options the options.
  * @param milliseconds the time; MCPLINK_FOREVER to log no handler as slow.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
  * Disables the validation of structured tool results against the listed output schemas. A
  * build without the feature "validation" never validates these results.
- *
- * @param options the options.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
@@ -1686,11 +1529,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_cli
  * or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
  * pages that were written to.
  *
- * @param options the options.
  * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
  * If the system lacks the memory, starting a thread fails.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options, size_t bytes);
 
@@ -1699,10 +1540,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplin
  * the prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the
  * first 15 bytes of a name.
  *
- * @param options the options.
  * @param prefix 1 to 15 bytes, without control characters.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_client_options_t *options, const char *prefix);
 
@@ -1731,14 +1570,11 @@ typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
  * mcplink_client_options_set_thread_stack_size. The hooks do not run on threads of the host
  * itself, such as a thread that dispatches a pump.
  *
- * @param options the options.
  * @param start called before any other callback on the thread; NULL for no hook.
  * @param stop called after all other callbacks on the thread; NULL for no hook.
  * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise
  * destroy runs when the options, their clients and the responders that were kept are freed,
  * and all threads have ended.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *options,
@@ -1751,12 +1587,10 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
  * Sets the command that starts the server as a child process. Messages use the standard input
  * and output of the child. The child is ended when the client is closed.
  *
- * @param options the options.
  * @param argv the program and its arguments, terminated by NULL. They are copied. No shell is
  * involved. A program name without a slash is searched in PATH. The texts are UTF-8 on
  * Windows, and bytes on other systems.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
 
@@ -1764,12 +1598,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_o
  * Sets an environment variable of the child, in addition to the variables that the child
  * inherits: see mcplink_client_options_inherit_env.
  *
- * @param options the options.
  * @param variable the name of the variable, in UTF-8 on Windows.
- * @param value the value of the variable, in UTF-8 on Windows. With NULL the child does not
- * inherit the variable.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
+ * @param value the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit
+ * the variable.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options, const char *variable, const char *value);
 
@@ -1778,10 +1609,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_env(mcplink_client_optio
  * that the variable has when the child is started. If the variable is not set at that time,
  * the child does not get the variable.
  *
- * @param options the options.
  * @param variable the name of the variable.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_options_t *options, const char *variable);
 
@@ -1790,10 +1618,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_opti
  * inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because other
  * variables may contain secrets of this process, such as keys. This setting replaces
  * mcplink_client_options_clear_env.
- *
- * @param options the options.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_options_t *options);
 
@@ -1807,10 +1631,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
  * which waits until the child has ended. Linux only: on other systems opening the client fails
  * with MCPLINK_E_UNSUPPORTED.
  *
- * @param options the options.
  * @param enabled true to kill the child.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool enabled);
 
@@ -1818,20 +1639,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_
  * Sets that the child inherits no environment variables. The child still gets variables that
  * were set with mcplink_client_options_set_env or mcplink_client_options_pass_env. This
  * setting replaces mcplink_client_options_inherit_env.
- *
- * @param options the options.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_options_t *options);
 
 /**
  * Sets the working directory of the child. Default: the working directory of this process.
  *
- * @param options the options.
  * @param directory a path, in UTF-8 on Windows; NULL for the default.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
 
@@ -1839,10 +1653,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
  * Sets whether the child's standard input and output are pipes. Default: false, which means
  * sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
  *
- * @param options the options.
  * @param enabled true for pipes.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool enabled);
 
@@ -1852,21 +1663,15 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_opt
  * child is killed. So closing may take twice this time. For a child process the default is 2
  * s. Over HTTP, ending the session may take this time, and the default is 1 s.
  *
- * @param options the options.
  * @param milliseconds the time; more than an hour counts as an hour.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_close_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets the URL of the server to connect to over HTTP.
  *
- * @param options the options.
  * @param url http://host:port/path or https://host:port/path. An invalid URL is reported when the
  * client is opened.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
@@ -1874,12 +1679,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_optio
  * Adds a header field that is sent with every request over HTTP. The value of the field does
  * not appear in errors or logs.
  *
- * @param options the options.
  * @param field the name of the header field. A field that the library writes itself is refused when
  * the client is opened.
  * @param value the value of the field.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options, const char *field, const char *value);
 
@@ -1888,11 +1690,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_header(mcplink_client_op
  * appear in errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
  * mcplink_client_options_set_oauth.
  *
- * @param options the options.
  * @param token the token. NULL and blank text are refused: see
  * mcplink_client_options_clear_authorization.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
 
@@ -1907,24 +1706,18 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_op
  * call fails with MCPLINK_E_AUTH: the error message contains the step, the server and the
  * reason. mcplink_error_oauth_code returns the error code of the authorization server.
  *
- * @param options the options.
  * @param oauth the settings, which remain the caller's. They may be passed to several options:
  * clients with the same settings object share tokens. NULL is refused: see
  * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
  * settings are refused too. Other faults are reported when the client is opened. In a build
  * without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
 
 /**
  * Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
  * mcplink_client_options_set_oauth: the client sends no tokens.
- *
- * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_options_t *options);
 
@@ -1932,7 +1725,6 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
  * Sets the proxy through which the client connects to the server. Default: no proxy,
  * regardless of the environment.
  *
- * @param options the options.
  * @param url http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and
  * port; "environment" for the proxy that the environment names. NULL is refused: see
  * mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
@@ -1940,17 +1732,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
  * for http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains
  * and networks to which the client connects directly. Lower-case names take precedence. An
  * invalid proxy is reported when the client is opened, with MCPLINK_E_INVALID.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
  * Undoes mcplink_client_options_set_proxy: the client connects without a proxy.
- *
- * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_options_t *options);
 
@@ -1959,25 +1745,18 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
  * of a company. No other authorities are trusted. Default: Mozilla's list. For requests to
  * authorization servers see mcplink_oauth_set_root_certificates.
  *
- * @param options the options.
  * @param pem,len PEM text with one or more certificates, which is copied; other contents are
  * skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
  * certificates. NULL and blank text are refused: see mcplink_client_options_use_default_roots.
  * Text without a valid certificate is reported when the client is opened, with
  * MCPLINK_E_INVALID. In a build without HTTPS (feature tls) opening fails with
  * MCPLINK_E_UNSUPPORTED.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
 /**
  * Undoes mcplink_client_options_set_root_certificates: Mozilla's list of certificate
  * authorities is trusted.
- *
- * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
@@ -1986,10 +1765,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_cl
  * follows at most five redirects in a row, and only to the same origin. Default: true. A
  * redirect to another origin is always an error, and the error message names the origin.
  *
- * @param options the options.
  * @param enabled true to follow redirects.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool enabled);
 
@@ -1997,24 +1773,19 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink
  * Sets the two file descriptors over which the client connects: pipes, sockets or terminals.
  * Each message is a line.
  *
- * @param options the options.
  * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
  * The descriptors must stay open until the client is opened. Opening duplicates the
  * descriptors, and the originals remain the caller's. The server sees the end of the
  * connection only when the caller has closed the originals too.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_options_t *options, ptrdiff_t input, ptrdiff_t output);
 
 /**
  * Sets the transport of the host over which the client connects: see mcplink_transport_new.
  *
- * @param options the options.
  * @param transport the transport, which serves one client. The transport remains the caller's; free
  * the transport after the client. NULL for no transport.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
 
@@ -2038,23 +1809,22 @@ typedef enum mcplink_stderr {
 } mcplink_stderr;
 
 /**
- * Receives a line that a child process wrote to its standard error, without the newline. The line
- * is valid until the callback returns.
+ * Receives a line that a child process wrote to its standard error.
+ *
+ * @param line the line without the newline, valid until the callback returns.
  */
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
 
 /**
  * Sets what happens to the child's standard error.
  *
- * @param options the options.
- * @param mode one of enum mcplink_stderr.
+ * @param mode what happens to the output.
  * @param callback with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The
  * function runs on the thread that runs the client's callbacks. At most 1024 lines wait for
  * the function. Further lines are only available from mcplink_client_stderr_tail.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
@@ -2064,10 +1834,13 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
                                                    mcplink_destroy_fn destroy);
 
 /**
- * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
- * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
- * thread that sends the request, possibly on several threads at once. The function should not wait
- * for the server, because the request waits for the function.
+ * Provides the token for one request. The function runs on the thread that sends the request,
+ * possibly on several threads at once. The function should not wait for the server, because the
+ * request waits for the function.
+ *
+ * @param token receives the token by mcplink_token_set.
+ * @return MCPLINK_OK. With any other status the request is not sent, and fails with
+ * MCPLINK_E_AUTH.
  */
 typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
 
@@ -2075,13 +1848,10 @@ typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token
  * Sets a function that provides the token for each request over HTTP. This setting replaces
  * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
  *
- * @param options the options.
  * @param callback see mcplink_bearer_fn. NULL is refused: see
  * mcplink_client_options_clear_authorization.
  * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when the options and all clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
@@ -2098,24 +1868,16 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  * MCPLINK_LIMIT_CACHED_BYTES.
  * @return the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
  * internal error.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_cache_t *mcplink_cache_new(size_t max_responses, size_t max_bytes);
 
 /**
  * Removes all responses from a cache, those of all servers and principals.
- *
- * @param cache the cache.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_cache_clear(mcplink_cache_t *cache);
 
 /**
  * Frees a cache. Clients that share the cache keep it until they are freed.
- *
- * @param cache the cache; may be NULL.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
 
@@ -2128,12 +1890,10 @@ MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
  * server if their command lines and working directories are equal. If environment variables
  * make them different servers, give each its own cache.
  *
- * @param options the options.
  * @param cache the cache, which may be freed before the options. NULL for a cache of its own.
  * @param principal a name for the user of the client, for example a digest of the token. NULL if
  * private responses are not shared.
  * @return MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_cache(mcplink_client_options_t *options,
@@ -2145,41 +1905,30 @@ mcplink_status_t mcplink_client_options_set_cache(mcplink_client_options_t *opti
  *
  * @return the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
  * internal error.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_era_memory_t *mcplink_era_memory_new(void);
 
 /**
  * Returns the remembered era of a server.
  *
- * @param memory the memory; for NULL the function returns MCPLINK_ERA_UNKNOWN.
  * @param address the address, as a key of mcplink_era_memory_entries.
- * @return one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered.
- * @note Threads: any.
- * Blocks: no.
+ * @return the era; MCPLINK_ERA_UNKNOWN if no era is remembered.
  */
 MCPLINK_API mcplink_era mcplink_era_memory_recall(const mcplink_era_memory_t *memory, const char *address);
 
 /**
  * Remembers the era of a server, for example one that the host has stored.
  *
- * @param memory the memory.
  * @param address the address, as a key of mcplink_era_memory_entries.
- * @param era one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any. Blocks: no.
+ * @param era the era; MCPLINK_ERA_UNKNOWN forgets the era.
  */
 MCPLINK_API mcplink_status_t mcplink_era_memory_remember(mcplink_era_memory_t *memory, const char *address, mcplink_era era);
 
 /**
  * Returns all remembered eras, so that the host can store them.
  *
- * @param memory the memory.
  * @param out receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
  * failure. The caller owns the object and frees it with mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_era_memory_entries(const mcplink_era_memory_t *memory,
@@ -2188,9 +1937,6 @@ mcplink_status_t mcplink_era_memory_entries(const mcplink_era_memory_t *memory,
 
 /**
  * Frees a memory of eras. Clients that use the memory keep it until they are freed.
- *
- * @param memory the memory; may be NULL.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
 
@@ -2198,11 +1944,8 @@ MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
  * Sets the memory in which the client remembers the era of its server. The next connection to
  * this server then skips the detection. Default: no memory.
  *
- * @param options the options.
  * @param memory the memory, which several clients may share, and which may be freed before the
  * options. NULL changes nothing.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_era_memory(mcplink_client_options_t *options, mcplink_era_memory_t *memory);
 
@@ -2221,9 +1964,7 @@ typedef enum mcplink_direction {
 } mcplink_direction;
 
 /**
- * Receives each message of a connection, unchanged: for logs and traces. text is the message,
- * which is valid until the function returns and does not end in NUL. len is 0 for a message that
- * was dropped because it was too long.
+ * Receives each message of a connection, unchanged: for logs and traces.
  *
  * Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
  * request is shown before its answer. The function runs on the threads that send and receive, also
@@ -2231,6 +1972,10 @@ typedef enum mcplink_direction {
  * one direction and connection. Meanwhile no other message of that direction is sent or read. So
  * the function must return quickly, must not block, and must not use the same client or server.
  * Messages may contain secrets of users.
+ *
+ * @param direction whether the message comes from the peer or goes to it.
+ * @param text,len the message, which is valid until the function returns and does not end in NUL. len
+ * is 0 for a message that was dropped because it was too long.
  */
 typedef void (*mcplink_message_fn)(void *user, mcplink_direction direction, const char *text, size_t len);
 
@@ -2238,12 +1983,9 @@ typedef void (*mcplink_message_fn)(void *user, mcplink_direction direction, cons
  * Sets the function that sees each message of the client, unchanged: for logs and traces. It
  * works with every kind of endpoint, also after a restart of the server.
  *
- * @param options the options.
  * @param callback see mcplink_message_fn. NULL for no function.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients opened with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_message(mcplink_client_options_t *options,
@@ -2266,11 +2008,9 @@ mcplink_status_t mcplink_client_options_on_message(mcplink_client_options_t *opt
  * the folder above it if the file is in a folder whose name begins with a dot.
  * @param out receives the configuration, or NULL on failure. The caller owns it and frees it with
  * mcplink_config_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
  * than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers.
- * @note Threads: any. Blocks:
- * for the file system.
+ * @note Blocks: for the file system.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_config_read(const char *path,
@@ -2282,7 +2022,6 @@ mcplink_status_t mcplink_config_read(const char *path,
  * Describes the content of a configuration file: its servers, the values that the user has to
  * enter, and warnings about members that are not applied.
  *
- * @param config the configuration.
  * @param out receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
  * "inputs":["ID"],"extra":{}},{"name":"...","disabled":false,"url":"...","inputs":[],"extra":{}}],
  * "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
@@ -2290,9 +2029,6 @@ mcplink_status_t mcplink_config_read(const char *path,
  * that the library does not apply, such as "timeout". The arguments of commands, URLs and "extra"
  * are as written in the file, and may contain secrets. The caller owns the document and frees it
  * with mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
@@ -2302,18 +2038,13 @@ mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
 /**
  * Sets the value of an input, which the user has entered.
  *
- * @param config the configuration.
  * @param id the id of the input: see mcplink_config_describe.
  * @param value the value.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *value);
 
 /**
  * Frees a configuration. Options that were set from it keep a copy.
- *
- * @param config the configuration; may be NULL.
  */
 MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
 
@@ -2321,12 +2052,10 @@ MCPLINK_API void mcplink_config_free(mcplink_config_t *config);
  * Sets the server to which the client connects: one of a configuration file. Other options,
  * for example mcplink_client_options_set_env and mcplink_client_options_set_header, apply too.
  *
- * @param options the options.
  * @param config the configuration, whose server is copied with the inputs that are set so far.
  * @param name the name of the server. The client can also connect to a disabled server.
  * @return MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable
  * without a value is an error of mcplink_client_open.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
@@ -2339,9 +2068,7 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
  *
  * @param token the parameter token of the function of the host; valid until that function returns.
  * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
  * @note Threads: the thread that runs the function.
- * Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
@@ -2355,7 +2082,6 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t
  * fds and transport must be set.
  * @param out receives the client, NULL on failure. The caller owns it and frees it with
  * mcplink_client_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
  * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server
  * disconnected (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not
@@ -2363,8 +2089,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t
  * server refuses, MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED
  * when the token of the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and
  * MCPLINK_E_HTTP.
- * @note Threads: any. Blocks: until the client is connected or has failed, at most
- * for the timeout that was set with mcplink_client_options_set_connect_timeout_ms.
+ * @note Blocks: until the client is connected or has failed, at most for the timeout that was set
+ * with mcplink_client_options_set_connect_timeout_ms.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
@@ -2373,18 +2099,15 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
 
 /**
  * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
- * event
- * reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
- * connected, calls fail with MCPLINK_E_STATE.
+ * event reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client
+ * is connected, calls fail with MCPLINK_E_STATE.
  *
  * @param options the options, which are copied and remain the caller's. For the event function see
  * mcplink_client_options_on_event.
  * @param out receives the client, NULL on failure. The caller owns it and may free it with
  * mcplink_client_free at any time, which cancels connecting.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing
  * or contradict each other.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
@@ -2396,24 +2119,21 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  * with MCPLINK_E_CLOSED. Information about the server remains readable. mcplink_client_free also
  * closes the connection.
  *
- * @param client the client.
  * @param timeout_ms the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
  * until the client is closed, which takes a limited time: see
  * mcplink_client_options_set_close_timeout_ms.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
  * takes longer and continues in the background. If the close function of the client's transport
  * calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once.
- * @note Threads: any, also in
- * callbacks. Blocks: until the client is closed, for at most timeout_ms.
+ * @note Blocks: until the client is closed, for at most timeout_ms.
  */
 MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
 
 /**
- * Receives the outcome of a started call, exactly once. The outcome is a result if status is
- * MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
+ * Receives the outcome of a started call, exactly once.
  *
  * @param call the handle of the call; NULL when the handle was freed or not requested.
+ * @param status MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; otherwise the status of err.
  * @param result,err valid until the callback returns; one of them is NULL.
  */
 typedef void (*mcplink_done_fn)(void *user,
@@ -2426,19 +2146,16 @@ typedef void (*mcplink_done_fn)(void *user,
  * Starts to close the connection without waiting: the non-blocking form of
  * mcplink_client_close.
  *
- * @param client the client.
  * @param callback called once, with MCPLINK_OK and an empty result, and with NULL for the call. It
- * is
- * the last callback of the client: started calls have had their outcome. mcplink_client_free
- * then takes no time, in this callback too. The callback runs on the thread that runs the
- * client's callbacks, or in mcplink_client_free if that comes first. May be NULL.
+ * is the last callback of the client: started calls have had their outcome.
+ * mcplink_client_free then takes no time, in this callback too. The callback runs on the
+ * thread that runs the client's callbacks, or in mcplink_client_free if that comes first. May
+ * be NULL.
  * @param user,destroy passed to callback; destroy runs after callback, or at once when closing
  * can't be started.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
  * thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't
  * start a thread.
- * @note Threads: any, also in callbacks. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
@@ -2457,8 +2174,7 @@ mcplink_status_t mcplink_client_close_start(mcplink_client_t *client,
  *
  * @param client the client; may be NULL. Other threads may be inside functions of the client: these
  * functions return MCPLINK_E_CLOSED. No thread may use the client afterwards.
- * @note Threads: any.
- * Blocks: until the connection is closed, see mcplink_client_options_set_close_timeout_ms, and
+ * @note Blocks: until the connection is closed, see mcplink_client_options_set_close_timeout_ms, and
  * running callbacks have returned.
  */
 MCPLINK_API void mcplink_client_free(mcplink_client_t *client);
@@ -2496,55 +2212,39 @@ typedef enum mcplink_connection_state {
 
 /**
  * Returns the state of a client.
- *
- * @param client the client; for NULL the function returns MCPLINK_CLIENT_NONE.
- * @return one of enum mcplink_connection_state.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_connection_state mcplink_client_state(const mcplink_client_t *client);
 
 /**
  * Returns the negotiated protocol revision, for example "2025-11-25".
  *
- * @param client the client; for NULL the function returns empty text.
  * @return static text; empty before the client is connected.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client);
 
 /**
  * Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
  * client, to skip the detection.
- *
- * @param client the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
- * @return one of enum mcplink_era.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_era mcplink_client_era(const mcplink_client_t *client);
 
 /**
  * Checks whether the server declared a capability.
  *
- * @param client the client; for NULL the function returns false.
  * @param capability a path into the declared capabilities: "tools", "tools.listChanged",
  * "extensions.com.example/thing".
  * @return true if the server declared the capability.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *capability);
 
 /**
  * Returns the identity and the capabilities that the server reported in the handshake.
  *
- * @param client the client.
  * @param out receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
  * "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
  * instructions may be missing. The caller owns the document and frees it with
  * mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks:
- * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
@@ -2554,13 +2254,9 @@ mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client,
 /**
  * Returns the last 64 KiB that a child process wrote to its standard error.
  *
- * @param client the client.
  * @param out receives a JSON string: see mcplink_json_str. The string is empty if there is no child
  * process or no output. NULL on failure. The caller owns the string and frees it with
  * mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
@@ -2570,15 +2266,11 @@ mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
 /**
  * Returns statistics of the connection. After a restart the numbers start again from 0.
  *
- * @param client the client.
  * @param out receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
  * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy,
  * droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses;
  * NULL on failure. The caller owns the object and frees it with mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks:
- * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
@@ -2589,13 +2281,9 @@ mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
  * Returns a text about the current activity, to find the cause of a hang: pending calls,
  * requests of the server in flight, and threads that write.
  *
- * @param client the client.
  * @param out receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and
  * frees it with mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks:
- * no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
@@ -2610,21 +2298,17 @@ mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
  * A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR,
  * and the result contains the reason.
  *
- * @param client the client.
  * @param name the name of the tool.
  * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
  * @param options timeouts and other options of the call; NULL for the defaults.
  * @param out receives the result, or NULL without a result. The caller owns it and frees it with
  * mcplink_result_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid
  * arguments of this function, MCPLINK_E_UNSUPPORTED when the server has no tools,
  * MCPLINK_E_PEER when the server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the
  * server is notified), MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL
  * when the server's answer is invalid.
- * @note Threads: any; also in callbacks. Blocks: until the call
- * has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
@@ -2650,7 +2334,6 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of
  * started calls is reached (mcplink_client_options_set_max_started). Other errors are the
  * outcome of the call.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
@@ -2667,12 +2350,10 @@ mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
 /**
  * Reads a resource.
  *
- * @param client the client.
  * @param uri the URI of the resource.
  * @param options,out,err see mcplink_client_call_tool. The result is {"contents":[...]}: see
  * mcplink_result_text and mcplink_result_content_bytes.
  * @return see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
@@ -2684,10 +2365,6 @@ mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
 /**
  * Starts to read a resource without waiting: the non-blocking form of
  * mcplink_client_read_resource.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
@@ -2702,13 +2379,10 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
 /**
  * Gets a prompt, with the given arguments.
  *
- * @param client the client.
  * @param name the name of the prompt.
  * @param arguments,len a JSON object of strings, which is copied; len may be MCPLINK_NUL for text
  * that ends in NUL. NULL for no arguments.
  * @param options,out,err see mcplink_client_call_tool. The result is {"messages":[...]}.
- * @return see mcplink_client_call_tool.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
@@ -2721,10 +2395,6 @@ mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
 
 /**
  * Starts to get a prompt without waiting: the non-blocking form of mcplink_client_get_prompt.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
@@ -2768,7 +2438,6 @@ typedef enum mcplink_primitive {
 /**
  * Requests completions for an argument of a prompt or of a resource template.
  *
- * @param client the client.
  * @param primitive MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_TEMPLATE.
  * @param target the name of the prompt, or the URI template.
  * @param argument the name of the argument.
@@ -2777,8 +2446,6 @@ typedef enum mcplink_primitive {
  * values. len may be MCPLINK_NUL for text that ends in NUL.
  * @param options,out,err see mcplink_client_call_tool. The result is
  * {"completion":{"values":[...]}}.
- * @return see mcplink_client_call_tool.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
@@ -2795,10 +2462,6 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
 /**
  * Starts to request completions without waiting: the non-blocking form of
  * mcplink_client_complete.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
@@ -2818,11 +2481,8 @@ mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
 /**
  * Pings the server.
  *
- * @param client the client.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool.
- * @note Threads:
- * any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
@@ -2832,10 +2492,6 @@ mcplink_status_t mcplink_client_ping(mcplink_client_t *client,
 /**
  * Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
  * result is {}.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
@@ -2848,16 +2504,12 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
 
 /**
  * Sends a request of any method, for extensions of the protocol. Input requests of a modern
- * server
- * are not handled: they are returned as the result.
+ * server are not handled: they are returned as the result.
  *
- * @param client the client.
  * @param method the method.
  * @param params,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no params.
  * @param options,out,err see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
- * @return see mcplink_client_call_tool.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request(mcplink_client_t *client,
@@ -2871,10 +2523,6 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
 /**
  * Starts a request of any method without waiting: the non-blocking form of
  * mcplink_client_request.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
@@ -2897,7 +2545,6 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
  * server decides whether the call becomes a task. It makes tasks only for clients with
  * mcplink_client_options_set_tasks: for others, the call is a plain one.
  *
- * @param client the client.
  * @param name the name of the tool.
  * @param arguments,len a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no arguments.
@@ -2908,12 +2555,9 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
  * @param out receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
  * empty, otherwise the result of the tool. The caller owns it and frees it with
  * mcplink_result_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool
- * does
- * not support tasks: then the tool is not called.
- * @note Threads: any. Blocks: until the call has
- * become a task or has ended.
+ * does not support tasks: then the tool is not called.
+ * @note Blocks: until the call has become a task or has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
@@ -2928,10 +2572,6 @@ mcplink_status_t mcplink_client_call_tool_as_task(mcplink_client_t *client,
 /**
  * Starts to call a tool as a task without waiting: the non-blocking form of
  * mcplink_client_call_tool_as_task.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client,
@@ -2950,14 +2590,12 @@ mcplink_status_t mcplink_client_call_tool_as_task_start(mcplink_client_t *client
  * Requests the state of a task. Any client of the server that may see the task can do so: also
  * one that has only stored the id.
  *
- * @param client the client.
  * @param task_id the id of the task: see mcplink_result_task_id.
  * @param options,out,err see mcplink_client_call_tool. The result is {"taskId":"...",
  * "status":"working", ...}. Other statuses are "input_required", "completed", "failed" and
  * "cancelled".
  * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task
  * or has removed it.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_status(mcplink_client_t *client,
@@ -2969,10 +2607,6 @@ mcplink_status_t mcplink_client_task_status(mcplink_client_t *client,
 /**
  * Starts to request the state of a task without waiting: the non-blocking form of
  * mcplink_client_task_status.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
@@ -2992,16 +2626,14 @@ mcplink_status_t mcplink_client_task_status_start(mcplink_client_t *client,
  * wait. If a timeout or a cancel token ends the wait, the task continues: wait again, or
  * cancel it.
  *
- * @param client the client.
  * @param task_id the id of the task.
- * @param tool the name of the tool, so that the result is checked against the output schema of
- * the tool. NULL for no check.
+ * @param tool the name of the tool, so that the result is checked against the output schema of the
+ * tool. NULL for no check.
  * @param options,out,err see mcplink_client_call_tool. The result is that of the tool.
  * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed
  * or the server does not know it, MCPLINK_E_CANCELLED when the task or the token was
  * cancelled, MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
- * @note Threads: any; also in
- * callbacks. Blocks: until the task has ended.
+ * @note Blocks: until the task has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
@@ -3016,8 +2648,6 @@ mcplink_status_t mcplink_client_task_wait(mcplink_client_t *client,
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start. Cancelling the call ends
  * the wait; the task continues.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
@@ -3033,14 +2663,11 @@ mcplink_status_t mcplink_client_task_wait_start(mcplink_client_t *client,
 /**
  * Cancels a task: the server stops the task as soon as it can.
  *
- * @param client the client.
  * @param task_id the id of the task.
  * @param options see mcplink_client_call_tool.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the
  * task. When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25,
  * and MCPLINK_OK later.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
@@ -3051,10 +2678,6 @@ mcplink_status_t mcplink_client_task_cancel(mcplink_client_t *client,
 /**
  * Starts to cancel a task without waiting: the non-blocking form of
  * mcplink_client_task_cancel.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
@@ -3070,12 +2693,9 @@ mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
  * Checks that the server declared an extension. No message is sent. To ask without an error see
  * mcplink_client_server_info.
  *
- * @param client the client.
  * @param id the id of the extension, for example "com.example/reports".
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
  * MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_require_extension(mcplink_client_t *client,
@@ -3088,13 +2708,10 @@ mcplink_status_t mcplink_client_require_extension(mcplink_client_t *client,
  * If the cache contains a fresh result, the cached result is returned without a request: see
  * mcplink_call_options_set_bypass_cache.
  *
- * @param client the client.
  * @param options the options for the request of each page; NULL for the defaults.
  * @param out,err see mcplink_client_call_tool. The result is {"tools":[...]}.
  * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
- * items: see mcplink_client_options_set_max_list.
- * @note Threads: any. Blocks: until the call has
- * ended.
+ * items (mcplink_client_options_set_max_list).
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
@@ -3105,10 +2722,6 @@ mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
 /**
  * Starts to list the tools without waiting: the non-blocking form of
  * mcplink_client_list_tools.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
@@ -3122,12 +2735,10 @@ mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
 /**
  * Lists all resources of the server. The function reads all pages of the list.
  *
- * @param client the client.
  * @param options the options for the request of each page; NULL for the defaults.
  * @param out,err see mcplink_client_call_tool. The result is {"resources":[...]}.
  * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
@@ -3138,10 +2749,6 @@ mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
 /**
  * Starts to list the resources without waiting: the non-blocking form of
  * mcplink_client_list_resources.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
@@ -3155,12 +2762,10 @@ mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
 /**
  * Lists all resource templates of the server. The function reads all pages of the list.
  *
- * @param client the client.
  * @param options the options for the request of each page; NULL for the defaults.
  * @param out,err see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
  * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
@@ -3171,10 +2776,6 @@ mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
 /**
  * Starts to list the resource templates without waiting: the non-blocking form of
  * mcplink_client_list_templates.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
@@ -3188,12 +2789,10 @@ mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
 /**
  * Lists all prompts of the server. The function reads all pages of the list.
  *
- * @param client the client.
  * @param options the options for the request of each page; NULL for the defaults.
  * @param out,err see mcplink_client_call_tool. The result is {"prompts":[...]}.
  * @return see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
  * items.
- * @note Threads: any. Blocks: until the call has ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
@@ -3204,10 +2803,6 @@ mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
 /**
  * Starts to list the prompts without waiting: the non-blocking form of
  * mcplink_client_list_prompts.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
@@ -3221,16 +2816,13 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
 /**
  * Sends a notification of any method.
  *
- * @param client the client.
  * @param method the method.
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
  * params.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when the notification was accepted for sending; MCPLINK_E_CLOSED when the
  * server has disconnected, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only
  * requests.
- * @note Threads: any.
- * Blocks: only while the server does not read.
+ * @note Blocks: only while the server does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
@@ -3244,10 +2836,9 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
  * modern server requests the roots with each call that needs them, so it receives no notification.
  *
  * @param client a client with a roots function: see mcplink_client_options_on_list_roots.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
  * mcplink_client_notify.
- * @note Threads: any. Blocks: only while the server does not read.
+ * @note Blocks: only while the server does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
 
@@ -3258,7 +2849,6 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcpl
  * @param client see mcplink_client_roots_changed.
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
@@ -3273,13 +2863,10 @@ mcplink_status_t mcplink_client_roots_changed_start(mcplink_client_t *client,
  * messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each
  * call: see mcplink_call_options_set_log_level.
  *
- * @param client the client.
- * @param level one of enum mcplink_log_level.
+ * @param level the least severe level to receive.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
  * logging; otherwise see mcplink_client_call_tool.
- * @note Threads: any. Blocks: until the call has
- * ended.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
@@ -3291,10 +2878,6 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
  * Starts to set the log level without waiting: the non-blocking form of
  * mcplink_client_set_log_level. For the order of started calls see
  * mcplink_client_listen_start.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
@@ -3312,7 +2895,6 @@ mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
  * function. Subscriptions work in both eras. With mcplink_client_options_set_restart the
  * subscription is renewed on each new connection.
  *
- * @param client the client.
  * @param filter,len a JSON object with the wanted changes:
  * {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
  * "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends
@@ -3324,8 +2906,7 @@ mcplink_status_t mcplink_client_set_log_level_start(mcplink_client_t *client,
  * on failure. The caller frees it with mcplink_result_free.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
  * mcplink_client_call_tool. After a failure the earlier subscription remains.
- * @note Threads: any.
- * Blocks: until the server has answered.
+ * @note Blocks: until the server has answered.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
@@ -3343,10 +2924,6 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  * changed roots run one after the other, in the order in which they were started. Each begins
  * when the one before has ended, and its timeout begins then. Blocking calls do not wait for
  * them.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
@@ -3363,13 +2940,11 @@ mcplink_status_t mcplink_client_listen_start(mcplink_client_t *client,
  * Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive
  * as MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
  *
- * @param client the client.
  * @param uri the URI of the resource.
  * @param options,err see mcplink_client_call_tool.
  * @return MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED
  * when the server refuses the subscription; otherwise see mcplink_client_call_tool.
- * @note Threads:
- * any. Blocks: until the server has answered.
+ * @note Blocks: until the server has answered.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
@@ -3380,10 +2955,6 @@ mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
 /**
  * Starts to subscribe to changes of one resource without waiting: the non-blocking form of
  * mcplink_client_subscribe. For the order of started calls see mcplink_client_listen_start.
- *
- * @param callback,user,destroy,out see mcplink_client_call_tool_start.
- * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_subscribe_start(mcplink_client_t *client,
@@ -3398,23 +2969,18 @@ mcplink_status_t mcplink_client_subscribe_start(mcplink_client_t *client,
 /**
  * Ends a subscription that was made with mcplink_client_subscribe.
  *
- * @param client the client.
  * @param uri the URI of the resource.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when the resource was not subscribed.
- * @note Threads: any. Blocks: only while
- * the server does not read.
+ * @note Blocks: only while the server does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
 
 /**
  * Starts to end a subscription without waiting: the non-blocking form of
- * mcplink_client_unsubscribe.
- * For the order of started calls see mcplink_client_listen_start.
+ * mcplink_client_unsubscribe. For the order of started calls see mcplink_client_listen_start.
  *
  * @param callback,user,destroy,out see mcplink_client_call_tool_start.
  * @return see mcplink_client_call_tool_start.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_unsubscribe_start(mcplink_client_t *client,
@@ -3428,11 +2994,6 @@ mcplink_status_t mcplink_client_unsubscribe_start(mcplink_client_t *client,
 /**
  * Clears the client's cache of results, so that later calls request the results from the server
  * again.
- *
- * @param client the client.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
 
@@ -3441,14 +3002,11 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplin
  *
  * @return the options. The caller owns them and frees them with mcplink_call_options_free. They
  * may be used for many calls.
- * @note Threads: any; one thread at a time may change them.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
 
 /**
  * Frees call options. Calls that were made with them continue.
- *
- * @param options the options; may be NULL.
  */
 MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
 
@@ -3457,10 +3015,7 @@ MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
  * not run while a person answers an input request of the server. Default: the timeout of the
  * client.
  *
- * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
@@ -3469,31 +3024,22 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_op
  * not run while a person answers an input request of the server. Default: the total timeout of
  * the client.
  *
- * @param options the options.
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets a token that can cancel the call.
  *
- * @param options the options.
  * @param cancel the token. The token may be freed before the options. NULL for no token.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
 
 /**
  * Adds a member of "_meta" to the request, for example a trace context.
  *
- * @param options the options.
  * @param key the name of the member.
  * @param json,len the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
 
@@ -3502,10 +3048,7 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_
  * The messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
  * mcplink_client_set_log_level.
  *
- * @param options the options.
- * @param level the least severe level to receive, one of enum mcplink_log_level.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
+ * @param level the least severe level to receive.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options, mcplink_log_level level);
 
@@ -3513,10 +3056,7 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
  * Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
  * cached. Default: false.
  *
- * @param options the options.
  * @param enabled true to bypass the cache.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool enabled);
 
@@ -3532,15 +3072,12 @@ typedef void (*mcplink_progress_fn)(void *user, double progress, double total, m
 /**
  * Sets the function that receives the progress of the call.
  *
- * @param options the options.
  * @param callback the function; NULL for no function. For a blocking call the function runs on the
  * calling thread, in order, before the call returns. For a started call the function runs on
  * the thread that runs the client's callbacks, and progress that still waits is replaced by
  * newer progress.
  * @param user,destroy passed to callback; destroy runs when another function is set. Otherwise it
  * runs when the options are freed and all calls that use them have ended.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
@@ -3553,7 +3090,6 @@ mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *option
  *
  * @return the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
  * while calls use the token. NULL after an internal error.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
 
@@ -3561,27 +3097,21 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
  * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and
  * their servers are notified. Later calls with this token fail, and are not sent.
  *
- * @param cancel the token.
  * @return MCPLINK_OK, also when the token was triggered before.
- * @note Threads: any, but no signal
- * handler. Blocks: no.
+ * @note Threads: any, but no signal handler.
  */
 MCPLINK_API mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
 
 /**
  * Checks whether a token was triggered.
  *
- * @param cancel the token; for NULL the function returns false.
  * @return true if the token was triggered.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
 
 /**
  * Frees a token. Calls that use the token continue. If the token was not triggered, these calls
  * can no longer be cancelled through the token.
- *
- * @param cancel the token; may be NULL.
  */
 MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
 
@@ -3589,10 +3119,7 @@ MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
  * Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The
  * server is notified.
  *
- * @param call the call.
  * @param reason one sentence for the server; NULL for no reason.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const char *reason);
 
@@ -3600,12 +3127,10 @@ MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const cha
  * Waits for the outcome of a call. The call's done function may run before or after this function
  * returns. The function may be called again, also by several threads.
  *
- * @param call the call.
  * @param timeout_ms the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait until the call
  * ends.
  * @param out receives the result, or NULL without a result; the caller frees it with
  * mcplink_result_free. May be NULL.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
  * the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
  * @note Threads: any; on the thread that runs the client's callbacks, this function handles requests
@@ -3624,12 +3149,10 @@ mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
  * @param calls,count the calls, at least one.
  * @param timeout_ms the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
  * @param index receives the index of a call that has ended; count without one.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
- * MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
- * itself; MCPLINK_E_CLOSED when another thread frees one of the calls.
- * @note Threads: any. Blocks: until
- * a call has ended or the time is over.
+ * @return MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID; MCPLINK_E_STATE
+ * on a thread that runs the callbacks of one of the clients, which would wait for itself;
+ * MCPLINK_E_CLOSED when another thread frees one of the calls.
+ * @note Blocks: until a call has ended or the time is over.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
@@ -3641,48 +3164,37 @@ mcplink_status_t mcplink_call_wait_any(mcplink_call_t *const *calls,
 /**
  * Checks whether a call has ended.
  *
- * @param call the call; for NULL the function returns false.
  * @return true if the call has ended; its done function may still have to run.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
 
 /**
  * Returns a number that identifies the call in this process.
  *
- * @param call the call; for NULL the function returns 0.
  * @return a number that the library assigned, from 1.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API uint64_t mcplink_call_id(const mcplink_call_t *call);
 
 /**
  * Frees the handle of a call. The call continues, and its done function will still run. To stop
  * the call, cancel the call before freeing its handle.
- *
- * @param call the call; may be NULL.
- * @note Threads: any, also in callbacks. Blocks: no.
  */
 MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
 
 /**
  * Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
  *
- * @param result the result; for NULL the function returns empty text.
  * @return the id, valid as long as the result; empty when the result is no task.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_result_task_id(const mcplink_result_t *result);
 
 /**
  * Returns the result as a JSON value.
  *
- * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result. NULL if the result comes from
  * mcplink_client_request and contains text or a number without a C representation, such as
  * half of a surrogate pair or 1e400. In results of other calls U+FFFD stands for such a half,
  * and a call fails with MCPLINK_E_PROTOCOL when the server sends such a number.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
 
@@ -3690,9 +3202,7 @@ MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *re
  * Returns the result as the JSON text that was received. For a list, the text contains all
  * pages of the list.
  *
- * @param result the result; for NULL the function returns empty text.
  * @return text that is valid as long as the result.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
 
@@ -3702,7 +3212,6 @@ MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
  * @param result the result of a tool call, of reading a resource, or of getting a prompt; for NULL
  * the function returns empty text.
  * @return text that is valid as long as the result; empty when there is no text.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
 
@@ -3710,27 +3219,21 @@ MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
  * Checks whether a result belongs to a tool that ran and failed. The content of the result
  * then contains the reason, for the model to read.
  *
- * @param result the result; for NULL the function returns false.
  * @return true if the tool failed.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_result_is_tool_error(const mcplink_result_t *result);
 
 /**
  * Returns the structured content of a tool result: the member "structuredContent".
  *
- * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result; NULL when the member is missing.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result_t *result);
 
 /**
  * Returns the metadata of the result: the member "_meta".
  *
- * @param result the result; for NULL the function returns NULL.
  * @return a node that is valid as long as the result; NULL when the member is missing.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
 
@@ -3741,12 +3244,10 @@ MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *re
  * Invalid entries are removed from lists. Other results are shown as they were received, so an
  * invalid content block may lack a member.
  *
- * @param result the result; for NULL the function returns NULL.
  * @return an array, valid as long as the result; empty when all parts are valid; NULL if
  * result is NULL. Each entry is an object: "index" is the position of the entry in its list or
  * page, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer
  * to the invalid part; "reason" the reason. At most 1000 entries.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
 
@@ -3754,9 +3255,7 @@ MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t 
  * Returns the number of content blocks of a tool or resource result, or the number of messages
  * of a prompt.
  *
- * @param result the result; for NULL the function returns 0.
  * @return the number.
- * @note Threads: any.
  */
 MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
 
@@ -3764,10 +3263,8 @@ MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
  * Returns one content block; for a prompt, the content of one message. The role of a message
  * is at "/messages/INDEX/role" of mcplink_result_json.
  *
- * @param result the result; for NULL the function returns NULL.
  * @param index from 0.
  * @return a node that is valid as long as the result; NULL when index is out of range.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t *result, size_t index);
 
@@ -3812,10 +3309,8 @@ typedef enum mcplink_content_kind {
 /**
  * Returns the kind of a content block.
  *
- * @param result the result; for NULL the function returns MCPLINK_CONTENT_NONE.
  * @param index from 0.
- * @return one of enum mcplink_content_kind.
- * @note Threads: any.
+ * @return the kind; MCPLINK_CONTENT_NONE when the index is out of range.
  */
 MCPLINK_API mcplink_content_kind mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
 
@@ -3830,12 +3325,10 @@ MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
  * Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
  * base64 on first use.
  *
- * @param result the result; for NULL the function returns NULL.
  * @param index the index of the content block, from 0.
  * @param len receives the number of bytes, or 0 when NULL is returned; may be NULL.
  * @return the bytes, followed by a 0, valid as long as the result. NULL when the block has no
  * bytes or they can't be decoded.
- * @note Threads: any.
  */
 MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);
 
@@ -3846,18 +3339,18 @@ MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *res
  * was set with mcplink_client_options_on_sample must support these features. Default: no
  * optional features.
  *
- * @param options the options.
  * @param tools true if the model may use tools that the server names.
  * @param context true if the handler adds the context that a server requests (includeContext).
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
 
 /**
  * Handles a request from the peer: from the client on a server, or from the server on a client.
  * The handler answers the request before it returns. A handler that keeps the responder may answer
- * later, from any thread. request and responder are borrowed until the handler returns.
+ * later, from any thread.
+ *
+ * @param request the request, valid until the handler returns, or as long as a responder that was kept.
+ * @param responder answers the request; valid until the handler returns: see mcplink_responder_keep.
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
@@ -3865,12 +3358,9 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
  * Sets the handler for requests of one custom method that a server of the legacy era sends,
  * for extensions of the protocol.
  *
- * @param options the options.
  * @param method the method.
  * @param callback,user,destroy see mcplink_client_options_on_elicit. The handler answers with any
  * JSON value, or with an error.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
@@ -3891,18 +3381,14 @@ mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *opt
  *
  * All handlers for requests of the server run on the thread that runs the client's callbacks,
  * one handler at a time. If that thread makes a blocking call, it runs handlers while it
- * waits. There
- * is one exception: in a client without a pump, a request of a modern server that belongs to a
- * blocking call is handled on the calling thread. When the server cancels a request or the
- * client
- * is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
+ * waits. There is one exception: in a client without a pump, a request of a modern server that
+ * belongs to a blocking call is handled on the calling thread. When the server cancels a
+ * request or the client is closed, the answer is not needed any more: see
+ * mcplink_responder_on_cancel.
  *
- * @param options the options.
  * @param callback the handler; NULL for no handler.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all clients that use callback are freed.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
@@ -3921,8 +3407,6 @@ mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *opti
  * agreed to open the page.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
@@ -3940,8 +3424,6 @@ mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *
  * mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
@@ -3958,8 +3440,6 @@ mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *opti
  * mcplink_client_roots_changed.
  *
  * @param options,callback,user,destroy see mcplink_client_options_on_elicit.
- * @return MCPLINK_OK.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_on_list_roots(mcplink_client_options_t *options,
@@ -3976,7 +3456,6 @@ mcplink_status_t mcplink_client_options_on_list_roots(mcplink_client_options_t *
  * @param version the version of the server.
  * @return the server. The caller owns it and frees it with mcplink_server_free. NULL for an
  * invalid argument; functions that take a server refuse NULL.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *name, const char *version);
 
@@ -3986,10 +3465,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_server_t *mcplink_server_new(const char *n
  * @param options the options, which are copied.
  * @param out receives the server, NULL on failure. The caller owns it and frees it with
  * mcplink_server_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of
  * a failed setter of the options.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
@@ -4007,8 +3484,7 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
  *
  * @param server the server; may be NULL. Other threads may be inside functions of the server: these
  * functions return MCPLINK_E_CLOSED. No thread may use the server afterwards.
- * @note Threads: any.
- * Blocks: until handlers have returned, a few seconds at most.
+ * @note Blocks: until handlers have returned, a few seconds at most.
  */
 MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
 
@@ -4017,18 +3493,15 @@ MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
  * and listeners close, and the server accepts no more clients. The tools and other entries of the
  * server remain until the server is freed.
  *
- * @param server the server; may be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
  * function does nothing.
- * @note Threads: any, also in signal handlers. Blocks: no: a thread of the
- * library does the work.
+ * @note Threads: any, also in signal handlers. Blocks: no: a thread of the library does the work.
  */
 MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
 
 /**
  * Adds a tool.
  *
- * @param server the server.
  * @param tool the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
  * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
@@ -4036,10 +3509,9 @@ MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
  * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the tool is removed and its last
  * request has ended, or when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a schema is
  * invalid.
- * @note Threads: any, also while the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
@@ -4052,7 +3524,6 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
 /**
  * Adds a resource.
  *
- * @param server the server.
  * @param resource the definition, which is copied. If a setter of the definition failed, this
  * function fails with the error of that setter.
  * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
@@ -4060,10 +3531,8 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
  * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the resource is removed and its last
  * request has ended, or when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use.
- * @note Threads:
- * any, also while the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
@@ -4077,7 +3546,6 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
  * Adds a resource template: resources whose URIs follow a pattern. The handler reads the
  * values of the variables with mcplink_request_args.
  *
- * @param server the server.
  * @param resource_template the definition, which is copied. If a setter of the definition failed,
  * this function fails with the error of that setter.
  * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
@@ -4085,9 +3553,8 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
  * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the template is removed and its last
  * request has ended, or when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
- * @note Threads: any, also while the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
@@ -4100,7 +3567,6 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
 /**
  * Adds a prompt.
  *
- * @param server the server.
  * @param prompt the definition, which is copied. If a setter of the definition failed, this function
  * fails with the error of that setter.
  * @param callback the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads
@@ -4108,11 +3574,9 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
  * dispatches the pump.
  * @param user,destroy passed to callback; destroy runs when the prompt is removed and its last
  * request has ended, or when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two arguments
  * have equal names.
- * @note Threads: any, also while the server serves: clients are notified. Blocks:
- * no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
@@ -4130,16 +3594,13 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
  * with mcplink_request_value. mcplink_request_args returns the known values of the other
  * arguments. The handler answers with mcplink_responder_values.
  *
- * @param server the server.
  * @param primitive MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_TEMPLATE.
  * @param target the name of the prompt, or the URI template.
  * @param argument the name of the argument or variable.
  * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
  * handlers.
  * @param user,destroy passed to callback; destroy runs when the server ends.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
@@ -4160,18 +3621,16 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
  * If the scopes of a principal are unknown, the request is refused over HTTP. On other transports
  * scopes are always unknown, and requests are not refused.
  *
- * @param server the server.
- * @param primitive one of enum mcplink_primitive.
+ * @param primitive the kind of the entry.
  * @param target the name, URI or URI template of the entry. The entry must exist, so that a typing error
  * leaves nothing unprotected. The restriction remains when the entry is removed, and applies to a
  * new entry with this name.
  * @param scopes the names of the scopes, separated by spaces.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
  * name. After a failure the server accepts no further clients: functions that serve clients fail
  * with the same error.
- * @note Threads: any. Call the function before the first client is served, so that
- * no request is served without the restriction. Blocks: no.
+ * @note Threads: any. Call the function before the first client is served, so that no request is served
+ * without the restriction.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
@@ -4184,57 +3643,45 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
  * Notifies all subscribers of a resource that the resource has changed. Successive changes are
  * merged: clients are notified at most every 10 ms.
  *
- * @param server the server.
  * @param uri the URI of the resource, in any spelling. Each subscriber gets the spelling of its
  * subscription.
  * @return MCPLINK_OK, also when the resource has no subscribers.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
 
 /**
  * Removes a tool. Requests for the tool continue if they are in flight.
  *
- * @param server the server.
  * @param name the name of the tool.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
- * @note Threads: any, also
- * while
- * the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *name);
 
 /**
  * Removes a resource. Requests for the resource continue if they are in flight.
  *
- * @param server the server.
  * @param uri the URI of the resource.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
- * @note Threads: any, also
- * while the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
 
 /**
  * Removes a resource template. Requests for the template continue if they are in flight.
  *
- * @param server the server.
  * @param uri_template the URI template, as it was written in the definition.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
- * @note Threads: any, also
- * while the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
 
 /**
  * Removes a prompt. Requests for the prompt continue if they are in flight.
  *
- * @param server the server.
  * @param name the name of the prompt.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
- * @note Threads: any, also
- * while
- * the server serves: clients are notified. Blocks: no.
+ * @note Threads: any, also while the server serves: clients are notified.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *name);
 
@@ -4246,14 +3693,11 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcpl
  * Only revision 2025-11-25 has this notification. In other revisions nothing is sent, and the
  * client repeats its call by itself.
  *
- * @param server the server.
  * @param elicitation_id the id of the elicitation.
  * @param sent receives whether a notification was sent. May be NULL.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also when nothing is sent; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the
  * client has gone, MCPLINK_E_TIMEOUT when it does not read.
- * @note Threads: any, for example that of a
- * web server. Blocks: only while the client does not read.
+ * @note Threads: any, for example that of a web server. Blocks: only while the client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
@@ -4264,10 +3708,6 @@ mcplink_status_t mcplink_server_elicitation_complete(mcplink_server_t *server,
 /**
  * Ends all subscriptions of clients of revisions since 2026-07-28 with their results, so that
  * clients know that the end is intended. Connections and calls continue.
- *
- * @param server the server.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *server);
 
@@ -4275,14 +3715,11 @@ MCPLINK_API mcplink_status_t mcplink_server_end_subscriptions(mcplink_server_t *
  * Sends the client of a session a notification of the host's own method. Notifications that
  * belong to a request are sent with mcplink_responder_notify, which also works over HTTP.
  *
- * @param session the session.
  * @param method the method, for example "notifications/com.example/moved".
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
  * MCPLINK_E_TIMEOUT when the client does not read.
- * @note Threads: any. Blocks: only while the client
- * does not read.
+ * @note Blocks: only while the client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_session_notify(mcplink_session_t *session,
@@ -4296,12 +3733,9 @@ mcplink_status_t mcplink_session_notify(mcplink_session_t *session,
  * traces. Sessions are served over standard streams, descriptors and transports; messages over
  * HTTP are not shown.
  *
- * @param options the options.
  * @param callback see mcplink_message_fn. NULL for no function.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_message(mcplink_server_options_t *options,
@@ -4318,14 +3752,11 @@ mcplink_status_t mcplink_server_options_on_message(mcplink_server_options_t *opt
  * no data. Both streams are restored at the end. Call the function before anything reads standard
  * input.
  *
- * @param server the server.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
  * when the standard streams are served already, or this thread dispatches the pump of the server;
  * MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed.
- * @note Threads: any. With
- * a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
- * finish first, for a few seconds.
+ * @note Threads: any. With a pump another thread must dispatch the pump. Blocks: until serving ends;
+ * calls in flight may finish first, for a few seconds.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server, mcplink_error_t **err);
 
@@ -4333,12 +3764,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplin
  * Starts to serve over the standard streams without waiting: the non-blocking form of
  * mcplink_server_serve_stdio.
  *
- * @param server the server.
  * @param out receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
@@ -4349,14 +3777,10 @@ mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server,
  * Starts to serve over file descriptors without waiting: the non-blocking form of
  * mcplink_server_serve_fds.
  *
- * @param server the server.
  * @param input,output,principal as for mcplink_server_serve_fds.
  * @param out receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped.
- * @note Threads:
- * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
@@ -4375,17 +3799,14 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
  * the client has disconnected. mcplink_session_wait waits until the client has disconnected,
  * and then closes the session.
  *
- * @param server the server.
  * @param transport the transport, with a send function. A transport serves one session. The
  * transport remains the caller's; free it after the session.
  * @param principal the principal for which the client acts, as authenticated by the host; NULL when
  * the principal is unknown.
  * @param out receives the session, NULL on failure. The caller owns it and frees it with
  * mcplink_session_free, before or after the server.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
  * function; MCPLINK_E_CLOSED when the server was stopped.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
@@ -4398,18 +3819,15 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
  * Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
  * client disconnects or mcplink_server_stop is called. Each message is a line.
  *
- * @param server the server.
  * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
  * Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
  * time.
  * @param principal the principal for which the client acts, as authenticated by the host: see
  * mcplink_request_principal. NULL when the principal is unknown.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when the client has disconnected or the server was stopped;
  * MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
  * dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
- * @note Threads: any.
- * Blocks: until serving ends.
+ * @note Blocks: until serving ends.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
@@ -4421,12 +3839,9 @@ mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
 /**
  * Waits until the client has disconnected or the session is closed, and then closes the session.
  *
- * @param session the session.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when the client has disconnected or the session was closed; another status
  * when the transport failed.
- * @note Threads: any. Blocks: until the session has ended; calls in flight
- * may finish first, for a few seconds.
+ * @note Blocks: until the session has ended; calls in flight may finish first, for a few seconds.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
@@ -4435,19 +3850,15 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_sess
  * function of the session's transport calls this function or mcplink_session_wait, the call
  * returns at once. The close in progress then continues.
  *
- * @param session the session.
  * @return MCPLINK_OK, also when the session is closed already.
- * @note Threads: any. Blocks: a few
- * seconds at most, for handlers that don't return.
+ * @note Blocks: a few seconds at most, for handlers that don't return.
  */
 MCPLINK_API mcplink_status_t mcplink_session_close(mcplink_session_t *session);
 
 /**
  * Checks whether the client has disconnected, or the session was closed.
  *
- * @param session the session; for NULL the function returns true.
  * @return true if the session has ended.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
 
@@ -4455,27 +3866,22 @@ MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
  * Returns a number that identifies the session in the server. mcplink_request_session returns
  * the same number for requests of the session, and events contain it as "session".
  *
- * @param session the session; for NULL the function returns 0.
  * @return the number, from 1.
- * @note Threads: any.
  */
 MCPLINK_API uint64_t mcplink_session_number(const mcplink_session_t *session);
 
 /**
  * Returns the principal for which the client acts.
  *
- * @param session the session; for NULL the function returns empty text.
  * @return the principal that was set when the session was made, valid as long as the session;
  * empty when the principal is unknown.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
 
 /**
  * Closes a session and frees it.
  *
- * @param session the session; may be NULL.
- * @note Threads: any. Blocks: as mcplink_session_close.
+ * @note Blocks: as mcplink_session_close.
  */
 MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
 
@@ -4484,12 +3890,8 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
  * endpoint. The member "kind" is "session", "listener" or "http"; the other members are
  * counters.
  *
- * @param server the server.
  * @param out receives a document, NULL on failure. The caller owns it and frees it with
  * mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
@@ -4499,12 +3901,8 @@ mcplink_status_t mcplink_server_stats(const mcplink_server_t *server,
 /**
  * Returns a text about the current activity of a server, to find the cause of a hang.
  *
- * @param server the server.
- * @param out receives a JSON document that is one string; read it with mcplink_json_str. NULL
- * on failure. The caller owns it and frees it with mcplink_json_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
+ * @param out receives a JSON document that is one string; read it with mcplink_json_str. NULL on
+ * failure. The caller owns it and frees it with mcplink_json_free.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
@@ -4515,17 +3913,13 @@ mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
  * Sends a log message to all clients that requested messages of the given level. If logging is
  * not enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients
  * of revisions before 2026-07-28 can receive the message. Newer clients receive only log
- * messages of
- * their own calls: see mcplink_responder_log.
+ * messages of their own calls: see mcplink_responder_log.
  *
- * @param server the server.
- * @param level one of enum mcplink_log_level.
+ * @param level the severity of the message.
  * @param logger the name of the part of the server that logs; NULL for no name.
  * @param json,len the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The
  * message must not contain secrets.
  * @return MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
- * @note Threads:
- * any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_log(mcplink_server_t *server,
@@ -4544,65 +3938,47 @@ mcplink_status_t mcplink_server_log(mcplink_server_t *server,
  * @param version the version of the server.
  * @return the options. The caller owns them and frees them with mcplink_server_options_free. NULL
  * for an invalid argument; functions that take options refuse NULL.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_server_options_t *mcplink_server_options_new(const char *name, const char *version);
 
 /**
  * Frees server options. Servers that were made with them keep a copy.
- *
- * @param options the options; may be NULL.
  */
 MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
 
 /**
  * Sets instructions that tell models how to use the server.
  *
- * @param options the options.
  * @param instructions the instructions; NULL for no instructions.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
 
 /**
  * Sets the display name of the server.
  *
- * @param options the options.
  * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_title(mcplink_server_options_t *options, const char *title);
 
 /**
  * Sets the description of the server.
  *
- * @param options the options.
  * @param description the description; NULL for no description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_description(mcplink_server_options_t *options, const char *description);
 
 /**
  * Sets the URL of the server's website.
  *
- * @param options the options.
  * @param website the URL; NULL for no URL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_options_t *options, const char *website);
 
 /**
  * Sets the icons of the server.
  *
- * @param options the options.
  * @param icons,len a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no icons.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
 
@@ -4610,12 +3986,10 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
  * Sets the protocol revisions that the server supports. Default: all revisions that the
  * library supports.
  *
- * @param options the options.
  * @param revisions the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for
  * all.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
  * library does not know.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
 
@@ -4624,10 +3998,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server
  * sessions and of tasks then begin with the name and a dot, for example "r1.", by which a
  * proxy finds the process. Default: no name. docs/scale.md has configurations of proxies.
  *
- * @param options the options.
  * @param name 1 to 32 ASCII letters, digits, '-' and '_', which clients see; NULL for no name.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_options_t *options, const char *name);
 
@@ -4635,11 +4006,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_replica(mcplink_server_o
  * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of
  * the server, except log hooks and thread hooks.
  *
- * @param options the options.
  * @param pump the pump, which must outlive the server. NULL, the default, to run callbacks on
  * threads of the library.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
 
@@ -4647,14 +4015,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_opti
  * Sets the log hook of the server. For this server, the hook replaces the process-wide hook
  * that was set with mcplink_set_log.
  *
- * @param options the options.
- * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param level the least severe level to report.
  * @param callback the log hook. It is called on any thread, also with a pump, and must be quick.
  * NULL, the default, for the process-wide hook.
  * @param user,destroy passed to callback; destroy runs when another hook is set, or when the
  * options and all servers made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_log(mcplink_server_options_t *options,
@@ -4670,14 +4035,11 @@ mcplink_status_t mcplink_server_options_on_log(mcplink_server_options_t *options
  * The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
  * clients of revisions since 2026-07-28 the text must contain the member "resultType".
  *
- * @param options the options.
  * @param method the method, for example "com.example/reindex". An earlier handler is replaced.
  * @param callback the handler; see mcplink_handler_fn. It runs on the same threads as other
  * handlers.
  * @param user,destroy passed to callback; destroy runs when the handler is replaced, or when the
  * options and all servers made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *options,
@@ -4734,8 +4096,10 @@ typedef enum mcplink_server_event {
 } mcplink_server_event;
 
 /**
- * Receives an event of a server, with details in params. params is valid until the callback
- * returns, and is NULL for an event without details. Ignore unknown events.
+ * Receives an event of a server.
+ *
+ * @param event the kind of the event. Ignore unknown kinds.
+ * @param params the details, valid until the callback returns; NULL for an event without details.
  */
 typedef void (*mcplink_server_event_fn)(void *user, mcplink_server_event event, const mcplink_json_t *params);
 
@@ -4746,7 +4110,6 @@ typedef void (*mcplink_server_event_fn)(void *user, mcplink_server_event event, 
  * Clients over HTTP that have no session cause no events. Clients of revisions since
  * 2026-07-28 have no session over HTTP.
  *
- * @param options the options.
  * @param callback receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for
  * no function. Events are delivered one at a time and in order, on a thread of the server or
  * on the thread that dispatches its pump. The first requests of a session may be handled
@@ -4754,8 +4117,6 @@ typedef void (*mcplink_server_event_fn)(void *user, mcplink_server_event event, 
  * delivers the last events.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
@@ -4769,15 +4130,12 @@ mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *opt
  * long, too many or denied, and handlers that fail. Each kind of incident has its own event.
  * The log has a record for most incidents.
  *
- * @param options the options.
  * @param callback receives all events of enum mcplink_server_event except those about sessions. NULL
  * for no function. Events are delivered one at a time and in order, on a thread of the server
  * or on the thread that dispatches its pump. At most 1024 events wait; further events are
  * dropped.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
@@ -4788,21 +4146,15 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
 /**
  * Sets a limit that applies to each connection.
  *
- * @param options the options.
- * @param limit one of enum mcplink_limit.
+ * @param limit the limit.
  * @param value the new value of the limit.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit limit, size_t value);
 
 /**
  * Sets the maximum number of items on a page of a list.
  *
- * @param options the options.
  * @param items the maximum number; 0, the default, for all items on one page.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
 
@@ -4811,20 +4163,14 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server
  * Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
  * handlers are cancelled.
  *
- * @param options the options.
  * @param milliseconds the drain time, in milliseconds.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
 /**
  * Sets the time after which a running handler is logged as slow. Default: 30 s.
  *
- * @param options the options.
  * @param milliseconds the time, in milliseconds.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
@@ -4832,13 +4178,10 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_
  * Sets that the server pings a client after a silence, and disconnects a client that does not
  * answer. Only clients of revisions before 2026-07-28 are pinged. Default: no pings.
  *
- * @param options the options.
  * @param interval_ms the length of the silence, in milliseconds.
  * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
  * @param max_failures the number of unanswered pings in a row after which the connection ends, for
  * example 3.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_set_keep_alive(mcplink_server_options_t *options,
@@ -4852,10 +4195,7 @@ mcplink_status_t mcplink_server_options_set_keep_alive(mcplink_server_options_t 
  * authenticated. The first key encrypts; all keys decrypt. Replicas that serve the same
  * clients need the same keys. Default: each server generates a random key.
  *
- * @param options the options.
  * @param key,len 32 secret random bytes.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options, const void *key, size_t len);
 
@@ -4863,10 +4203,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server
  * Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
  * later answer is refused. Default: 10 minutes.
  *
- * @param options the options.
  * @param milliseconds the time, in milliseconds, not 0.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
@@ -4875,11 +4212,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplin
  * client that sends a request state twice cannot repeat the side effects of the handler.
  * Default: false.
  *
- * @param options the options.
- * @param enabled true to accept each request state only once. Used states are stored in the
- * memory of this process, so the protection does not work across replicas.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
+ * @param enabled true to accept each request state only once. Used states are stored in the memory
+ * of this process, so the protection does not work across replicas.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool enabled);
 
@@ -4887,20 +4221,14 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink
  * Sets whether handlers may send log messages to clients. With true, the server declares the
  * capability "logging". Default: false.
  *
- * @param options the options.
  * @param enabled true to enable log messages.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool enabled);
 
 /**
  * Sets whether clients may subscribe to changes of single resources. Default: true.
  *
- * @param options the options.
  * @param enabled true to allow these subscriptions.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool enabled);
 
@@ -4908,10 +4236,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink
  * Sets whether clients are notified when a list of tools, prompts or resources changes
  * (listChanged). Default: true.
  *
- * @param options the options.
  * @param enabled true to notify clients. With false, entries can still be added and removed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool enabled);
 
@@ -4919,10 +4244,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_ser
  * Sets whether results for clients of revisions since 2026-07-28 contain the name and version
  * of the server. Default: true.
  *
- * @param options the options.
  * @param enabled true to include the name and version.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_send_server_info(mcplink_server_options_t *options, bool enabled);
 
@@ -4930,10 +4252,6 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_send_server_info(mcplink
  * Disables the validation of arguments and of structured results of tools against their JSON
  * Schemas. A build for which mcplink_has_feature("validation") returns false checks only the
  * keywords that mcplink_tool_add_param_schema names.
- *
- * @param options the options.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_clear_validation(mcplink_server_options_t *options);
 
@@ -4941,11 +4259,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_clear_validation(mcplink_ser
  * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
  * runs. Default: true.
  *
- * @param options the options.
  * @param enabled true to reserve standard output. With false, other output of this process to
  * standard output corrupts the protocol.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool enabled);
 
@@ -4975,10 +4290,7 @@ typedef enum mcplink_list {
  * Sets that the server declares the capability for a list even if the list has no entries yet.
  * Clients that connect early then know that entries may be added later.
  *
- * @param options the options.
- * @param list one of enum mcplink_list.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
+ * @param list the list.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_declare_capability(mcplink_server_options_t *options, mcplink_list list);
 
@@ -4986,12 +4298,9 @@ MCPLINK_API mcplink_status_t mcplink_server_options_declare_capability(mcplink_s
  * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
  * pages are not cached.
  *
- * @param options the options.
- * @param list one of enum mcplink_list.
+ * @param list the list.
  * @param ttl_ms the time, in milliseconds.
  * @param is_public true if shared caches may store the pages and return them to other clients.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
@@ -5004,15 +4313,12 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
  * becomes a task, the client receives the task at once, and fetches the result when the task
  * has ended.
  *
- * @param options the options.
  * @param max_tasks the maximum number of stored tasks; 0, the default, to disable tasks. At the
  * limit, a finished task is removed to make space. If all tasks are running, the next call is
  * refused as busy, or runs without a task. Some tasks are reserved for clients with few tasks:
  * see MCPLINK_LIMIT_RESERVE_PERCENT.
  * @param lifetime_ms the time from the creation of a task to its removal, in milliseconds. It
  * applies if the client requests no other time.
- * @return MCPLINK_OK.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options, size_t max_tasks, uint64_t lifetime_ms);
 
@@ -5020,12 +4326,9 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_opt
  * Adds an extension of the protocol, which the server declares to clients. The methods of the
  * extension are handled with mcplink_server_options_on_method.
  *
- * @param options the options.
  * @param id the id of the extension, for example "com.example/maps".
  * @param settings,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
  * settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *options,
@@ -5038,14 +4341,11 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
  * protocol. Its methods are handled with mcplink_server_options_on_method. A feature that will
  * not become a part of the protocol should be an extension.
  *
- * @param options the options.
  * @param name the name of the capability, such as "events"; or "experimental". The other names of
  * the specification are refused, because the server declares these capabilities by what it
  * offers.
  * @param settings,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
  * settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_add_capability(mcplink_server_options_t *options,
@@ -5058,11 +4358,9 @@ mcplink_status_t mcplink_server_options_add_capability(mcplink_server_options_t 
  * or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
  * pages that were written to.
  *
- * @param options the options.
  * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
  * If the system lacks the memory, starting a thread fails.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another size.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
 
@@ -5071,10 +4369,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplin
  * the prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only
  * the first 15 bytes of a name.
  *
- * @param options the options.
  * @param prefix 1 to 15 bytes, without control characters.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
 
@@ -5092,14 +4388,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
  * mcplink_server_options_set_thread_stack_size. The hooks do not run on threads of the host
  * itself, such as a thread that dispatches a pump.
  *
- * @param options the options.
  * @param start called before any other callback on the thread; NULL for no hook.
  * @param stop called after all other callbacks on the thread; NULL for no hook.
  * @param user,destroy passed to both hooks. destroy runs when other hooks are set. Otherwise
  * destroy runs when the options, all servers made with them and all responders of these
  * servers are freed. The threads of these servers have ended by then.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *options,
@@ -5114,14 +4407,12 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
  * network address. A request beyond the limit is refused, and the client is told when to try
  * again. Each call of this function adds a limit of its own. Default: no limit.
  *
- * @param options the options.
  * @param requests the number of requests, at least 1. A caller may make that many at once; later
  * ones are admitted evenly within the period.
  * @param period_ms the period, in milliseconds, at least 1.
  * @param methods the methods that count, separated by spaces, for example "tools/call". All of them
  * share the limit. NULL for all methods about tools, prompts, resources and tasks.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_add_rate_limit(mcplink_server_options_t *options,
@@ -5156,7 +4447,8 @@ typedef enum mcplink_decision {
  * before any handler. It runs on the threads of the server, on several at once, also with a pump,
  * because the request waits for the decision.
  *
- * @return one of enum mcplink_decision.
+ * @param request the request, valid until the function returns.
+ * @return the decision.
  */
 typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request_t *request);
 
@@ -5164,13 +4456,10 @@ typedef mcplink_decision (*mcplink_guard_fn)(void *user, mcplink_guarded_request
  * Adds a guard: a function that admits, refuses or hides each request. Guards run in the order
  * in which they were added, and the first refusal counts. Default: no guard.
  *
- * @param options the options.
  * @param callback see mcplink_guard_fn.
  * @param user,destroy passed to callback; destroy runs when the options and all servers made with
  * them are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL.
- * @note Threads: one at a
- * time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *options,
@@ -5181,29 +4470,23 @@ mcplink_status_t mcplink_server_options_add_guard(mcplink_server_options_t *opti
 /**
  * Returns the method of a request.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return the method, valid until the guard returns.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_guarded_request_method(const mcplink_guarded_request_t *request);
 
 /**
  * Returns the params of a request, with the arguments.
  *
- * @param request the request; for NULL the function returns NULL.
  * @return the params, valid until the guard returns; NULL when the request has none that can
  * be read.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_guarded_request_params(const mcplink_guarded_request_t *request);
 
 /**
  * Returns the kind of the entry that a request is about.
  *
- * @param request the request; for NULL the function returns 0.
  * @return the kind; MCPLINK_PRIMITIVE_NONE for a list as a whole, a task, and a subscription
  * as a whole.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_primitive mcplink_guarded_request_primitive(const mcplink_guarded_request_t *request);
 
@@ -5216,38 +4499,30 @@ MCPLINK_API mcplink_primitive mcplink_guarded_request_primitive(const mcplink_gu
  * may be written in several ways ("%61" for "a"). So list the allowed URIs instead of the
  * forbidden ones.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return the name, URI or URI template, valid until the guard returns; empty if
  * mcplink_guarded_request_primitive returns MCPLINK_PRIMITIVE_NONE.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_guarded_request_target(const mcplink_guarded_request_t *request);
 
 /**
  * Returns the principal on whose behalf the client acts.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return the name of the principal, valid until the guard returns; empty when it is unknown.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_guarded_request_principal(const mcplink_guarded_request_t *request);
 
 /**
  * Checks whether a scope was granted to the principal.
  *
- * @param request the request; for NULL the function returns false.
  * @param scope the name of the scope.
  * @return true if the scope was granted.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_guarded_request_has_scope(const mcplink_guarded_request_t *request, const char *scope);
 
 /**
  * Returns the number of the session to which a request belongs: see mcplink_request_session.
  *
- * @param request the request; for NULL the function returns 0.
  * @return the number, from 1.
- * @note Threads: any.
  */
 MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_request_t *request);
 
@@ -5258,11 +4533,9 @@ MCPLINK_API uint64_t mcplink_guarded_request_session(const mcplink_guarded_reque
  * request is refused over HTTP only. Scopes that are known beforehand are set with
  * mcplink_server_require_scopes.
  *
- * @param request the request.
  * @param scopes all required scopes, separated by spaces. Repeated calls add scopes.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
  * then; MCPLINK_E_STATE when the guard has returned.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_guarded_request_require_scopes(mcplink_guarded_request_t *request, const char *scopes);
 
@@ -5308,11 +4581,9 @@ typedef enum mcplink_rpc_code {
  * MCPLINK_DECISION_HIDE goes before. Without this call a refusal has the code
  * MCPLINK_RPC_INVALID_REQUEST and the message "this is not allowed".
  *
- * @param request the request.
  * @param code the JSON-RPC error code: see enum mcplink_rpc_code.
  * @param message the message, for the client.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_request_t *request, int32_t code, const char *message);
 
@@ -5325,7 +4596,6 @@ MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_requ
  * @param description the purpose of the tool, for models; NULL for no description.
  * @return the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *description);
 
@@ -5381,14 +4651,11 @@ typedef enum mcplink_param_flag {
  * names the argument and the expected value. mcplink_server_options_clear_validation turns
  * these checks off.
  *
- * @param tool the tool.
  * @param param the name of the argument.
- * @param kind one of enum mcplink_param_type.
+ * @param kind the type of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
- * @note Threads:
- * one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
@@ -5407,14 +4674,12 @@ mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
  * argument, such as mcplink_request_string, return the default for a call without the
  * argument. mcplink_request_args contains the arguments of the call only.
  *
- * @param tool the tool.
  * @param param the name of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param schema,len the JSON Schema of the argument, for example {"enum":["red","green"]}; len may
  * be MCPLINK_NUL for text that ends in NUL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or
  * the default does not fit the schema.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
@@ -5429,10 +4694,7 @@ mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
  * schema unchanged, with one exception: if "properties" is missing, an empty "properties"
  * object is added, which some models need.
  *
- * @param tool the tool.
  * @param schema,len a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
@@ -5440,43 +4702,33 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool,
  * Sets the output schema of the tool. Values that handlers pass to
  * mcplink_responder_structured must match the schema.
  *
- * @param tool the tool.
  * @param schema,len a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for
  * text that ends in NUL. NULL for no schema.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
 /**
  * Sets the display name of the tool.
  *
- * @param tool the tool.
  * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
 
 /**
  * Sets the icons of the tool: an array of objects with "src".
  *
- * @param tool the tool.
  * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
 
 /**
  * Sets the metadata ("_meta") of the tool: an object.
  *
- * @param tool the tool.
  * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
 
@@ -5506,11 +4758,8 @@ typedef enum mcplink_tool_hint {
 /**
  * Sets a hint about the effects of the tool.
  *
- * @param tool the tool.
- * @param hint one of enum mcplink_tool_hint.
+ * @param hint the hint.
  * @param enabled true if the hint applies to the tool.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_hint(mcplink_tool_t *tool, mcplink_tool_hint hint, bool enabled);
 
@@ -5536,31 +4785,24 @@ typedef enum mcplink_task_support {
  * Sets whether calls of the tool may become tasks. The setting has an effect only on servers
  * with mcplink_server_options_set_tasks.
  *
- * @param tool the tool.
- * @param support one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
+ * @param support whether calls may or must become tasks. Default: MCPLINK_TASK_FORBIDDEN.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, mcplink_task_support support);
 
 /**
  * Frees the definition of a tool. Servers to which it was added keep a copy.
- *
- * @param tool the tool; may be NULL.
  */
 MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
 
 /**
  * Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
  *
- * @param tool the tool.
  * @param param the name of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param min,max the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
  * greater than max.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
@@ -5573,14 +4815,12 @@ mcplink_status_t mcplink_tool_add_integer(mcplink_tool_t *tool,
 /**
  * Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
  *
- * @param tool the tool.
  * @param param the name of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param min,max the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
  * greater than max, or a bound is NaN.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
@@ -5594,14 +4834,11 @@ mcplink_status_t mcplink_tool_add_number(mcplink_tool_t *tool,
  * Adds a string argument that must be one of several values. Calls are checked as for
  * mcplink_tool_add_param.
  *
- * @param tool the tool.
  * @param param the name of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param values,count the valid values, texts that end in NUL; at least one.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
- * @note Threads:
- * one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_choice(mcplink_tool_t *tool,
@@ -5615,16 +4852,14 @@ mcplink_status_t mcplink_tool_add_choice(mcplink_tool_t *tool,
  * Adds an array argument whose items have one type. Calls are checked as for
  * mcplink_tool_add_param.
  *
- * @param tool the tool.
  * @param param the name of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * @param items the type of the items, one of enum mcplink_param_type.
+ * @param items the type of the items.
  * @param min_items,max_items the smallest and the largest valid number of items; SIZE_MAX as
  * max_items for no bound.
  * @param description the meaning of the argument, for models; NULL for no description.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or
  * min_items is greater than max_items.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
@@ -5640,13 +4875,11 @@ mcplink_status_t mcplink_tool_add_array(mcplink_tool_t *tool,
  * functions that read one argument, such as mcplink_request_string, return it for a call
  * without the argument. mcplink_request_args contains the arguments of the call only.
  *
- * @param tool the tool.
  * @param param the name of an argument that was added to the tool, and that is optional.
  * @param value,len the default as JSON, for example 10 or "name" with its quotes; len may be
  * MCPLINK_NUL for text that ends in NUL.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument
  * is required, or the default does not fit its schema.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_default_value(mcplink_tool_t *tool, const char *param, const char *value, size_t len);
 
@@ -5660,27 +4893,20 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_default_value(mcplink_tool_t *tool
  * @param name the name of the resource, for programs.
  * @return the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_resource_t *mcplink_resource_new(const char *uri, const char *name);
 
 /**
  * Sets the display name of the resource.
  *
- * @param resource the resource.
  * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *resource, const char *title);
 
 /**
  * Sets the description of the resource, for models.
  *
- * @param resource the resource.
  * @param description the description; NULL for no description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
 
@@ -5688,20 +4914,14 @@ MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t
  * Sets the MIME type of the resource. It is also the default MIME type of the handler's
  * answers.
  *
- * @param resource the resource.
  * @param mime_type the MIME type; NULL for no MIME type.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *resource, const char *mime_type);
 
 /**
  * Sets the size of the resource.
  *
- * @param resource the resource.
  * @param size the size in bytes, before any encoding.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
 
@@ -5709,40 +4929,32 @@ MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resou
  * Sets the annotations of the resource: an object with "audience", "priority" and
  * "lastModified".
  *
- * @param resource the resource.
  * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no annotations.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
 
 /**
  * Sets the icons of the resource: an array of objects with "src".
  *
- * @param resource the resource.
  * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
 
 /**
  * Sets the metadata ("_meta") of the resource: an object.
  *
- * @param resource the resource.
  * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
 
 /**
  * Frees the definition of a resource. Servers to which it was added keep a copy.
- *
- * @param resource the resource; may be NULL.
  */
 MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
 
@@ -5753,27 +4965,20 @@ MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
  * @param name the name of the template, for programs.
  * @return the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_template_t *mcplink_template_new(const char *uri_template, const char *name);
 
 /**
  * Sets the display name of the template.
  *
- * @param template the resource template.
  * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_title(mcplink_template_t *template_, const char *title);
 
 /**
  * Sets the description of the template, for models.
  *
- * @param template the resource template.
  * @param description the description; NULL for no description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t *template_, const char *description);
 
@@ -5781,10 +4986,7 @@ MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t
  * Sets the MIME type of the template's resources. It is also the default MIME type of the
  * handler's answers.
  *
- * @param template the resource template.
  * @param mime_type the MIME type; NULL for no MIME type.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
 
@@ -5792,40 +4994,32 @@ MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *
  * Sets the annotations of the template: an object with "audience", "priority" and
  * "lastModified".
  *
- * @param template the resource template.
  * @param annotations,len the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
  * NUL. NULL for no annotations.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
 
 /**
  * Sets the icons of the template: an array of objects with "src".
  *
- * @param template the resource template.
  * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
 
 /**
  * Sets the metadata ("_meta") of the template: an object.
  *
- * @param template the resource template.
  * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
 
 /**
  * Frees the definition of a resource template. Servers to which it was added keep a copy.
- *
- * @param template the resource template; may be NULL.
  */
 MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
 
@@ -5838,16 +5032,13 @@ MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
  * of the folder, are "not found". But a hard link to a file outside can't be told from a file
  * of the folder. So don't serve a folder in which untrusted users can create hard links.
  *
- * @param server the server.
  * @param path the path of the folder, which must exist. On Windows the path is UTF-8.
  * @param template_name the name of the resource template that matches the files.
  * @param max_bytes the maximum size of a file that can be read; 0 for the default of 8 MiB.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when
  * path is blank or no folder, or when the folder was added before.
- * @note Threads: any, also while
- * the server
- * serves: clients are notified. Blocks: for the file system.
+ * @note Threads: any, also while the server serves: clients are notified. Blocks: for the file
+ * system.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
@@ -5865,7 +5056,6 @@ mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
  * @param description the purpose of the prompt; NULL for no description.
  * @return the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
  * invalid argument; functions that take a definition refuse NULL.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *name, const char *description);
 
@@ -5873,12 +5063,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *n
  * Adds an argument to the prompt. The value of an argument is always text. A prompt without
  * declared arguments accepts any arguments.
  *
- * @param prompt the prompt.
  * @param argument the name of the argument.
  * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
  * @param description the meaning of the argument; NULL for no description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
@@ -5889,39 +5076,30 @@ mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
 /**
  * Sets the display name of the prompt.
  *
- * @param prompt the prompt.
  * @param title the title; NULL for no title.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, const char *title);
 
 /**
  * Sets the icons of the prompt: an array of objects with "src".
  *
- * @param prompt the prompt.
  * @param icons,len the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no icons.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
 
 /**
  * Sets the metadata ("_meta") of the prompt: an object.
  *
- * @param prompt the prompt.
  * @param meta,len the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
  * no metadata.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
 
 /**
  * Frees the definition of a prompt. Servers to which it was added keep a copy.
- *
- * @param prompt the prompt; may be NULL.
  */
 MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
 
@@ -5944,8 +5122,7 @@ MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
  * @param out receives the text, which is valid as long as the request.
  * @return MCPLINK_OK; MCPLINK_E_INVALID: the request was answered; MCPLINK_E_STATE when it was
  * answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits.
- * @note Threads:
- * any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_request_string(const mcplink_request_t *request,
@@ -5960,7 +5137,7 @@ mcplink_status_t mcplink_request_string(const mcplink_request_t *request,
  * @param param the name of the argument.
  * @param out receives an integer from -2^63 to 2^63-1; 1.0 counts as an integer.
  * @return see mcplink_request_string.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_request_integer(const mcplink_request_t *request,
@@ -5975,7 +5152,7 @@ mcplink_status_t mcplink_request_integer(const mcplink_request_t *request,
  * @param param the name of the argument.
  * @param out receives the number, rounded to a double.
  * @return see mcplink_request_string.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_request_number(const mcplink_request_t *request,
@@ -5990,7 +5167,7 @@ mcplink_status_t mcplink_request_number(const mcplink_request_t *request,
  * @param param the name of the argument.
  * @param out receives the value.
  * @return see mcplink_request_string.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
@@ -6003,30 +5180,24 @@ mcplink_status_t mcplink_request_boolean(const mcplink_request_t *request,
  * call. For a resource, they are the variables of the URI template; for a completion, the
  * known values of the other arguments; for a custom method, the params.
  *
- * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the request has no
  * arguments.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
 
 /**
  * Returns all params of the request, as received.
  *
- * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the params have no C
  * representation. Only the handler of a resource can get NULL for this reason: other requests
  * with such params are refused before the handler runs.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
 
 /**
  * Returns the metadata of the request: the member "_meta" of its params.
  *
- * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the member is missing.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
 
@@ -6034,27 +5205,21 @@ MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *
  * Returns the target of the request: the name of the tool or prompt, the URI of the resource,
  * or the name of the completed argument.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for requests of other methods.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request);
 
 /**
  * Returns the text that was typed so far for the argument to complete.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for other requests.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_value(const mcplink_request_t *request);
 
 /**
  * Returns the method, for example "tools/call".
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *request);
 
@@ -6063,9 +5228,7 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
  * mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one
  * number.
  *
- * @param request the request; for NULL the function returns 0.
  * @return a number from 1 on a server; 0 on a client.
- * @note Threads: any.
  */
 MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 
@@ -6074,9 +5237,7 @@ MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
  * of the HTTP request sets the principal. Without HTTP, the principal is set when the session
  * is made.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when the principal is unknown.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *request);
 
@@ -6084,10 +5245,8 @@ MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *req
  * Returns the scopes that were granted to the principal, including implied scopes. A space
  * separates two names.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when no scope was granted, or the
  * scopes are unknown.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *request);
 
@@ -6095,10 +5254,8 @@ MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *reques
  * Checks whether a scope was granted to the principal. A handler can then do more for a
  * principal with this scope. To refuse the request, see mcplink_responder_require_scopes.
  *
- * @param request the request; for NULL the function returns false.
  * @param scope the name of the scope.
  * @return true if the scope was granted; false also when the scopes are unknown.
- * @note Threads: any.
  */
 MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, const char *scope);
 
@@ -6106,19 +5263,15 @@ MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, con
  * Returns the time at which the authentication of the principal expires, for example the
  * expiry of its access token.
  *
- * @param request the request; for NULL the function returns 0.
  * @return seconds since 1970-01-01 UTC; 0 when no expiry is known.
- * @note Threads: any.
  */
 MCPLINK_API int64_t mcplink_request_expiry(const mcplink_request_t *request);
 
 /**
  * Returns the protocol revision of the request, for example "2026-07-28".
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty for custom methods, and on a
  * client.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
 
@@ -6126,20 +5279,16 @@ MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *requ
  * Returns the "name" and "version" that the client reports about itself. They are for display
  * and logging only, because they are not authenticated.
  *
- * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL when the client did not send
  * them.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
 
 /**
  * Returns the capabilities that the client declared, for example "elicitation".
  *
- * @param request the request; for NULL the function returns NULL.
  * @return a node that is valid as long as the request; NULL for custom methods, and on a
  * client.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
 
@@ -6147,11 +5296,9 @@ MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_req
  * Adds a reference to a responder, so that the request can be answered after its handler has
  * returned. So no thread of the host has to wait for the answer.
  *
- * @param responder the responder; for NULL the function returns NULL.
  * @return the same responder. The caller now owns a reference, and frees it with
  * mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
  * server or client.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
 
@@ -6161,16 +5308,13 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplin
  * internal error. In a forked process the function does nothing; see MCPLINK_E_FORKED.
  *
  * @param responder a responder that mcplink_responder_keep returned; may be NULL.
- * @note Threads: any.
  */
 MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
 
 /**
  * Returns the request that a responder answers.
  *
- * @param responder the responder; for NULL the function returns NULL.
  * @return a request that is valid as long as the responder.
- * @note Threads: any.
  */
 MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
 
@@ -6178,10 +5322,8 @@ MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_res
  * Checks whether the request was cancelled, or the peer has disconnected. The check is cheap,
  * so a handler that works for long can poll it.
  *
- * @param responder the responder; for NULL the function returns false.
  * @return true if the request was cancelled or the peer has disconnected; the handler should
  * return then.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
 
@@ -6189,11 +5331,9 @@ MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *respo
  * Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
  * earlier run.
  *
- * @param responder the responder.
  * @param key names the value.
  * @return a node that is valid as long as the responder; NULL when no value is stored under
  * this key, and after the answer.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
 
@@ -6206,15 +5346,12 @@ typedef void (*mcplink_notify_fn)(void *user);
 /**
  * Sets a function that is called once when the peer cancels the request or disconnects.
  *
- * @param responder the responder.
  * @param callback called at once, on this thread, if the request is cancelled already. Otherwise the
  * callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
  * thread of the library, and should be quick. The callback may run while the request is being
  * answered. NULL removes the function.
  * @param user,destroy passed to callback; destroy runs after the callback, when another function is
  * set, or when the responder is freed.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
@@ -6225,7 +5362,6 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
 /**
  * Sends the client a progress notification, if the client requested progress.
  *
- * @param responder the responder.
  * @param done the progress so far; it must increase from call to call. If calls come too fast, some
  * notifications are skipped, but never the last notification.
  * @param total the value of done when the work is complete; 0 when the total is unknown.
@@ -6233,8 +5369,7 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
  * @return MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
  * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
  * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
- * @note Threads: any. Blocks:
- * only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
 
@@ -6242,15 +5377,13 @@ MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *res
  * Sends the client a log message that belongs to the request. The message is sent if logging
  * is enabled on the server and the client requested messages of this level.
  *
- * @param responder the responder.
- * @param level one of enum mcplink_log_level.
+ * @param level the severity of the message.
  * @param text,len the message; len may be MCPLINK_NUL for text that ends in NUL. It must not
  * contain secrets that the client must not know.
  * @return MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED
  * or MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after
  * the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
- * @note Threads: any. Blocks:
- * only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, mcplink_log_level level, const char *text, size_t len);
 
@@ -6264,7 +5397,6 @@ MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responde
  * sent through the client, encrypted and authenticated.
  * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
  * answer.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
@@ -6281,14 +5413,12 @@ mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
  * scopes count as no scopes, and the request is refused. Call this function before sending any
  * message: over HTTP the refusal is status 403, which is not possible once the response has begun.
  *
- * @param responder the responder.
  * @param scopes all required scopes, separated by spaces.
  * @return MCPLINK_OK when all scopes were granted. MCPLINK_E_AUTH when a scope is missing: the
  * request was answered with the refusal, so return. MCPLINK_E_INVALID when scopes contains no
  * name, and MCPLINK_E_UNSUPPORTED for custom methods and on a client: the request was answered
  * with an internal error. MCPLINK_E_STATE after the answer.
- * @note Threads: any. Blocks: only while a
- * client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_scopes(mcplink_responder_t *responder, const char *scopes);
 
@@ -6307,11 +5437,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_scopes(
  * NULL for no params.
  * @param out receives the client's result, valid as long as the responder; NULL while the answer is
  * pending. May be NULL.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
  * without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
  * invalid input request, MCPLINK_E_STATE after the request was answered.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
@@ -6335,23 +5463,20 @@ mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
  * logged. If the handler has requested input from the client, the answer is not sent. The
  * handler is run again when the input has arrived.
  *
- * @param responder the responder.
  * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
  * @return one of the codes above.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_text(mcplink_responder_t *responder, const char *text, size_t len);
 
 /**
  * Answers with the contents of a resource, as text of the given MIME type.
  *
- * @param responder the responder.
  * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
  * @param mime_type for example "text/markdown"; NULL for the MIME type with which the resource was
  * added.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
@@ -6362,13 +5487,11 @@ mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
 /**
  * Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
  *
- * @param responder the responder.
  * @param data,len the bytes.
  * @param mime_type the MIME type of the bytes; NULL for the type with which the resource was added.
  * For a tool the type is image/... or audio/...
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder, const void *data, size_t len, const char *mime_type);
 
@@ -6378,11 +5501,9 @@ MCPLINK_API mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *respon
  * {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
  * result may be any JSON.
  *
- * @param responder the responder.
  * @param result,len the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
 
@@ -6390,12 +5511,10 @@ MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *respond
  * Answers a tool call with structured content. The JSON text of the value is sent too, for
  * clients that only read text.
  *
- * @param responder the responder.
  * @param json,len the value, as the output schema of the tool describes it; len may be MCPLINK_NUL
  * for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
 
@@ -6403,26 +5522,22 @@ MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *r
  * Answers that the tool ran and failed. The text explains the failure to the model, for
  * example a wrong argument or a missing file.
  *
- * @param responder the responder.
  * @param text,len what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
 
 /**
  * Answers a completion with values, the best value first. Only the first 100 values are sent.
  *
- * @param responder the responder.
  * @param values,count the values, texts that end in NUL.
  * @param fitting true to remove values that do not match the typed text, and to sort the remaining
  * values. Values that begin with the typed text come first. Then come values with a word that
  * begins with the text, and values that contain the text. Values that contain the letters of
  * the text in order come last.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
@@ -6433,10 +5548,8 @@ mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
 /**
  * Answers that the resource does not exist, with the error code of the client's revision.
  *
- * @param responder the responder.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
 
@@ -6448,11 +5561,9 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
  * MCPLINK_SERVER_HANDLER_FAILED. An error that no log hook gets is written to standard error,
  * once for each text.
  *
- * @param responder the responder.
  * @param reason,len the reason; len may be MCPLINK_NUL for text that ends in NUL.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_internal_error(mcplink_responder_t *responder, const char *reason, size_t len);
 
@@ -6460,13 +5571,11 @@ MCPLINK_API mcplink_status_t mcplink_responder_internal_error(mcplink_responder_
  * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error
  * instead, because models read tool errors.
  *
- * @param responder the responder.
- * @param code one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
+ * @param code an mcplink_rpc_code, or a code of your own outside -32768 to -32000.
  * @param message one sentence.
  * @param data details as JSON; NULL for no details.
  * @return see mcplink_responder_text.
- * @note Threads: any. Blocks: only while a client does not
- * read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
@@ -6475,23 +5584,19 @@ MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *respond
  * mcplink_responder_add_text, mcplink_responder_add_bytes and mcplink_responder_add_json, in the
  * order of the blocks, and sent by mcplink_responder_send.
  *
- * @param responder the responder of a tool call.
  * @param text,len the text; len may be MCPLINK_NUL for text that ends in NUL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED
  * for requests of other kinds. mcplink_responder_send fails after a block that was refused, so the
  * status may be ignored.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_add_text(mcplink_responder_t *responder, const char *text, size_t len);
 
 /**
  * Adds an image or audio to the answer of a tool call: see mcplink_responder_add_text.
  *
- * @param responder the responder of a tool call.
  * @param data,len the bytes.
  * @param mime_type image/... or audio/...
  * @return see mcplink_responder_add_text.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
@@ -6503,12 +5608,10 @@ mcplink_status_t mcplink_responder_add_bytes(mcplink_responder_t *responder,
  * Adds a content block of any type to the answer of a tool call, in the format of the protocol.
  * See mcplink_responder_add_text.
  *
- * @param responder the responder of a tool call.
  * @param block,len the block as JSON, for example
  * {"type":"resource_link","uri":"file:///a","name":"a"}; len may be MCPLINK_NUL for text that ends
  * in NUL.
  * @return see mcplink_responder_add_text.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_add_json(mcplink_responder_t *responder, const char *block, size_t len);
 
@@ -6516,10 +5619,9 @@ MCPLINK_API mcplink_status_t mcplink_responder_add_json(mcplink_responder_t *res
  * Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
  * Other functions that answer ignore these blocks.
  *
- * @param responder the responder of a tool call.
  * @return see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
  * request can still be answered.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_send(mcplink_responder_t *responder);
 
@@ -6532,11 +5634,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_send(mcplink_responder_t *respond
  * Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
  * Otherwise, and in a call that is a task already, the function does nothing.
  *
- * @param responder the responder of a tool call.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
  * answering. MCPLINK_E_STATE after the answer.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *responder, mcplink_error_t **err);
 
@@ -6548,12 +5647,11 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
  * The function does nothing if a client can't reconnect: on other transports, and in revisions
  * other than 2025-11-25.
  *
- * @param responder the responder.
  * @param retry_ms the delay after which the client should reconnect, in milliseconds.
  * @return MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits
  * for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
  * and on a client.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_close_stream_and_retry(mcplink_responder_t *responder, uint32_t retry_ms);
 
@@ -6561,13 +5659,12 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_close_stream_an
  * Refuses the request unless the client declared an extension. If possible, work without the
  * extension instead: see mcplink_request_capabilities.
  *
- * @param responder the responder.
  * @param id the id of the extension, for example "com.example/reports".
  * @return MCPLINK_OK when the client declared the extension. MCPLINK_E_UNSUPPORTED when it did
- * not: the request was answered with the refusal, so return. The same status for custom methods
- * and on a client, where the request stays unanswered. MCPLINK_E_INVALID; MCPLINK_E_STATE after
+ * not. Then the request was answered with the refusal: return. For custom methods and on a client
+ * the status is MCPLINK_E_UNSUPPORTED too, and the request stays unanswered. MCPLINK_E_STATE after
  * the answer.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_extension(mcplink_responder_t *responder, const char *id);
 
@@ -6576,13 +5673,12 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_extensi
  * before the answer, and over HTTP on the stream of the answer. For notifications that belong
  * to no request see mcplink_session_notify.
  *
- * @param responder the responder.
  * @param method the method, for example "notifications/com.example/moved".
  * @param params,len a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
  * client no longer waits for the answer; MCPLINK_E_STATE after the answer;
  * MCPLINK_E_UNSUPPORTED on a client.
- * @note Threads: any. Blocks: only while a client does not read.
+ * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_notify(mcplink_responder_t *responder, const char *method, const char *params, size_t len);
 
@@ -6592,11 +5688,9 @@ MCPLINK_API mcplink_status_t mcplink_responder_notify(mcplink_responder_t *respo
  * Listens for HTTP clients. Threads of the library accept and serve them.
  *
  * Any client that can reach the address can send requests. If no other machine needs access,
- * pass
- * only a port: then only this machine has access. Authenticate clients of other machines with
- * mcplink_http_options_on_authenticate.
+ * pass only a port: then only this machine has access. Authenticate clients of other machines
+ * with mcplink_http_options_on_authenticate.
  *
- * @param server the server.
  * @param options the options, which are copied. NULL for the defaults, which accept all clients
  * without authentication. If a setter of the options failed, this function fails with the
  * error of that setter.
@@ -6604,10 +5698,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_notify(mcplink_responder_t *respo
  * "8080". With port 0 the system chooses a port.
  * @param out receives the listener, NULL on failure. The caller owns it and frees it with
  * mcplink_listener_free, before or after the server.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
  * invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
@@ -6619,18 +5711,14 @@ mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
 /**
  * Returns the port on which a listener accepts connections, also if the system chose the port.
  *
- * @param listener the listener; for NULL the function returns 0.
  * @return the port.
- * @note Threads: any.
  */
 MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
 
 /**
  * Returns the URL of the endpoint of a listener, for clients on this machine.
  *
- * @param listener the listener; for NULL the function returns empty text.
  * @return text that is valid as long as the listener.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listener);
 
@@ -6638,21 +5726,14 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
  * Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
  * have sessions.
  *
- * @param listener the listener; for NULL the function returns 0.
  * @return the number.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
 
 /**
  * Lets the health page of a listener answer with status 503 from now on. Everything else is
  * served as before. Call it some time before mcplink_listener_close, which stops accepting
- * connections at
- * once: a load balancer then sends no new requests.
- *
- * @param listener the listener.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
+ * connections at once. A load balancer then sends no new requests.
  */
 MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
 
@@ -6662,10 +5743,8 @@ MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *li
  * function would wait for the handler's own call. A handler can free the listener or stop the
  * server instead.
  *
- * @param listener the listener.
  * @return MCPLINK_OK, also when the listener is closed already.
- * @note Threads: any. Blocks: for the
- * drain time and a few seconds at most.
+ * @note Blocks: for the drain time and a few seconds at most.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
 
@@ -6674,8 +5753,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_li
  * returns at once, and another thread closes the listener. So a handler that frees the listener
  * can still answer.
  *
- * @param listener the listener; may be NULL.
- * @note Threads: any. Blocks: as mcplink_listener_close.
+ * @note Blocks: as mcplink_listener_close.
  */
 MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
 
@@ -6683,14 +5761,11 @@ MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
  * Makes HTTP options with the default values.
  *
  * @return the options. The caller owns them and frees them with mcplink_http_options_free.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(void);
 
 /**
  * Frees HTTP options. Listeners and endpoints made with them keep a copy.
- *
- * @param options the options; may be NULL.
  */
 MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 
@@ -6698,10 +5773,7 @@ MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
  * Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
  * status 404.
  *
- * @param options the options.
  * @param path the path, which begins with "/".
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
 
@@ -6711,10 +5783,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_
  * host name that the proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and
  * `[::1]`; on other addresses, all host names.
  *
- * @param options the options.
  * @param host the host name, for example "mcp.example.com", without scheme, port and wildcard.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options, const char *host);
 
@@ -6725,11 +5794,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_
  * because the owner of any other name could make the name resolve to the server (DNS
  * rebinding).
  *
- * @param options the options.
  * @param origin scheme and host name, and the port unless it is the default port, for example
  * "https://example.com", without path and wildcard.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_options_t *options, const char *origin);
 
@@ -6740,10 +5806,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_option
  * trusted proxy. If the field is invalid, the proxy counts as the client. Without trusted
  * proxies all requests through a proxy share the limits of one client.
  *
- * @param options the options.
  * @param network an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http_options_t *options, const char *network);
 
@@ -6752,10 +5816,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http
  * replica can answer any request, but clients of these revisions get no input requests and no
  * change notifications. Default: true.
  *
- * @param options the options.
  * @param enabled true to give these clients sessions.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool enabled);
 
@@ -6763,10 +5824,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_opti
  * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
  * no open stream for this time. Default: 30 minutes.
  *
- * @param options the options.
  * @param milliseconds the idle timeout, in milliseconds.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t milliseconds);
 
@@ -6774,11 +5832,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
  * Sets the two paths of the HTTP+SSE transport, so that clients of revision 2024-11-05 are
  * served. Default: these clients are not served.
  *
- * @param options the options.
  * @param stream the path of the SSE stream.
  * @param post the path to which the client posts messages.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
@@ -6791,10 +5846,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_opt
  * field Host must have an allowed name or an IP address. A listener or endpoint is refused if
  * the path is that of the endpoint, of its metadata or of a page.
  *
- * @param options the options.
  * @param path the path, for example "/healthz".
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_health(mcplink_http_options_t *options, const char *path);
 
@@ -6806,13 +5858,10 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_health(mcplink_http_option
  * allowed name. A listener or endpoint is refused if the path is that of the endpoint, of its
  * metadata or of another page.
  *
- * @param options the options.
  * @param path the path as it stands in requests, percent-encoded, for example "/robots.txt".
  * @param media_type the media type, for example "text/plain".
  * @param body,len the content, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
  * @param cache_control the value of the field Cache-Control; NULL for "no-cache".
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
@@ -6827,11 +5876,8 @@ mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
  * receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
  * events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
  *
- * @param options the options.
  * @param events the maximum number of events.
  * @param bytes the maximum number of bytes of the events.
- * @return MCPLINK_OK.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_options_t *options, size_t events, size_t bytes);
 
@@ -6841,10 +5887,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
  * begun after this time begins as an event stream, unless the client accepts no event stream.
  * Default: 15 s.
  *
- * @param options the options.
  * @param milliseconds the interval in milliseconds, at least 1.
- * @return MCPLINK_OK.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t milliseconds);
 
@@ -6968,11 +6011,8 @@ typedef enum mcplink_http_limit {
  * Sets a limit of a server over HTTP. The length of a body is limited by
  * MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
  *
- * @param options the options.
- * @param limit one of enum mcplink_http_limit.
+ * @param limit the limit.
  * @param value the new value of the limit.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, mcplink_http_limit limit, size_t value);
 
@@ -6981,9 +6021,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options
  * of mcplink_http_options_add_token. If no resource server is set, all clients are then
  * accepted without authentication.
  *
- * @param options the options.
  * @return MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
 
@@ -6996,15 +6034,12 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_htt
  * Handlers read the principal with mcplink_request_principal, and check the scopes of the
  * principal with mcplink_request_has_scope.
  *
- * @param options the options.
  * @param server the description of the resource server. The description is copied, and remains the
  * caller's. NULL is refused: see mcplink_http_options_clear_resource_server. If a setter of
  * the description failed, this call fails with the status of that setter. Other faults are
  * reported when a listener or endpoint is made with the options. In a build without JWTs,
  * making a listener or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed.
- * @note Threads:
- * one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
@@ -7015,10 +6050,7 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * no function was set with mcplink_http_options_on_authenticate, all clients are then accepted
  * without authentication.
  *
- * @param options the options.
  * @return MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID.
- * @note Threads: one
- * at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
 
@@ -7030,6 +6062,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_
  * Authentication fails closed. If any setter of the request fails, the request is refused with
  * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
  * restriction is missing. The log names the setter that failed.
+ *
+ * @param request the request, valid until the function returns.
  */
 typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
 
@@ -7039,15 +6073,11 @@ typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *requ
  * already (mcplink_http_options_set_resource_server, mcplink_http_options_add_token), this
  * call fails.
  *
- * @param options the options.
  * @param callback see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
  * requests, on several at once. With a pump, it runs on the thread that dispatches the pump.
- * NULL
- * is refused: see mcplink_http_options_clear_authenticate.
+ * NULL is refused: see mcplink_http_options_clear_authenticate.
  * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when the options and all listeners and endpoints made with them are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
@@ -7062,13 +6092,10 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
  * If clients are authenticated in another way already (mcplink_http_options_on_authenticate,
  * mcplink_http_options_set_resource_server), this call fails.
  *
- * @param options the options.
  * @param token the token, which should be at least 128 random bits, from a file or the environment.
  * NULL and blank text are refused: an unset variable must not let everybody in. So is a token
  * with other characters than visible ASCII, which no client can send.
  * @param principal the name of the client, for the handlers.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_token(mcplink_http_options_t *options, const char *token, const char *principal);
 
@@ -7081,13 +6108,12 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_token(mcplink_http_options
  * @param resource the URL that clients use, for example "https://files.example/mcp", not the address at
  * which the process listens.
  * @param issuer the issuer identifier of the authorization server, for example "https://login.example".
- * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
- * An identifier with a "/" at the end and the same identifier without the "/" name two different
+ * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3). An
+ * identifier with a "/" at the end and the same identifier without the "/" name two different
  * issuers.
  * @return the description. The caller owns it and frees it with mcplink_resource_server_free.
  * NULL for an invalid argument. Invalid URLs are reported when a listener or endpoint is made with
  * the description.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
 
@@ -7096,32 +6122,25 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_resource_server_t *mcplink_resource_server
  * authorization server, so a function of the host has to verify them: see
  * mcplink_resource_server_set_verifier.
  *
- * @param server the description.
  * @param issuer the issuer identifier of the authorization server.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource_server_t *server, const char *issuer);
 
 /**
  * Sets the URL of the issuer's keys, for an issuer whose metadata does not contain the URL.
  *
- * @param server the description.
  * @param url the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
  * mcplink_resource_server_use_default_keys.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
 
 /**
  * Sets the issuer's keys, so that the library does not fetch them.
  *
- * @param server the description.
  * @param json,len the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends
  * in NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
 
@@ -7129,21 +6148,14 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
  * Sets the proxy through which the issuer's metadata and keys are fetched. Default: no proxy,
  * regardless of the environment.
  *
- * @param server the description.
  * @param url as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
  * mcplink_resource_server_clear_proxy.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
 
 /**
  * Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without
  * a proxy.
- *
- * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resource_server_t *server);
 
@@ -7151,7 +6163,6 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * Sets the certificate authorities that are trusted when the issuer's metadata and keys are
  * fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
  *
- * @param server the description.
  * @param pem,len PEM text with one or more certificates, which is copied; other contents are
  * skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
  * certificates. NULL and blank text are refused: see
@@ -7159,18 +6170,12 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  * a listener or endpoint with the description fails with MCPLINK_E_INVALID. In a build without
  * signed tokens (feature jwt), making a listener or endpoint fails with MCPLINK_E_UNSUPPORTED.
  * The certificates are not used with mcplink_resource_server_set_verifier.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
 
 /**
  * Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate
  * authorities is trusted.
- *
- * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_resource_server_t *server);
 
@@ -7178,10 +6183,6 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_r
  * Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
  * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the
  * issuer's metadata names.
- *
- * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_resource_server_t *server);
 
@@ -7190,21 +6191,14 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
  * client. mcplink_server_require_scopes sets further scopes for single tools, prompts,
  * resources and templates. Default: no scopes.
  *
- * @param server the description.
  * @param scopes the names of the scopes, separated by spaces. NULL and blank text are refused: see
  * mcplink_resource_server_clear_required_scopes.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server, const char *scopes);
 
 /**
  * Undoes mcplink_resource_server_set_required_scopes. Then only the scopes that were set with
  * mcplink_server_require_scopes are required.
- *
- * @param server the description.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcplink_resource_server_t *server);
 
@@ -7213,10 +6207,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcpli
  * because some clients request all listed scopes at once. Default: the scopes that every
  * request requires.
  *
- * @param server the description.
  * @param scopes the names of the scopes, separated by spaces.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplink_resource_server_t *server, const char *scopes);
 
@@ -7224,11 +6215,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplin
  * Declares that a broad scope implies narrower scopes. If a narrower scope implies further
  * scopes, the broad scope implies these scopes too.
  *
- * @param server the description.
  * @param broad the broad scope.
  * @param narrow the implied scopes, separated by spaces.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resource_server_t *server, const char *broad, const char *narrow);
 
@@ -7236,10 +6224,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resourc
  * Adds an accepted audience: another name by which tokens may refer to this server. Some
  * authorization servers do not use the URL of the server as the audience.
  *
- * @param server the description.
  * @param audience the name.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resource_server_t *server, const char *audience);
 
@@ -7247,11 +6232,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resour
  * Sets the name of the server for consent pages, and the URL of its documentation for
  * developers.
  *
- * @param server the description.
  * @param title the name; NULL for no name.
  * @param documentation the URL of the documentation; NULL for no documentation.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *server,
@@ -7263,10 +6245,7 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
  * server then serves the metadata also at this URL. Default: the well-known location of the
  * server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
  *
- * @param server the description.
  * @param url the URL; NULL for the default.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server, const char *url);
 
@@ -7297,11 +6276,9 @@ typedef enum mcplink_dpop {
  * signature, method, URL, token, and time (within five minutes) of the proof are verified, and
  * each proof is accepted once. Metadata and challenges announce the setting to clients.
  *
- * @param server the description.
- * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
+ * @param dpop when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_NEVER.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a
  * listener or endpoint with the description fails with MCPLINK_E_UNSUPPORTED.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server, mcplink_dpop dpop);
 
@@ -7310,12 +6287,9 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_s
  * proofs can't be made in advance. A client without a nonce is refused, gets a nonce with the
  * refusal, and retries. Default: no nonce is required.
  *
- * @param server the description.
  * @param keys,len one or more keys of 32 secret random bytes each, concatenated and copied. The
  * first key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
  * @param lifetime_ms how long a nonce is valid, in milliseconds; at least 1000.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *server,
@@ -7326,7 +6300,6 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
 /**
  * Sets a function of the host that verifies tokens of any kind.
  *
- * @param server the description.
  * @param callback called for each token. The callback sees only the token of the request
  * (mcplink_http_request_token), and must not pass the token on. The callback calls
  * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then
@@ -7336,7 +6309,6 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
  * @param user,destroy passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when all objects that use the description are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
@@ -7346,46 +6318,36 @@ mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t 
 
 /**
  * Frees the description of a resource server. HTTP options that use it keep a copy.
- *
- * @param server the description; may be NULL.
  */
 MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server);
 
 /**
  * Returns the method of an HTTP request.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request_t *request);
 
 /**
  * Returns the target of an HTTP request: the path and query, as received.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request_t *request);
 
 /**
  * Returns the value of a header field of an HTTP request.
  *
- * @param request the request; for NULL the function returns empty text.
  * @param field the name of the field; case-insensitive.
  * @return the first value, valid as long as the request; empty when there is no such field.
  * Bytes that are not UTF-8 are replaced by U+FFFD.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request, const char *field);
 
 /**
  * Returns the address and port of the sender of an HTTP request.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty when the address is unknown.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
 
@@ -7393,21 +6355,16 @@ MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request
  * Returns the access token of an HTTP request: the text after Bearer in its header field
  * Authorization.
  *
- * @param request the request; for NULL the function returns empty text.
  * @return text that is valid as long as the request; empty without a token. Never pass the
  * token on, nor log it.
- * @note Threads: one at a time.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
 
 /**
  * Admits a request that the host has authenticated.
  *
- * @param request the request.
  * @param principal the authenticated sender, for mcplink_request_principal; not empty. Sessions and
  * request states are bound to the principal that made them.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
 
@@ -7416,11 +6373,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *
  * mcplink_responder_require_scopes and mcplink_request_has_scope. Default: the scopes are
  * unknown, so requests that require a scope are refused.
  *
- * @param request the request.
  * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown
  * scopes.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
 
@@ -7428,11 +6382,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_reques
  * Sets the time at which the authentication expires. Open streams send nothing after this
  * time. Default: the authentication does not expire.
  *
- * @param request the request.
  * @param seconds the time in seconds since 1970-01-01 UTC.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for a negative number.
- * @note Threads: the thread of the
- * callback.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_request_t *request, int64_t seconds);
 
@@ -7441,11 +6392,9 @@ MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_reques
  * this server in its audience is refused. A host that checks the audience itself adds the
  * server's own URL.
  *
- * @param request the request.
  * @param audience the audience, as in the token (aud).
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
  * mcplink_http_options_on_authenticate.
- * @note Threads: the thread of the callback.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *request, const char *audience);
 
@@ -7455,23 +6404,18 @@ MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_requ
  * on a server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without
  * this call a stolen bound token would be accepted.
  *
- * @param request the request.
  * @param thumbprint the thumbprint of the key, as the token or the authorization server contains it
  * (cnf.jkt; RFC 7638).
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
  * mcplink_http_options_on_authenticate.
- * @note Threads: the thread of the callback.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request, const char *thumbprint);
 
 /**
  * Refuses an invalid access token with status 401, so that the client obtains a new token.
  *
- * @param request the request.
  * @param reason the reason, for the client and the log, for example "it was revoked". It must not
  * quote the token.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_invalid_token(mcplink_http_request_t *request, const char *reason);
 
@@ -7479,10 +6423,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_invalid_token(mcplink_http_req
  * Refuses a request with status 403, because the request requires more scopes. The client can
  * then ask its user to grant the scopes.
  *
- * @param request the request.
  * @param scopes all required scopes, separated by spaces.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_insufficient_scope(mcplink_http_request_t *request, const char *scopes);
 
@@ -7490,59 +6431,45 @@ MCPLINK_API mcplink_status_t mcplink_http_request_insufficient_scope(mcplink_htt
  * Answers a request with status 503, because authorization cannot be checked at the moment.
  * Unlike status 401, the answer does not make the client discard its token.
  *
- * @param request the request.
  * @param reason the reason, for the host's log.
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_unavailable(mcplink_http_request_t *request, const char *reason);
 
 /**
  * Refuses an unauthenticated request with status 401 and a challenge.
  *
- * @param request the request.
  * @param challenge the required credentials, for the header field WWW-Authenticate (RFC 9110), for
  * example "Bearer".
- * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
- * @note Threads: any, until the callback returns.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 
 /**
  * Returns the status of a response.
  *
- * @param head the head; for NULL the function returns 0.
  * @return the status, for example 200.
- * @note Threads: any.
  */
 MCPLINK_API int32_t mcplink_http_head_status(const mcplink_http_head_t *head);
 
 /**
  * Returns the number of header fields of a response.
  *
- * @param head the head; for NULL the function returns 0.
  * @return the number.
- * @note Threads: any.
  */
 MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
 
 /**
  * Returns the name of a header field of a response.
  *
- * @param head the head; for NULL the function returns empty text.
  * @param index the index of the field, from 0.
  * @return text that is valid as long as the head; empty when the index is out of range.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
 
 /**
  * Returns the value of a header field of a response.
  *
- * @param head the head; for NULL the function returns empty text.
  * @param index the index of the field, from 0.
  * @return text that is valid as long as the head; empty when the index is out of range.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *head, size_t index);
 
@@ -7551,9 +6478,7 @@ MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *hea
  * host should write the text that mcplink_http_head_keep_alive_text returns, so that proxies
  * do not drop the idle connection.
  *
- * @param head the head; for NULL the function returns 0.
  * @return the interval in milliseconds; 0 if no keep-alive is needed.
- * @note Threads: any.
  */
 MCPLINK_API uint32_t mcplink_http_head_keep_alive_ms(const mcplink_http_head_t *head);
 
@@ -7561,9 +6486,7 @@ MCPLINK_API uint32_t mcplink_http_head_keep_alive_ms(const mcplink_http_head_t *
  * Returns the keep-alive text that the host writes to an idle stream: see
  * mcplink_http_head_keep_alive_ms.
  *
- * @param head the head; for NULL the function returns empty text.
  * @return text that is valid as long as the head; empty if no keep-alive is needed.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_keep_alive_text(const mcplink_http_head_t *head);
 
@@ -7606,7 +6529,6 @@ typedef void (*mcplink_http_end_fn)(void *user, bool complete);
  * @param user,destroy passed to begin, write and end; destroy runs when the exchange is freed.
  * @return the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
  * called, or earlier to abandon the response. NULL for an invalid argument.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_exchange_t *mcplink_exchange_new(const char *method,
@@ -7620,23 +6542,19 @@ mcplink_exchange_t *mcplink_exchange_new(const char *method,
 /**
  * Adds a header field to the request.
  *
- * @param exchange the exchange.
  * @param field the name of the field; case-insensitive.
- * @param value,len the value of the field, without surrounding white space; len may be MCPLINK_NUL
- * for text that ends in NUL.
+ * @param value,len the value of the field, without surrounding white space; len may be MCPLINK_NUL for
+ * text that ends in NUL.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exchange, const char *field, const char *value, size_t len);
 
 /**
  * Sets the body of the request.
  *
- * @param exchange the exchange.
  * @param body,len the whole body, without a transfer coding; len may be MCPLINK_NUL for text that ends
  * in NUL. The host has to limit the length of the body.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *exchange, const void *body, size_t len);
 
@@ -7644,22 +6562,16 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
  * Sets the local and the remote address of the request. The local address decides which values of
  * the header field Host are accepted.
  *
- * @param exchange the exchange.
  * @param local address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
  * allowed host names (mcplink_http_options_add_host) would then accept all host names.
  * @param remote address and port of the client; NULL when they are unknown.
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
 
 /**
  * Reports that the client has disconnected: the rest of the response is not sent. If the
  * response has not ended, the function end is still called.
- *
- * @param exchange the exchange.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_disconnected(mcplink_exchange_t *exchange);
 
@@ -7669,10 +6581,8 @@ MCPLINK_API mcplink_status_t mcplink_exchange_disconnected(mcplink_exchange_t *e
  * mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
  * accept event streams, or the response has begun.
  *
- * @param exchange the exchange.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any; the functions begin and write may
- * run on this thread. Blocks: only while these functions run.
+ * @note Threads: any; the functions begin and write may run on this thread. Blocks: only while these
+ * functions run.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_begin_stream(mcplink_exchange_t *exchange);
 
@@ -7681,9 +6591,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_begin_stream(mcplink_exchange_t *e
  * aborted, as after mcplink_exchange_disconnected. If a function of the exchange calls
  * mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
  *
- * @param exchange the exchange; may be NULL.
- * @note Threads: any. Blocks: while one of its functions runs on
- * another thread.
+ * @note Blocks: while one of its functions runs on another thread.
  */
 MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
 
@@ -7691,16 +6599,13 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * Makes an endpoint that the host mounts in its own web server. The host passes each request
  * to mcplink_http_serve.
  *
- * @param server the server.
  * @param options the options, which are copied. NULL for the defaults, which accept all clients
  * without authentication. If a setter of the options failed, this function fails with the
  * error of that setter. The host itself has to limit the number of connections.
  * @param out receives the endpoint, NULL on failure. The caller owns it and frees it with
  * mcplink_http_free, before or after the server.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
  * was stopped.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_http(mcplink_server_t *server,
@@ -7712,15 +6617,13 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * Serves an HTTP request. The functions of the exchange send the response, during this call or
  * after it.
  *
- * @param http the endpoint.
  * @param exchange the request, and the functions for its response. An exchange can be served once. The
  * exchange remains the caller's.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
  * MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
  * exchange.
- * @note Threads: any, several at once. Blocks: without a pump the handler runs on this thread,
- * and the function blocks until the handler returns.
+ * @note Threads: any, several at once. Blocks: without a pump the handler runs on this thread, and the
+ * function blocks until the handler returns.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
@@ -7730,18 +6633,15 @@ mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
 /**
  * Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
  *
- * @param http the endpoint.
  * @return MCPLINK_OK, also when the endpoint is closed already.
- * @note Threads: any. Blocks: a few
- * seconds at most.
+ * @note Blocks: a few seconds at most.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
 
 /**
  * Closes an endpoint and frees it.
  *
- * @param http the endpoint; may be NULL.
- * @note Threads: any. Blocks: as mcplink_http_close.
+ * @note Blocks: as mcplink_http_close.
  */
 MCPLINK_API void mcplink_http_free(mcplink_http_t *http);
 
@@ -7751,8 +6651,6 @@ MCPLINK_API void mcplink_http_free(mcplink_http_t *http);
  * Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
  *
  * @return the settings. The caller owns them and frees them with mcplink_oauth_free.
- * @note Threads:
- * any; one thread at a time may use the settings.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
 
@@ -7760,8 +6658,6 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
  * Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
  * last reference blocks until host callbacks of an abandoned login have returned: see
  * mcplink_login_is_done.
- *
- * @param oauth the settings; may be NULL.
  */
 MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
 
@@ -7771,22 +6667,16 @@ MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
  * server is used, and there is no dynamic registration. The first client is also used by
  * mcplink_oauth_set_client_credentials.
  *
- * @param oauth the settings.
  * @param client the client. The settings copy the client, which remains the caller's. If a setter of
  * the client was refused, the client is refused too.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
 
 /**
  * Sets the client name for dynamic client registration, which the user sees during the login.
  *
- * @param oauth the settings.
  * @param name the name; NULL for the default, "mcplink".
  * @param uri the URL of a page about the client; NULL for no page.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *name, const char *uri);
 
@@ -7794,11 +6684,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oaut
  * Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
  * servers that support such documents use the URL as the client id.
  *
- * @param oauth the settings.
  * @param url an https URL with a path; NULL for no document. An invalid URL is reported when a
  * client is opened.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth, const char *url);
 
@@ -7807,20 +6694,13 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *
  * server requires for the current request, and scopes that were requested before, are always
  * included.
  *
- * @param oauth the settings.
  * @param scopes the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
  * mcplink_oauth_use_default_scopes.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
 
 /**
  * Undoes mcplink_oauth_set_scopes: clients request the scopes that the server supports.
- *
- * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *oauth);
 
@@ -7828,10 +6708,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *o
  * Sets whether to request offline access (offline_access), if the authorization server
  * supports it. With offline access, fewer logins are needed. Default: true.
  *
- * @param oauth the settings.
  * @param enabled true to request offline access.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth, bool enabled);
 
@@ -7845,11 +6722,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *o
  * "request_uri" can't be set: opening a client with such a name fails with MCPLINK_E_INVALID.
  * So does opening a client that logs in without a person.
  *
- * @param oauth the settings.
  * @param param the name of the parameter.
  * @param value the value; "" omits the parameter.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth_t *oauth, const char *param, const char *value);
 
@@ -7857,20 +6731,14 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth
  * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved
  * with the tokens.
  *
- * @param oauth the settings.
- * @param dpop one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
+ * @param dpop when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_WHEN_ASKED.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
 
 /**
  * Sets how long one request to an authorization server may take. Default: 10 s.
  *
- * @param oauth the settings.
  * @param milliseconds the timeout; more than an hour counts as an hour.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
@@ -7879,10 +6747,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *
  * timeout of waiting calls is paused. The total timeout of these calls is not paused: see
  * mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
  *
- * @param oauth the settings.
  * @param milliseconds the timeout; more than a day counts as a day.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
@@ -7892,10 +6757,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t 
  * forgery (SSRF). Otherwise a server could make its clients send requests into their private
  * networks.
  *
- * @param oauth the settings.
  * @param enabled true to allow these addresses.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool enabled);
 
@@ -7903,20 +6765,13 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
  * Sets the proxy for connections to authorization servers. Default: no proxy, regardless of
  * the environment.
  *
- * @param oauth the settings.
  * @param url the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
  * refused: see mcplink_oauth_clear_proxy.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
 
 /**
  * Undoes mcplink_oauth_set_proxy: clients connect to authorization servers without a proxy.
- *
- * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
 
@@ -7930,24 +6785,17 @@ MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
  * certificate bundle of a system usually contains all needed authorities.
  * mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
  *
- * @param oauth the settings.
  * @param pem,len PEM text with one or more certificates, which is copied; other contents are
  * skipped. len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier
  * certificates. NULL and blank text are refused: see mcplink_oauth_use_default_roots. Text
  * without a valid certificate is reported when a client is opened, with MCPLINK_E_INVALID. In
  * a build without OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
 
 /**
  * Undoes mcplink_oauth_set_root_certificates: Mozilla's list of certificate authorities is
  * trusted.
- *
- * @param oauth the settings.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
 
@@ -7955,13 +6803,10 @@ MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oa
  * Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
  * hook that was set with mcplink_set_log. Log records contain no secrets.
  *
- * @param oauth the settings.
- * @param level the least severe level to report, one of enum mcplink_log_level.
+ * @param level the least severe level to report.
  * @param callback the function; NULL for no function. It runs on any thread, and must be quick.
  * @param user,destroy passed to callback; destroy runs when another function is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_on_log(mcplink_oauth_t *oauth,
@@ -7976,12 +6821,11 @@ mcplink_status_t mcplink_oauth_on_log(mcplink_oauth_t *oauth,
  *
  * @param oauth the settings, which clients may be using.
  * @param url the URL of the server, as passed to mcplink_client_options_set_url.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for
  * an invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token
  * store.
- * @note Threads: any, while no thread changes the settings. Blocks: while the token store
- * removes the tokens.
+ * @note Threads: any, while no thread changes the settings. Blocks: while the token store removes
+ * the tokens.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
 
@@ -7991,14 +6835,11 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplin
  * authorization servers accept only one spelling of the redirect URI. The port is a parameter
  * of mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
  *
- * @param oauth the settings.
  * @param host "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
  * library listens at 127.0.0.1, and also at ::1 if the system has that address.
  * @param path the path, without a query; it is empty or begins with '/'. NULL for the default,
  * "/callback". An invalid host name or path is reported when a client is opened, with
  * MCPLINK_E_INVALID.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
 
@@ -8007,10 +6848,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, 
  * that was added with mcplink_oauth_add_client. The client authenticates with a key or a
  * secret.
  *
- * @param oauth the settings.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
  * opened.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
 
@@ -8019,6 +6858,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_
  * to mcplink_login_answer. The callback may answer the login before it returns. A callback that
  * keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
  * library, even if the client has a pump, and may block.
+ *
+ * @param login the login, valid until the callback returns.
  */
 typedef void (*mcplink_login_fn)(void *user, mcplink_login_t *login);
 
@@ -8027,7 +6868,6 @@ typedef void (*mcplink_login_fn)(void *user, mcplink_login_t *login);
  * the redirect while calls wait. This grant type is the default, with 0 for the port and NULL
  * for the other parameters.
  *
- * @param oauth the settings.
  * @param port the port to listen at, for clients that were registered with a fixed port; 0 for a
  * free port.
  * @param program the program that opens URLs. The URL is its only argument, and no shell is
@@ -8041,7 +6881,6 @@ typedef void (*mcplink_login_fn)(void *user, mcplink_login_t *login);
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
@@ -8056,13 +6895,10 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
  * Sets the grant type: a person logs in through a function of the host. This grant type is for
  * hosts that can show a web page and observe the redirects.
  *
- * @param oauth the settings.
  * @param redirect_uri the redirect URI: an https URL, or an http URL of this machine.
  * @param callback see mcplink_login_fn.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_user_agent(mcplink_oauth_t *oauth,
@@ -8072,10 +6908,11 @@ mcplink_status_t mcplink_oauth_set_user_agent(mcplink_oauth_t *oauth,
                                               mcplink_destroy_fn destroy);
 
 /**
- * Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
+ * Provides a signed statement (JWT) about this workload for an audience.
  * The callback runs whenever an access token has to be obtained, on a thread of the library.
  *
  * @param audience the URL of the token endpoint, valid until the callback returns.
+ * @param token receives the statement by mcplink_token_set.
  * @return MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
  */
 typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
@@ -8084,13 +6921,10 @@ typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audie
  * Sets workload identity as the grant type: the platform on which the workload runs vouches
  * for the workload.
  *
- * @param oauth the settings.
  * @param client_id the client id, if the authorization server requires one; NULL for no client id.
  * @param callback see mcplink_statement_fn.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
@@ -8124,18 +6958,15 @@ typedef enum mcplink_subject {
  * the identity provider in client. Add the registration with the authorization server with
  * mcplink_oauth_add_client, as the first client.
  *
- * @param oauth the settings.
  * @param token_endpoint the URL of the identity provider's token endpoint.
  * @param client the registration of this client with the identity provider. The settings copy the
  * registration, which remains the caller's.
- * @param subject the kind of credential that callback provides, one of enum mcplink_subject.
+ * @param subject the kind of credential that callback provides.
  * @param callback provides the credential of the user with mcplink_token_set, like
  * mcplink_bearer_fn. The callback runs on a thread of the library, each time the credential is
  * needed. The host is responsible for the sign-on, including its state, nonce and PKCE.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
  * settings, options and clients that use callback are freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
@@ -8151,22 +6982,18 @@ mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
  * may read. Processes that share a folder renew tokens one after the other. Default: tokens
  * are stored in memory only.
  *
- * @param oauth the settings.
  * @param folder the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
  * when a client is opened. Opening fails if the folder belongs to another user, or if other
  * users may write to it. NULL to store tokens in memory.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
 
 /**
- * Loads the content that was saved last under a name, and returns the content with
- * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. The
- * function runs on threads that make calls and on threads that log in, possibly on several threads
- * at once.
+ * Loads the content that was saved last under a name. The function runs on threads that make calls
+ * and on threads that log in, possibly on several threads at once.
  *
  * @param name the name, which contains no secret; valid until the callback returns.
+ * @param content receives the content by mcplink_token_set. Without a call nothing is saved.
  * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
  * the content fails with MCPLINK_E_AUTH.
  */
@@ -8196,13 +7023,10 @@ typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t na
  * Sets the functions of the host that save and load tokens and registrations, for example in
  * the key chain of the system. Default: tokens are stored in memory only.
  *
- * @param oauth the settings.
  * @param load,save,remove all three functions; or NULL for all three, to store tokens in memory.
  * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when all
  * settings, options and clients that use the store are freed.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
- * @note Blocks:
- * no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
@@ -8220,7 +7044,6 @@ mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
  * @param client_id the client id.
  * @return the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
  * invalid argument.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer, const char *client_id);
 
@@ -8229,10 +7052,9 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new(c
  * The MCP server then decides which authorization server receives the credentials, so use
  * mcplink_oauth_client_new if the issuer is known.
  *
- * @param client_id the client id.
+ * @param client_id the id of the client.
  * @return the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
  * invalid argument.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
 
@@ -8240,11 +7062,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_f
  * Sets a client secret, with which the client authenticates. The secret does not appear in
  * errors or logs, and is sent to the token endpoint only.
  *
- * @param client the client.
  * @param secret the secret. NULL and blank text are refused; for a public client, do not call this
  * function. The secret replaces a key that was set before.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
 
@@ -8252,7 +7071,6 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_clien
  * Sets a private key, with which the client authenticates (private_key_jwt). The key is never
  * sent, so it is safer than a secret.
  *
- * @param client the client.
  * @param pem,len PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
  * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in
  * no error and no log.
@@ -8260,7 +7078,6 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_clien
  * id.
  * @param pss true if an RSA key signs with PS256 instead of RS256.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key.
- * @note Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
@@ -8274,17 +7091,12 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
  * authenticates. Default: the issuer. Some authorization servers require the URL of their
  * token endpoint.
  *
- * @param client the client.
  * @param audience the audience. NULL and blank text are refused.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_client_t *client, const char *audience);
 
 /**
  * Frees an OAuth client. Settings to which the client was added keep a copy.
- *
- * @param client the client; may be NULL.
  */
 MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
 
@@ -8292,18 +7104,14 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
  * Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the
  * URL to the browser unchanged, never through a shell.
  *
- * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
 
 /**
  * Returns the URL, without the query, of the server that requires the login.
  *
- * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
 
@@ -8311,18 +7119,14 @@ MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
  * Returns the scheme, host and port of the authorization server. Show them to the person
  * before a browser is opened.
  *
- * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login_t *login);
 
 /**
  * Returns the scopes that the person is asked to grant, separated by spaces.
  *
- * @param login the login; for NULL the function returns empty text.
  * @return text that is valid as long as the login.
- * @note Threads: any.
  */
 MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
 
@@ -8332,23 +7136,18 @@ MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
  * dialog. The check is cheap, so a callback that waits for the person can call this function
  * repeatedly.
  *
- * @param login the login; for NULL the function returns false.
  * @return true if the login is over.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API bool mcplink_login_is_done(const mcplink_login_t *login);
 
 /**
  * Sets a function that is called once when the login is over: see mcplink_login_is_done.
  *
- * @param login the login.
  * @param callback called at once, on this thread, if the login is over already. Otherwise the
  * callback runs later, on a thread of the library or on a thread that ends a call. The
  * callback must be quick. NULL for no callback.
  * @param user,destroy passed to callback; destroy runs after the callback, when another function is
  * set, or when the login is freed.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_login_on_done(mcplink_login_t *login,
@@ -8360,11 +7159,9 @@ mcplink_status_t mcplink_login_on_done(mcplink_login_t *login,
  * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then
  * fail with MCPLINK_E_AUTH.
  *
- * @param login the login.
  * @param reason a reason for the error message of these calls; NULL for no reason.
  * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
  * answered, or when the library itself listens for the answer.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *reason);
 
@@ -8373,12 +7170,10 @@ MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const 
  * redirected the browser. Other URLs that the browser visits may be passed too: the function
  * recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
  *
- * @param login the login.
  * @param url,len the URL; len may be MCPLINK_NUL for text that ends in NUL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
  * then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
  * itself listens for the answer.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
 
@@ -8386,11 +7181,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_logi
  * Adds a reference to a login, so that the login can be answered after the callback that received
  * the login has returned. So no thread of the host has to wait for the answer.
  *
- * @param login the login; for NULL the function returns NULL.
  * @return the same login. The caller now owns a reference, and frees it with mcplink_login_free,
  * once for each mcplink_login_keep. The reference may outlive the client.
- * @note Threads: any. Blocks:
- * no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
 
@@ -8399,7 +7191,6 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_
  * refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
  *
  * @param login a login that mcplink_login_keep returned; may be NULL.
- * @note Threads: any.
  */
 MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
 
@@ -8410,10 +7201,7 @@ MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
  *
  * @param out receives the pump, NULL on failure. The caller owns it and frees it with mcplink_pump_free,
  * after the handles that use it.
- * @param err receives the error on failure; the caller frees it. May be NULL.
  * @return MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor.
- * @note Threads: any.
- * Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t **out, mcplink_error_t **err);
 
@@ -8421,9 +7209,6 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t *
  * Frees a pump. Free the clients and servers that use the pump first: when a handle is freed, its
  * callbacks that wait in the pump are run. If this function is called inside a callback that the
  * pump runs, it returns at once, and mcplink_pump_dispatch continues to its end.
- *
- * @param pump the pump; may be NULL.
- * @note Threads: any; not while another thread uses it.
  */
 MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
 
@@ -8431,24 +7216,20 @@ MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
  * Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
  * pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
  *
- * @param pump the pump.
  * @return a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
  * never read or close it. The descriptor stays readable until the pump is empty, so a program may
  * dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
  * empty.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
 
 /**
  * Runs the waiting callbacks, in order, on this thread.
  *
- * @param pump the pump.
  * @param max_events the maximum number of callbacks to run; values below 1 count as 1.
  * @return the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
  * is being dispatched already, by another thread or by one of its own callbacks.
- * @note Threads: any, one
- * at a time; best always the same thread. Blocks: while the callbacks run.
+ * @note Threads: any, one at a time; best always the same thread. Blocks: while the callbacks run.
  */
 MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_events);
 
@@ -8457,11 +7238,10 @@ MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_even
  * programs without an event loop. If the pump was never dispatched, this thread becomes the thread
  * of the pump: see mcplink_pump_t.
  *
- * @param pump the pump.
  * @param timeout_ms the maximum time to wait, in milliseconds.
  * @return the number of callbacks that wait; 0 after the timeout, and after mcplink_pump_wakeup;
  * or a negative status.
- * @note Threads: any. Blocks: yes, until a callback waits or the timeout is over.
+ * @note Blocks: yes, until a callback waits or the timeout is over.
  */
 MCPLINK_API int32_t mcplink_pump_wait(mcplink_pump_t *pump, uint32_t timeout_ms);
 
@@ -8469,9 +7249,8 @@ MCPLINK_API int32_t mcplink_pump_wait(mcplink_pump_t *pump, uint32_t timeout_ms)
  * Wakes the host's event loop although no callback waits: makes the descriptor readable, and makes
  * mcplink_pump_wait return.
  *
- * @param pump the pump.
  * @return MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where the function does nothing.
- * @note Threads: any, also in signal handlers. Blocks: no.
+ * @note Threads: any, also in signal handlers.
  */
 MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
 
@@ -8479,7 +7258,6 @@ MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
  * Sets a function that is called when the pump has to be dispatched. This setting is for event
  * loops that receive messages and can't poll descriptors.
  *
- * @param pump the pump.
  * @param callback called when the pump becomes non-empty, and at the end of each dispatch that leaves
  * callbacks in the pump. The callback must be quick, and make the event loop call
  * mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
@@ -8487,8 +7265,6 @@ MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
  * mcplink_http_serve. NULL removes the function.
  * @param user,destroy passed to callback; destroy runs when another function is set or the pump is
  * freed.
- * @return MCPLINK_OK.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_API
 mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
@@ -8504,8 +7280,6 @@ mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
  * @param user,destroy passed to the functions of the transport; destroy runs when the transport is
  * freed.
  * @return the transport. The caller owns it and frees it with mcplink_transport_free.
- * @note Threads:
- * any.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
 
@@ -8519,9 +7293,6 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *u
  *
  * @param first,second receive the transports, NULL on failure. The caller owns both and frees each with
  * mcplink_transport_free.
- * @param err receives the error on failure; the caller frees it. May be NULL.
- * @return MCPLINK_OK, or MCPLINK_E_INVALID.
- * @note Threads: any. Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
@@ -8532,15 +7303,13 @@ mcplink_status_t mcplink_transport_pair(mcplink_transport_t **first,
  * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection
  * reads them.
  *
- * @param transport the transport.
  * @param bytes,len the bytes, which are copied.
  * @return MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
  * exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
  * see mcplink_transport_set_ready; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
  * the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads:
- * any, before and after the connection is made; the caller must feed the bytes in order.
- * Blocks: no.
+ * @note Threads: any, before and after the connection is made; the caller must feed the bytes in
+ * order.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const void *bytes, size_t len);
 
@@ -8548,30 +7317,27 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_tr
  * Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
  * When all bytes have been read, a client fails its pending calls, and a session ends.
  *
- * @param transport the transport.
  * @param reason the cause of a failure, for the error of pending calls; NULL when the peer closed
  * the connection normally.
  * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
- * @note Threads: any.
- * Blocks: no.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 
 /**
  * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
- * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
- * the connection: see mcplink_transport_set_close.
+ * one thread at a time, and should not block for long.
+ *
+ * @param bytes,len the bytes, valid until the function returns.
+ * @return MCPLINK_OK; any other status ends the connection: see mcplink_transport_set_close.
  */
 typedef mcplink_status_t (*mcplink_send_fn)(void *user, const void *bytes, size_t len);
 
 /**
  * Sets the function that sends bytes to the peer.
  *
- * @param transport the transport.
  * @param callback see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
  * reached any more.
- * @return MCPLINK_OK.
- * @note Threads: any, before the connection is made. Blocks: no.
+ * @note Threads: any, before the connection is made.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
 
@@ -8580,13 +7346,11 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *tra
  * sent or read. The connection ends when the client or session that uses it is closed, after
  * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
- * @param transport the transport.
  * @param callback called once, by the thread that ends the connection, or by mcplink_transport_free.
  * If mcplink_send_fn still runs on another thread, that function should return soon. The
  * callback may free the session or client, the server and the transport. Release the shared
  * user data in destroy, not in the callback. NULL for no callback.
- * @return MCPLINK_OK.
- * @note Threads: any, before the connection is made. Blocks: no.
+ * @note Threads: any, before the connection is made.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_notify_fn callback);
 
@@ -8594,11 +7358,9 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *tr
  * Sets a function that is called when the transport accepts bytes again, after
  * mcplink_transport_feed returned MCPLINK_E_LIMIT.
  *
- * @param transport the transport.
  * @param callback called once after one or more refusals, when at most 8 MiB are still queued. The
  * callback runs on the reader thread, and may feed bytes. NULL for no callback.
- * @return MCPLINK_OK.
- * @note Threads: any, before the connection is made. Blocks: no.
+ * @note Threads: any, before the connection is made.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_ready(mcplink_transport_t *transport, mcplink_notify_fn callback);
 
@@ -8607,9 +7369,7 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_ready(mcplink_transport_t *tr
  * function is called inside a function of the transport, it returns at once: no other function of
  * the transport starts, and the transport is freed when the running function returns.
  *
- * @param transport the transport; may be NULL.
- * @note Threads: any. Blocks: until running functions of the
- * transport have returned.
+ * @note Blocks: until running functions of the transport have returned.
  */
 MCPLINK_API void mcplink_transport_free(mcplink_transport_t *transport);
 

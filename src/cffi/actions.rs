@@ -2,8 +2,6 @@
 //!
 //! ```ignore
 //! actions! {
-//!     /// options: the options.
-//!     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 //!     set(options: mcplink_client_options_t);
 //!
 //!     /// Sets the default timeout of calls. Default: 60 s.
@@ -23,7 +21,7 @@
 //! ```
 //!
 //! Each entry becomes an exported function. Its first parameter is the object, and it returns a
-//! status. The function of the first lines finds the object and runs the body:
+//! status. The function of the first line finds the object and runs the body:
 //!
 //! - [`set`](super::refusal::set): the object is settings, which remember a refused setter,
 //! - [`entering`](super::handle::entering): the object is a handle, which the thread enters,
@@ -35,13 +33,10 @@
 //! become [`UserData`](super::user::UserData) before the object is looked for, so `destroy` runs if
 //! there is no object.
 //!
-//! The first lines have the comments that all functions of the table share: of the object, and of
-//! the result of a function whose own comment has none. cbindgen does not expand macros, so
-//! `header/tables.rs` does it for the header.
+//! cbindgen does not expand macros, so `header/tables.rs` does it for the header.
 
 macro_rules! actions {
     (
-        $(#[$shared:meta])*
         $run:ident($this:ident: $object:ident);
         $(
             $(#[$comment:meta])*

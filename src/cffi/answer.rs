@@ -14,7 +14,10 @@ use crate::error::{ErrorCode, Result, RpcError};
 
 /// Handles a request from the peer: from the client on a server, or from the server on a client.
 /// The handler answers the request before it returns. A handler that keeps the responder may answer
-/// later, from any thread. request and responder are borrowed until the handler returns.
+/// later, from any thread.
+///
+/// request: the request, valid until the handler returns, or as long as a responder that was kept.
+/// responder: answers the request; valid until the handler returns: see mcplink_responder_keep.
 pub type mcplink_handler_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -100,9 +103,6 @@ pub(super) unsafe fn answering(
 }
 
 actions! {
-    /// responder: the responder.
-    /// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not
-    /// read. Since 0.1.
     answering(responder: mcplink_responder_t);
 
     /// Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
@@ -118,8 +118,8 @@ actions! {
     /// handler is run again when the input has arrived.
     ///
     /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
-    /// Returns: one of the codes above. Threads: any. Blocks: only while a client does not read.
-    /// Since 0.1.
+    /// Returns: one of the codes above.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_text(text: *const c_char, len: usize) {
         responder.answer(Answer::Text {
             text: payload(text, len, "text")?.to_owned(),
@@ -132,6 +132,8 @@ actions! {
     /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
     /// mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
     /// added.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_typed_text(text: *const c_char, len: usize, mime_type: *const c_char) {
         responder.answer(Answer::Text {
             text: payload(text, len, "text")?.to_owned(),
@@ -144,6 +146,8 @@ actions! {
     /// data, len: the bytes.
     /// mime_type: the MIME type of the bytes; NULL for the type with which the resource was added.
     /// For a tool the type is image/... or audio/...
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_bytes(data: *const c_void, len: usize, mime_type: *const c_char) {
         responder.answer(Answer::Bytes {
             bytes: bytes(data, len, "data")?.to_owned(),
@@ -157,6 +161,8 @@ actions! {
     /// result may be any JSON.
     ///
     /// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_json(result: *const c_char, len: usize) {
         let result = json_payload(result, len, "result")?;
         responder.answer(Answer::Whole(result.to_owned()))?;
@@ -167,6 +173,8 @@ actions! {
     ///
     /// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL
     /// for text that ends in NUL.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_structured(json: *const c_char, len: usize) {
         let json = json_payload(json, len, "json")?;
         responder.answer(Answer::Structured(json.to_owned()))?;
@@ -176,6 +184,8 @@ actions! {
     /// example a wrong argument or a missing file.
     ///
     /// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_tool_error(text: *const c_char, len: usize) {
         let text = payload(text, len, "text")?;
         responder.answer(Answer::ToolError(text.to_owned()))?;
@@ -188,6 +198,8 @@ actions! {
     /// values. Values that begin with the typed text come first. Then come values with a word that
     /// begins with the text, and values that contain the text. Values that contain the letters of
     /// the text in order come last.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_values(values: *const *const c_char, count: usize, fitting: bool) {
         if values.is_null() && count > 0 {
             return Err(missing("values").into());
@@ -202,6 +214,9 @@ actions! {
     }
 
     /// Answers that the resource does not exist, with the error code of the client's revision.
+    ///
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_not_found() {
         responder.answer(Answer::NotFound)?;
     }
@@ -214,6 +229,8 @@ actions! {
     /// once for each text.
     ///
     /// reason, len: the reason; len may be MCPLINK_NUL for text that ends in NUL.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_internal_error(reason: *const c_char, len: usize) {
         let reason = payload(reason, len, "reason")?;
         responder.answer(Answer::Failure(reason.to_owned()))?;
@@ -222,9 +239,11 @@ actions! {
     /// Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error
     /// instead, because models read tool errors.
     ///
-    /// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
+    /// code: an mcplink_rpc_code, or a code of your own outside -32768 to -32000.
     /// message: one sentence.
     /// data: details as JSON; NULL for no details.
+    /// Returns: see mcplink_responder_text.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_fail(code: i32, message: *const c_char, data: *const c_char) {
         let mut error = RpcError::new(code_of(code)?, name(message, "message")?);
         if !data.is_null() {

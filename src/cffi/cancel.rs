@@ -47,7 +47,7 @@ pub(super) unsafe fn optional_token(
 /// Makes a cancel token that is not triggered.
 ///
 /// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
-/// while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
+/// while calls use the token. NULL after an internal error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
@@ -60,14 +60,13 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 }
 
 actions! {
-    /// cancel: the token.
     entering(cancel: mcplink_cancel_t);
 
     /// Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and
     /// their servers are notified. Later calls with this token fail, and are not sent.
     ///
-    /// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
-    /// handler. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, also when the token was triggered before.
+    /// Threads: any, but no signal handler.
     fn mcplink_cancel_trigger() {
         cancel.token.cancel();
     }
@@ -75,8 +74,7 @@ actions! {
 
 /// Checks whether a token was triggered.
 ///
-/// cancel: the token; for NULL the function returns false.
-/// Returns: true if the token was triggered. Threads: any. Blocks: no. Since 0.1.
+/// Returns: true if the token was triggered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
     value(false, || {
@@ -88,8 +86,6 @@ pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_canc
 
 /// Frees a token. Calls that use the token continue. If the token was not triggered, these calls
 /// can no longer be cancelled through the token.
-///
-/// cancel: the token; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_free(cancel: *mut mcplink_cancel_t) {
     // SAFETY: the header requires a token of this library, freed once.

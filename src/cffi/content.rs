@@ -35,11 +35,10 @@ unsafe fn add(
 /// mcplink_responder_add_text, mcplink_responder_add_bytes and mcplink_responder_add_json, in the
 /// order of the blocks, and sent by mcplink_responder_send.
 ///
-/// responder: the responder of a tool call.
 /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED
 /// for requests of other kinds. mcplink_responder_send fails after a block that was refused, so the
-/// status may be ignored. Threads: any. Blocks: no. Since 0.1.
+/// status may be ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_text(
     responder: *mut mcplink_responder_t,
@@ -56,10 +55,9 @@ pub unsafe extern "C" fn mcplink_responder_add_text(
 
 /// Adds an image or audio to the answer of a tool call: see mcplink_responder_add_text.
 ///
-/// responder: the responder of a tool call.
 /// data, len: the bytes.
 /// mime_type: image/... or audio/...
-/// Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
+/// Returns: see mcplink_responder_add_text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_bytes(
     responder: *mut mcplink_responder_t,
@@ -80,11 +78,10 @@ pub unsafe extern "C" fn mcplink_responder_add_bytes(
 /// Adds a content block of any type to the answer of a tool call, in the format of the protocol.
 /// See mcplink_responder_add_text.
 ///
-/// responder: the responder of a tool call.
 /// block, len: the block as JSON, for example
 /// {"type":"resource_link","uri":"file:///a","name":"a"}; len may be MCPLINK_NUL for text that ends
 /// in NUL.
-/// Returns: see mcplink_responder_add_text. Threads: any. Blocks: no. Since 0.1.
+/// Returns: see mcplink_responder_add_text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_add_json(
     responder: *mut mcplink_responder_t,
@@ -105,15 +102,14 @@ pub unsafe extern "C" fn mcplink_responder_add_json(
 }
 
 actions! {
-    /// responder: the responder of a tool call.
     answering(responder: mcplink_responder_t);
 
     /// Answers a tool call with the content blocks that were added: see mcplink_responder_add_text.
     /// Other functions that answer ignore these blocks.
     ///
     /// Returns: see mcplink_responder_text; MCPLINK_E_INVALID also when a block was refused: the
-    /// request can still be answered. Threads: any. Blocks: only while a client does not read.
-    /// Since 0.1.
+    /// request can still be answered.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_send() {
         responder.answer(Answer::Blocks(responder.blocks()?))?;
     }

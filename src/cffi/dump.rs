@@ -31,8 +31,8 @@ pub(super) fn show(dumped: Weak<dyn Dumped>) {
 /// flight, and the threads that run handlers or wait. For clients see mcplink_client_activity.
 ///
 /// fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
-/// Blocks: while fd accepts no data. Since 0.1.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO.
+/// Threads: any, but no signal handler. Blocks: while fd accepts no data.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_debug_dump(fd: isize) -> mcplink_status_t {
     told("mcplink_debug_dump", || {

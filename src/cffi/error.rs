@@ -10,7 +10,7 @@ use crate::cffi::getters::getters;
 
 /// Frees an error.
 ///
-/// error: the error; may be NULL. Text that belongs to the error is invalid afterwards. Since 0.1.
+/// error: the error; may be NULL. Text that belongs to the error is invalid afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
     // SAFETY: the header requires an error of this library, freed once.
@@ -18,8 +18,6 @@ pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
 }
 
 getters! {
-    /// error: the error; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     get(error: mcplink_error_t);
 
     /// Returns the status that the failed function returned.
@@ -111,9 +109,8 @@ getters! {
 /// Returns the message: one line that says what failed and what to do. See
 /// mcplink_error_peer_stderr for the last output of a child process.
 ///
-/// error: the error; for NULL the function returns "".
 /// Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for users.
-/// To distinguish failures, compare their status. Threads: any. Since 0.1.
+/// To distinguish failures, compare their status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) -> *const c_char {
     // SAFETY: the header requires an error of this library.

@@ -6,8 +6,10 @@ use super::arg;
 use super::json::mcplink_json_t;
 use super::text::mcplink_str_t;
 
-/// Receives an event of a client, with details in params. params is valid until the callback
-/// returns, and is NULL for an event without details. Ignore unknown events.
+/// Receives an event of a client.
+///
+/// event: the kind of the event. Ignore unknown kinds.
+/// params: the details, valid until the callback returns; NULL for an event without details.
 pub type mcplink_event_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -16,8 +18,10 @@ pub type mcplink_event_fn = Option<
     ),
 >;
 
-/// Receives an event of a server, with details in params. params is valid until the callback
-/// returns, and is NULL for an event without details. Ignore unknown events.
+/// Receives an event of a server.
+///
+/// event: the kind of the event. Ignore unknown kinds.
+/// params: the details, valid until the callback returns; NULL for an event without details.
 pub type mcplink_server_event_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -26,7 +30,8 @@ pub type mcplink_server_event_fn = Option<
     ),
 >;
 
-/// Receives a line that a child process wrote to its standard error, without the newline. The line
-/// is valid until the callback returns.
+/// Receives a line that a child process wrote to its standard error.
+///
+/// line: the line without the newline, valid until the callback returns.
 pub type mcplink_line_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;

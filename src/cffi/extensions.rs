@@ -18,12 +18,12 @@ use crate::error::{Error, ErrorKind, Result};
 /// Refuses the request unless the client declared an extension. If possible, work without the
 /// extension instead: see mcplink_request_capabilities.
 ///
-/// responder: the responder.
 /// id: the id of the extension, for example "com.example/reports".
 /// Returns: MCPLINK_OK when the client declared the extension. MCPLINK_E_UNSUPPORTED when it did
-/// not: the request was answered with the refusal, so return. The same status for custom methods
-/// and on a client, where the request stays unanswered. MCPLINK_E_INVALID; MCPLINK_E_STATE after
-/// the answer. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// not. Then the request was answered with the refusal: return. For custom methods and on a client
+/// the status is MCPLINK_E_UNSUPPORTED too, and the request stays unanswered. MCPLINK_E_STATE after
+/// the answer.
+/// Blocks: only while a client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_require_extension(
@@ -52,7 +52,6 @@ pub unsafe extern "C" fn mcplink_responder_require_extension(
 }
 
 actions! {
-    /// responder: the responder.
     needing(responder: mcplink_responder_t);
 
     /// Sends the client a notification of the host's own method, which belongs to the request:
@@ -63,8 +62,8 @@ actions! {
     /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the
     /// client no longer waits for the answer; MCPLINK_E_STATE after the answer;
-    /// MCPLINK_E_UNSUPPORTED on a client. Threads: any. Blocks: only while a client does not read.
-    /// Since 0.1.
+    /// MCPLINK_E_UNSUPPORTED on a client.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_notify(method: *const c_char, params: *const c_char, len: usize) {
         let method = filled(method, "method")?;
         let params = object(params, len)?;

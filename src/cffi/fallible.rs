@@ -2,41 +2,35 @@
 //!
 //! ```ignore
 //! fallible! {
-//!     /// server: the server.
-//!     /// err: receives the error on failure; the caller frees it. May be NULL.
 //!     enter(server: *mut mcplink_server_t);
 //!
 //!     /// Adds a folder, whose files are resources.
 //!     ///
 //!     /// path: the folder.
-//!     /// Returns: MCPLINK_OK; MCPLINK_E_IO if the folder can't be read. Blocks: no. Since 0.1.
+//!     /// Returns: MCPLINK_OK; MCPLINK_E_IO if the folder can't be read.
 //!     fn mcplink_server_add_folder(path: *const c_char) {
 //!         server.add_folder(filled(path, "path")?)?;
 //!     }
 //!
 //!     /// Returns the statistics of the server.
 //!     ///
-//!     /// stats: receives an array; NULL on failure. The caller frees it with mcplink_json_free.
-//!     /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-//!     fn mcplink_server_stats() -> stats: mcplink_json_t {
+//!     /// out: receives an array; NULL on failure. The caller frees it with mcplink_json_free.
+//!     fn mcplink_server_stats() -> out: mcplink_json_t {
 //!         Document::parse(&server.stats().to_string())?.into_raw()
 //!     }
 //! }
 //! ```
 //!
 //! Each entry becomes an exported function. Its first parameter is the object, which the function
-//! of the first lines finds: [`enter`](super::handle::enter), [`need`](super::entry::need) or
+//! of the first line finds: [`enter`](super::handle::enter), [`need`](super::entry::need) or
 //! [`taken`](super::refusal::taken). The body can fail with `?`, and is unsafe code. An entry with
 //! a result has one more parameter, which receives the object that the body makes. `; user` stands
 //! for the user data of a callback, as in [`actions`](super::actions).
 //!
-//! The first lines have the comments that all functions of the table share: before the other
-//! parameters that of the object, and after them that of `err`. cbindgen does not expand macros, so
-//! `header/tables.rs` does it for the header.
+//! cbindgen does not expand macros, so `header/tables.rs` does it for the header.
 
 macro_rules! fallible {
     (
-        $(#[$shared:meta])*
         $find:ident($this:ident: $object:ty);
         $(
             $(#[$comment:meta])*

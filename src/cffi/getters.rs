@@ -2,8 +2,6 @@
 //!
 //! ```ignore
 //! getters! {
-//!     /// error: the error; for NULL the function returns {neutral}.
-//!     /// Threads: any. Since 0.1.
 //!     get(error: mcplink_error_t);
 //!
 //!     /// Returns the JSON-RPC code of the peer's error, for example -32602.
@@ -16,19 +14,16 @@
 //! ```
 //!
 //! Each entry becomes an exported function. Its first parameter is a pointer to the object, and
-//! the function of the first lines finds the object: [`get`](super::entry::get),
+//! the function of the first line finds the object: [`get`](super::entry::get),
 //! [`find`](super::entry::find) or [`visit`](super::handle::visit). The body reads the object. If
 //! there is no object, or the body ends early with `?`, the function returns the neutral value of
 //! its type. Arguments of C can be read in the body, which is unsafe code.
-//!
-//! The first lines have the comments that all functions of the table share: of the object, and of
-//! threads. cbindgen does not expand macros, so `header/tables.rs` does it for the header.
+//! cbindgen does not expand macros, so `header/tables.rs` does it for the header.
 
 use super::text::mcplink_str_t;
 
 macro_rules! getters {
     (
-        $(#[$shared:meta])*
         $find:ident($this:ident: $object:ident);
         $(
             $(#[$comment:meta])*

@@ -351,7 +351,7 @@ impl Serialize for Node {
 /// mcplink_json_free.
 /// err: receives the error on failure, with line and column; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
-/// may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
+/// may be nested 127 levels deep.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_parse(
@@ -374,7 +374,7 @@ pub unsafe extern "C" fn mcplink_json_parse(
 /// mcplink_client_stats returned. All its nodes are invalid afterwards.
 ///
 /// document: the document; may be NULL. Do not pass a node of a document, such as the node that
-/// mcplink_json_get returns. Since 0.1.
+/// mcplink_json_get returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
     // SAFETY: the header requires a node of this library; a document is freed once.
@@ -390,14 +390,9 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 }
 
 getters! {
-    /// node: a node or NULL.
-    /// Threads: any. Since 0.1.
     get(node: mcplink_json_t);
 
     /// Returns the type of a value.
-    ///
-    /// node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
-    /// Returns: one of enum mcplink_json_type.
     fn mcplink_json_type_of() -> arg::mcplink_json_type {
         use mcplink_json_type as Type;
         let kind = match node.content {
@@ -503,8 +498,7 @@ getters! {
 
 /// Checks whether a value is missing. A missing value is not the JSON value null.
 ///
-/// node: a node or NULL.
-/// Returns: true if node is NULL. Threads: any. Since 0.1.
+/// Returns: true if node is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header requires a node of this library.

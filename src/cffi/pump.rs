@@ -62,9 +62,7 @@ impl Handled for mcplink_pump_t {
 ///
 /// out: receives the pump, NULL on failure. The caller owns it and frees it with mcplink_pump_free,
 /// after the handles that use it.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor. Threads: any.
-/// Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_new(
@@ -85,8 +83,6 @@ pub unsafe extern "C" fn mcplink_pump_new(
 /// Frees a pump. Free the clients and servers that use the pump first: when a handle is freed, its
 /// callbacks that wait in the pump are run. If this function is called inside a callback that the
 /// pump runs, it returns at once, and mcplink_pump_dispatch continues to its end.
-///
-/// pump: the pump; may be NULL. Threads: any; not while another thread uses it. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
     // SAFETY: the header requires a pump of this library, freed once.
@@ -96,11 +92,10 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
 /// Returns the file descriptor to poll. The descriptor is readable while a callback waits. If the
 /// pump was never dispatched, this thread becomes the thread of the pump: see mcplink_pump_t.
 ///
-/// pump: the pump.
 /// Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
 /// never read or close it. The descriptor stays readable until the pump is empty, so a program may
 /// dispatch a few callbacks at a time. Sometimes the descriptor is readable although the pump is
-/// empty. Threads: any. Blocks: no. Since 0.1.
+/// empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
@@ -116,11 +111,10 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
 
 /// Runs the waiting callbacks, in order, on this thread.
 ///
-/// pump: the pump.
 /// max_events: the maximum number of callbacks to run; values below 1 count as 1.
 /// Returns: the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
-/// is being dispatched already, by another thread or by one of its own callbacks. Threads: any, one
-/// at a time; best always the same thread. Blocks: while the callbacks run. Since 0.1.
+/// is being dispatched already, by another thread or by one of its own callbacks.
+/// Threads: any, one at a time; best always the same thread. Blocks: while the callbacks run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_events: i32) -> i32 {
     let mut count = 0;
@@ -138,11 +132,10 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
 /// programs without an event loop. If the pump was never dispatched, this thread becomes the thread
 /// of the pump: see mcplink_pump_t.
 ///
-/// pump: the pump.
 /// timeout_ms: the maximum time to wait, in milliseconds.
 /// Returns: the number of callbacks that wait; 0 after the timeout, and after mcplink_pump_wakeup;
-/// or a negative status. Threads: any. Blocks: yes, until a callback waits or the timeout is over.
-/// Since 0.1.
+/// or a negative status.
+/// Blocks: yes, until a callback waits or the timeout is over.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms: u32) -> i32 {
     let mut count = 0;
@@ -159,9 +152,8 @@ pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms
 /// Wakes the host's event loop although no callback waits: makes the descriptor readable, and makes
 /// mcplink_pump_wait return.
 ///
-/// pump: the pump.
 /// Returns: MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where the function does nothing.
-/// Threads: any, also in signal handlers. Blocks: no. Since 0.1.
+/// Threads: any, also in signal handlers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcplink_status_t {
     let wake = |pump: &mcplink_pump_t| {
@@ -183,7 +175,6 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// Sets a function that is called when the pump has to be dispatched. This setting is for event
 /// loops that receive messages and can't poll descriptors.
 ///
-/// pump: the pump.
 /// callback: called when the pump becomes non-empty, and at the end of each dispatch that leaves
 /// callbacks in the pump. The callback must be quick, and make the event loop call
 /// mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
@@ -191,7 +182,6 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// mcplink_http_serve. NULL removes the function.
 /// user, destroy: passed to callback; destroy runs when another function is set or the pump is
 /// freed.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_set_notify(
     pump: *mut mcplink_pump_t,

@@ -116,8 +116,8 @@ fn refuse(responder: &mcplink_responder_t, wrong: String) -> Outcome {
 /// param: the name of the argument.
 /// out: receives the text, which is valid as long as the request.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID: the request was answered; MCPLINK_E_STATE when it was
-/// answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits. Threads:
-/// any. Blocks: only while a client does not read. Since 0.1.
+/// answered before; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when the peer no longer waits.
+/// Blocks: only while a client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_string(
@@ -146,8 +146,8 @@ pub unsafe extern "C" fn mcplink_request_string(
 /// request, responder: those of the handler.
 /// param: the name of the argument.
 /// out: receives an integer from -2^63 to 2^63-1; 1.0 counts as an integer.
-/// Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
+/// Returns: see mcplink_request_string.
+/// Blocks: only while a client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_integer(
@@ -176,8 +176,8 @@ pub unsafe extern "C" fn mcplink_request_integer(
 /// request, responder: those of the handler.
 /// param: the name of the argument.
 /// out: receives the number, rounded to a double.
-/// Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
+/// Returns: see mcplink_request_string.
+/// Blocks: only while a client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_number(
@@ -206,8 +206,8 @@ pub unsafe extern "C" fn mcplink_request_number(
 /// request, responder: those of the handler.
 /// param: the name of the argument.
 /// out: receives the value.
-/// Returns: see mcplink_request_string. Threads: any. Blocks: only while a client does not read.
-/// Since 0.1.
+/// Returns: see mcplink_request_string.
+/// Blocks: only while a client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_boolean(

@@ -263,8 +263,6 @@ unsafe fn find(
 }
 
 getters! {
-    /// request: the request; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     find(request: mcplink_request_t);
 
     /// Returns the arguments of the request. For a tool or a prompt, these are the arguments of the

@@ -302,10 +302,9 @@ pub(super) fn unsupported() -> Failure {
 /// Adds a reference to a responder, so that the request can be answered after its handler has
 /// returned. So no thread of the host has to wait for the answer.
 ///
-/// responder: the responder; for NULL the function returns NULL.
 /// Returns: the same responder. The caller now owns a reference, and frees it with
 /// mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
-/// server or client. Threads: any. Blocks: no. Since 0.1.
+/// server or client.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_keep(
@@ -319,8 +318,7 @@ pub unsafe extern "C" fn mcplink_responder_keep(
 /// sends an answer: the input requests if the handler has requested input, and otherwise an
 /// internal error. In a forked process the function does nothing; see MCPLINK_E_FORKED.
 ///
-/// responder: a responder that mcplink_responder_keep returned; may be NULL. Threads: any. Since
-/// 0.1.
+/// responder: a responder that mcplink_responder_keep returned; may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
     // SAFETY: the header requires that the responder was kept, and is released once for each
@@ -336,8 +334,7 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
 
 /// Returns the request that a responder answers.
 ///
-/// responder: the responder; for NULL the function returns NULL.
-/// Returns: a request that is valid as long as the responder. Threads: any. Since 0.1.
+/// Returns: a request that is valid as long as the responder.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_request(
     responder: *const mcplink_responder_t,
@@ -349,8 +346,6 @@ pub unsafe extern "C" fn mcplink_responder_request(
 }
 
 getters! {
-    /// responder: the responder; for NULL the function returns {neutral}.
-    /// Threads: any. Blocks: no. Since 0.1.
     find(responder: mcplink_responder_t);
 
     /// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap,
@@ -365,7 +360,6 @@ getters! {
     /// Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
     /// earlier run.
     ///
-    /// responder: the responder.
     /// key: names the value.
     /// Returns: a node that is valid as long as the responder; NULL when no value is stored under
     /// this key, and after the answer.
@@ -382,7 +376,6 @@ getters! {
 }
 
 actions! {
-    /// responder: the responder.
     needing(responder: mcplink_responder_t);
 
     /// Sets a function that is called once when the peer cancels the request or disconnects.
@@ -393,7 +386,6 @@ actions! {
     /// answered. NULL removes the function.
     /// user, destroy: passed to callback; destroy runs after the callback, when another function is
     /// set, or when the responder is freed.
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_responder_on_cancel(callback: mcplink_notify_fn; user) {
         responder.process.check()?;
         let before = responder.on_cancel.lock().take();
@@ -427,8 +419,8 @@ actions! {
     /// message: a text for users; NULL for no text.
     /// Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
     /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
-    /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks:
-    /// only while a client does not read. Since 0.1.
+    /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_progress(done: f64, total: f64, message: *const c_char) {
         if !done.is_finite() || !total.is_finite() {
             let text = "progress is told in finite numbers";
@@ -442,13 +434,13 @@ actions! {
     /// Sends the client a log message that belongs to the request. The message is sent if logging
     /// is enabled on the server and the client requested messages of this level.
     ///
-    /// level: one of enum mcplink_log_level.
+    /// level: the severity of the message.
     /// text, len: the message; len may be MCPLINK_NUL for text that ends in NUL. It must not
     /// contain secrets that the client must not know.
     /// Returns: MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED
     /// or MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after
-    /// the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks:
-    /// only while a client does not read. Since 0.1.
+    /// the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client.
+    /// Blocks: only while a client does not read.
     fn mcplink_responder_log(level: arg::mcplink_log_level, text: *const c_char, len: usize) {
         let text = payload(text, len, "text")?;
         let level = level_of(level)?;
@@ -463,7 +455,7 @@ actions! {
     /// json, len: the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be
     /// sent through the client, encrypted and authenticated.
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
-    /// answer. Threads: any. Blocks: no. Since 0.1.
+    /// answer.
     #[must_use]
     fn mcplink_responder_remember(key: *const c_char, json: *const c_char, len: usize) {
         let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
@@ -481,13 +473,12 @@ actions! {
 /// scopes count as no scopes, and the request is refused. Call this function before sending any
 /// message: over HTTP the refusal is status 403, which is not possible once the response has begun.
 ///
-/// responder: the responder.
 /// scopes: all required scopes, separated by spaces.
 /// Returns: MCPLINK_OK when all scopes were granted. MCPLINK_E_AUTH when a scope is missing: the
 /// request was answered with the refusal, so return. MCPLINK_E_INVALID when scopes contains no
 /// name, and MCPLINK_E_UNSUPPORTED for custom methods and on a client: the request was answered
-/// with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
-/// client does not read. Since 0.1.
+/// with an internal error. MCPLINK_E_STATE after the answer.
+/// Blocks: only while a client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_require_scopes(
@@ -535,11 +526,9 @@ pub unsafe extern "C" fn mcplink_responder_require_scopes(
 /// NULL for no params.
 /// out: receives the client's result, valid as long as the responder; NULL while the answer is
 /// pending. May be NULL.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
 /// without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
-/// invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
-/// Since 0.1.
+/// invalid input request, MCPLINK_E_STATE after the request was answered.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(

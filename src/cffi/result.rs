@@ -346,8 +346,6 @@ fn kind_of(block: &JsonNode) -> Kind {
 }
 
 getters! {
-    /// result: the result; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     get(result: mcplink_result_t);
 
     /// Returns the id of the task that a call has become: see mcplink_client_call_tool_as_task.
@@ -439,9 +437,8 @@ getters! {
 
     /// Returns the kind of a content block.
     ///
-    /// result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
     /// index: from 0.
-    /// Returns: one of enum mcplink_content_kind.
+    /// Returns: the kind; MCPLINK_CONTENT_NONE when the index is out of range.
     fn mcplink_result_content_kind(index: usize) -> arg::mcplink_content_kind {
         kind_of(result.content(index)?) as i32
     }
@@ -449,8 +446,7 @@ getters! {
 
 /// Frees a result. All text and nodes that belong to the result are invalid afterwards.
 ///
-/// result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
-/// 0.1.
+/// result: the result; may be NULL. A result that was passed to a callback must not be freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     // SAFETY: the header requires a result of this library, freed once.
@@ -468,11 +464,10 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
 /// Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
 /// base64 on first use.
 ///
-/// result: the result; for NULL the function returns NULL.
 /// index: the index of the content block, from 0.
 /// len: receives the number of bytes, or 0 when NULL is returned; may be NULL.
 /// Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
-/// bytes or they can't be decoded. Threads: any. Since 0.1.
+/// bytes or they can't be decoded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_bytes(
     result: *const mcplink_result_t,

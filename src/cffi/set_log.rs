@@ -11,12 +11,11 @@ use super::user::{UserData, mcplink_destroy_fn};
 /// Sets the process-wide log hook. Clients and servers without a log hook of their own use the
 /// process-wide hook.
 ///
-/// level: the least severe level to report, one of enum mcplink_log_level.
+/// level: the least severe level to report.
 /// callback: called on any thread, also on several at once; it must be quick. NULL removes the
 /// hook; level is then ignored.
 /// user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
 /// removed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_set_log(
     level: arg::mcplink_log_level,

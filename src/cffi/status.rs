@@ -115,7 +115,7 @@ impl From<ErrorKind> for Status {
 ///
 /// status: any number.
 /// Returns: a static string that ends in NUL; "unknown status" for a number that this library does
-/// not know. Never NULL. Since 0.1.
+/// not know. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_status_name(status: mcplink_status_t) -> *const c_char {
     let known = Status::ALL.iter().find(|(known, _)| known.code() == status);

@@ -18,9 +18,7 @@ pub enum mcplink_direction {
     MCPLINK_DIRECTION_OUTGOING = 2002,
 }
 
-/// Receives each message of a connection, unchanged: for logs and traces. text is the message,
-/// which is valid until the function returns and does not end in NUL. len is 0 for a message that
-/// was dropped because it was too long.
+/// Receives each message of a connection, unchanged: for logs and traces.
 ///
 /// Each direction is shown in its order. An outgoing message is shown just before it is sent, so a
 /// request is shown before its answer. The function runs on the threads that send and receive, also
@@ -28,6 +26,10 @@ pub enum mcplink_direction {
 /// one direction and connection. Meanwhile no other message of that direction is sent or read. So
 /// the function must return quickly, must not block, and must not use the same client or server.
 /// Messages may contain secrets of users.
+///
+/// direction: whether the message comes from the peer or goes to it.
+/// text, len: the message, which is valid until the function returns and does not end in NUL. len
+/// is 0 for a message that was dropped because it was too long.
 pub type mcplink_message_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,

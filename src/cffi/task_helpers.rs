@@ -15,10 +15,8 @@ use crate::cffi::entry::needing;
 /// Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
 /// Otherwise, and in a call that is a task already, the function does nothing.
 ///
-/// responder: the responder of a tool call.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
-/// answering. MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+/// answering. MCPLINK_E_STATE after the answer.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_become_task(
@@ -41,7 +39,6 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
 }
 
 actions! {
-    /// responder: the responder.
     needing(responder: mcplink_responder_t);
 
     /// Closes the SSE stream on which the call is answered, and makes the client reconnect for the
@@ -54,7 +51,8 @@ actions! {
     /// retry_ms: the delay after which the client should reconnect, in milliseconds.
     /// Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits
     /// for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
-    /// and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+    /// and on a client.
+    /// Blocks: only while a client does not read.
     #[must_use]
     fn mcplink_responder_close_stream_and_retry(retry_ms: u32) {
         let sent =

@@ -18,24 +18,26 @@ impl Object for mcplink_token_t {
     const KIND: ObjectKind = ObjectKind::Token;
 }
 
-/// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
-/// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
-/// thread that sends the request, possibly on several threads at once. The function should not wait
-/// for the server, because the request waits for the function.
+/// Provides the token for one request. The function runs on the thread that sends the request,
+/// possibly on several threads at once. The function should not wait for the server, because the
+/// request waits for the function.
+///
+/// token: receives the token by mcplink_token_set.
+/// Returns: MCPLINK_OK. With any other status the request is not sent, and fails with
+/// MCPLINK_E_AUTH.
 pub type mcplink_bearer_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
 >;
 
 actions! {
-    /// token: the parameter token of the function of the host; valid until that function returns.
     needing_mut(token: mcplink_token_t);
 
     /// Sets the token or other secret that a function of the host provides: see for example
     /// mcplink_client_options_set_bearer_hook.
     ///
+    /// token: the parameter token of the function of the host; valid until that function returns.
     /// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function.
-    /// Blocks: no. Since 0.1.
+    /// Threads: the thread that runs the function.
     #[must_use]
     fn mcplink_token_set(text: *const c_char, len: usize) {
         token.text = Some(payload(text, len, "text")?.to_owned());

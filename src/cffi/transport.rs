@@ -41,8 +41,10 @@ impl Object for mcplink_transport_t {
 }
 
 /// Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
-/// one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
-/// the connection: see mcplink_transport_set_close.
+/// one thread at a time, and should not block for long.
+///
+/// bytes, len: the bytes, valid until the function returns.
+/// Returns: MCPLINK_OK; any other status ends the connection: see mcplink_transport_set_close.
 pub type mcplink_send_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -337,8 +339,7 @@ impl Handled for mcplink_transport_t {
 ///
 /// user, destroy: passed to the functions of the transport; destroy runs when the transport is
 /// freed.
-/// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
-/// any. Since 0.1.
+/// Returns: the transport. The caller owns it and frees it with mcplink_transport_free.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_new(
@@ -362,8 +363,6 @@ pub unsafe extern "C" fn mcplink_transport_new(
 ///
 /// first, second: receive the transports, NULL on failure. The caller owns both and frees each with
 /// mcplink_transport_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_pair(
@@ -401,8 +400,6 @@ fn end_of_pair(end: memory::Memory) -> *mut mcplink_transport_t {
 }
 
 actions! {
-    /// transport: the transport.
-    /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
     entering(transport: mcplink_transport_t);
 
     /// Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection
@@ -412,9 +409,9 @@ actions! {
     /// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when bytes are queued already and the total would
     /// exceed 16 MiB: then none of these bytes was accepted, so feed the same bytes again later,
     /// see mcplink_transport_set_ready; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after
-    /// the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads:
-    /// any, before and after the connection is made; the caller must feed the bytes in order.
-    /// Blocks: no. Since 0.1.
+    /// the connection has ended; MCPLINK_E_STATE for an end of mcplink_transport_pair.
+    /// Threads: any, before and after the connection is made; the caller must feed the bytes in
+    /// order.
     #[must_use]
     fn mcplink_transport_feed(bytes: *const c_void, len: usize) {
         transport.pipe.feed(text::bytes(bytes, len, "bytes")?)?;
@@ -425,8 +422,7 @@ actions! {
     ///
     /// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed
     /// the connection normally.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair. Threads: any.
-    /// Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
     #[must_use]
     fn mcplink_transport_feed_end(reason: *const c_char) {
         let reason = optional(reason, "reason")?;
@@ -437,6 +433,7 @@ actions! {
     ///
     /// callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
     /// reached any more.
+    /// Threads: any, before the connection is made.
     fn mcplink_transport_set_send(callback: mcplink_send_fn) {
         transport.change(|state| state.send = callback)?;
     }
@@ -449,6 +446,7 @@ actions! {
     /// If mcplink_send_fn still runs on another thread, that function should return soon. The
     /// callback may free the session or client, the server and the transport. Release the shared
     /// user data in destroy, not in the callback. NULL for no callback.
+    /// Threads: any, before the connection is made.
     fn mcplink_transport_set_close(callback: mcplink_notify_fn) {
         transport.change(|state| state.close = callback)?;
     }
@@ -458,6 +456,7 @@ actions! {
     ///
     /// callback: called once after one or more refusals, when at most 8 MiB are still queued. The
     /// callback runs on the reader thread, and may feed bytes. NULL for no callback.
+    /// Threads: any, before the connection is made.
     fn mcplink_transport_set_ready(callback: mcplink_notify_fn) {
         transport.change(|state| state.room = callback)?;
     }
@@ -467,8 +466,7 @@ actions! {
 /// function is called inside a function of the transport, it returns at once: no other function of
 /// the transport starts, and the transport is freed when the running function returns.
 ///
-/// transport: the transport; may be NULL. Threads: any. Blocks: until running functions of the
-/// transport have returned. Since 0.1.
+/// Blocks: until running functions of the transport have returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_free(transport: *mut mcplink_transport_t) {
     // SAFETY: the header requires a transport of this library, freed once.

@@ -8,7 +8,7 @@ use crate::schema::ProtocolVersion;
 
 /// Returns the version of this library as text, for example "0.1.0".
 ///
-/// Returns: a static string that ends in NUL; never NULL. Since 0.1.
+/// Returns: a static string that ends in NUL; never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_version() -> *const c_char {
     const VERSION: &CStr =
@@ -21,7 +21,7 @@ pub extern "C" fn mcplink_version() -> *const c_char {
 
 /// Returns the version of this library as a number: major << 24 | minor << 16 | patch << 8.
 ///
-/// Returns: the number; compare it with MCPLINK_VERSION_NUMBER. Since 0.1.
+/// Returns: the number; compare it with MCPLINK_VERSION_NUMBER.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_version_number() -> u32 {
     VERSION_NUMBER
@@ -33,7 +33,7 @@ pub extern "C" fn mcplink_version_number() -> u32 {
 /// header_version: MCPLINK_VERSION_NUMBER. Before 1.0 a library is compatible with headers of its
 /// own minor version, and from 1.0 with headers of its major version. The header must not be newer
 /// than the library.
-/// Returns: true if the library is compatible. Since 0.1.
+/// Returns: true if the library is compatible.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
     serves(VERSION_NUMBER, header_version)
@@ -44,8 +44,7 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 ///
 /// feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
 /// on servers) or "validation"; "http" for clients and servers over HTTP together.
-/// Returns: true if the build has the feature; false for NULL and unknown names. Threads: any.
-/// Since 0.1.
+/// Returns: true if the build has the feature; false for NULL and unknown names.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
     const BUILT: [(&str, bool); 7] = [
@@ -65,7 +64,7 @@ pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
 /// Returns the protocol revisions that this library supports, the newest first.
 ///
 /// Returns: a static string that ends in NUL, with a space between two revisions, for example
-/// "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
+/// "2026-07-28 2025-11-25"; never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_revisions() -> *const c_char {
     static REVISIONS: OnceLock<Text> = OnceLock::new();

@@ -168,8 +168,7 @@ unsafe fn write(
 
 /// Makes a writer.
 ///
-/// Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
-/// at a time. Since 0.1.
+/// Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
@@ -177,8 +176,6 @@ pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
 }
 
 /// Frees a writer and the text that mcplink_writer_finish returned.
-///
-/// writer: the writer; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
     // SAFETY: the header requires a writer of this library, freed once.
@@ -187,9 +184,6 @@ pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
 
 /// Resets a writer: clears its text and its error, and keeps the allocated memory for the next
 /// value.
-///
-/// writer: the writer.
-/// Returns: MCPLINK_OK. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> mcplink_status_t {
     plain(|| {
@@ -203,8 +197,6 @@ pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> 
 }
 
 actions! {
-    /// writer: the writer.
-    /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
     write(writer: mcplink_writer_t);
 
     /// Begins an object. Write each member with mcplink_writer_key and a value, then call
@@ -295,13 +287,12 @@ actions! {
 
 /// Finishes the value and returns its text.
 ///
-/// writer: the writer.
 /// out: receives the text, which ends in NUL. The text is valid until the writer is used again or
 /// freed. Empty on failure.
 /// err: receives the first error, with the byte offset where it occurred; the caller frees it. May
 /// be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
-/// value, NaN, or text that is not UTF-8. Since 0.1.
+/// value, NaN, or text that is not UTF-8.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_finish(

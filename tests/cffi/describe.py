@@ -21,6 +21,11 @@ import re
 
 import abi
 
+# Objects that one thread at a time may use or change: see "Threads" in the header.
+ONE_THREAD = ["call_options", "client_options", "server_options", "http_options", "oauth", "oauth_client", "resource_server", "tool", "prompt", "resource",
+              "template", "writer", "config", "http_request", "token", "result", "error", "json"]
+
+
 def comments():
     """The comment of each declaration, by its name: lines without the stars."""
     text = abi.HEADER.read_text()
@@ -108,6 +113,9 @@ def described(name, prototype, docs, frees):
             is_refused = re.search(r"NULL (and|is|are)\b[^.;]*refused|never NULL", meaning)
             says = "ay be NULL" if kind.endswith("**") else "NULL"
             is_allowed = says in meaning and not is_refused or parameter in ("err", "user", "destroy") or name.endswith("_free")
+            # Functions without a status have a neutral value for NULL.
+            is_neutral = parameter == names[0] and returns != "mcplink_status_t" and "mcplink_" in kind and not is_callback
+            is_allowed = is_allowed or is_neutral
             one["null"] = "allowed" if is_allowed else "refused"
             if kind.endswith("**") and owned(kind, frees):
                 one |= {"owner": "caller", "free": frees[owned(kind, frees)]}
@@ -130,15 +138,14 @@ def described(name, prototype, docs, frees):
     entry = {"name": name, "doc": doc, "returns": value, "parameters": out}
     if is_callback:
         return entry
-    whole = " ".join([result, note, *meanings.values()])
-    threads = re.search(r"Threads: (.*?)(?:\.|;| Blocks:|$)", whole)
+    threads = re.search(r"Threads: (.*?)(?:\.|;| Blocks:|$)", note)
     object_type = out[0]["type"] if out else ""
-    said = threads.group(1).strip() if threads else ""
-    is_shared = not out or object_type.startswith("const ") or "mcplink_" not in object_type
-    said = "one" if said.startswith("one at a time") else said
-    entry["threads"] = "any" if said.startswith("any") or not said and is_shared else said or "one"
-    blocks = re.search(r"Blocks: (.*?)(?:\.( |$)|$)", whole)
-    said = blocks.group(1) if blocks else "no"
+    is_shared = not re.fullmatch(r"mcplink_(?:%s)_t \*" % "|".join(ONE_THREAD), object_type)
+    said = threads.group(1).strip() if threads else "any" if is_shared else "one"
+    entry["threads"] = "any" if said.startswith("any") else said
+    blocks = re.search(r"Blocks: (.*?)(?:\.( |$)|$)", note)
+    is_call = any(kind == "const mcplink_call_options_t *" for kind, _ in listed) and not name.endswith("_start")
+    said = blocks.group(1) if blocks else "until the call has ended" if is_call else "no"
     entry["blocks"] = False if said.startswith("no") else said
     triples = []
     for at, parameter in enumerate(names):

@@ -15,13 +15,16 @@ use crate::cffi::user::{Callback, Hook};
 /// to mcplink_login_answer. The callback may answer the login before it returns. A callback that
 /// keeps the login with mcplink_login_keep may answer later. The callback runs on a thread of the
 /// library, even if the client has a pump, and may block.
+///
+/// login: the login, valid until the callback returns.
 pub type mcplink_login_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
 
-/// Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
+/// Provides a signed statement (JWT) about this workload for an audience.
 /// The callback runs whenever an access token has to be obtained, on a thread of the library.
 ///
 /// audience: the URL of the token endpoint, valid until the callback returns.
+/// token: receives the statement by mcplink_token_set.
 /// Returns: MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
 pub type mcplink_statement_fn = Option<
     unsafe extern "C-unwind" fn(

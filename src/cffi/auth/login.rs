@@ -140,8 +140,6 @@ impl LoginAttempt {
 }
 
 getters! {
-    /// login: the login; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     find(login: mcplink_login_t);
 
     /// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the
@@ -179,14 +177,13 @@ getters! {
     /// dialog. The check is cheap, so a callback that waits for the person can call this function
     /// repeatedly.
     ///
-    /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
+    /// Returns: true if the login is over.
     fn mcplink_login_is_done() -> bool {
         login.visit.over.is_triggered()
     }
 }
 
 actions! {
-    /// login: the login.
     needing(login: mcplink_login_t);
 
     /// Sets a function that is called once when the login is over: see mcplink_login_is_done.
@@ -196,7 +193,6 @@ actions! {
     /// callback must be quick. NULL for no callback.
     /// user, destroy: passed to callback; destroy runs after the callback, when another function is
     /// set, or when the login is freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
     #[must_use]
     fn mcplink_login_on_done(callback: mcplink_notify_fn; user) {
         login.process.check()?;
@@ -218,8 +214,7 @@ actions! {
     ///
     /// reason: a reason for the error message of these calls; NULL for no reason.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was
-    /// answered, or when the library itself listens for the answer. Threads: any. Blocks: no. Since
-    /// 0.1.
+    /// answered, or when the library itself listens for the answer.
     fn mcplink_login_refuse(reason: *const c_char) {
         let reason = optional(reason, "reason")?;
         login.process.check()?;
@@ -244,11 +239,10 @@ fn answered(first: bool) -> Outcome<()> {
 /// redirected the browser. Other URLs that the browser visits may be passed too: the function
 /// recognizes and refuses them. They are logged at MCPLINK_LOG_DEBUG, without their query.
 ///
-/// login: the login.
 /// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
 /// then continues; MCPLINK_E_STATE when the login is over or was answered, or when the library
-/// itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
+/// itself listens for the answer.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_answer(
@@ -292,10 +286,8 @@ fn foreign(url: &str) -> String {
 /// Adds a reference to a login, so that the login can be answered after the callback that received
 /// the login has returned. So no thread of the host has to wait for the answer.
 ///
-/// login: the login; for NULL the function returns NULL.
 /// Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
-/// once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
-/// no. Since 0.1.
+/// once for each mcplink_login_keep. The reference may outlive the client.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
@@ -306,7 +298,7 @@ pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut
 /// Releases a reference to a login. If the login is unanswered, releasing the last reference
 /// refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
 ///
-/// login: a login that mcplink_login_keep returned; may be NULL. Threads: any. Since 0.1.
+/// login: a login that mcplink_login_keep returned; may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
     // SAFETY: the header requires that the login was kept, and is released once for each

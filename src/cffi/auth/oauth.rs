@@ -87,8 +87,7 @@ unsafe fn set(
 
 /// Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
 ///
-/// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
-/// any; one thread at a time may use the settings. Since 0.1.
+/// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
@@ -103,8 +102,6 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
 /// Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
 /// last reference blocks until host callbacks of an abandoned login have returned: see
 /// mcplink_login_is_done.
-///
-/// oauth: the settings; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
     // SAFETY: the header requires settings of this library, freed once.
@@ -112,8 +109,6 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
 }
 
 actions! {
-    /// oauth: the settings.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(oauth: mcplink_oauth_t);
 
     /// Adds an OAuth client that was registered with an authorization server beforehand. The client
@@ -191,7 +186,7 @@ actions! {
     /// Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved
     /// with the tokens.
     ///
-    /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
+    /// dpop: when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_WHEN_ASKED.
     fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) {
         oauth.dpop = mcplink_dpop::read(dpop, "use of DPoP")?
     }
@@ -265,7 +260,7 @@ actions! {
     /// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
     /// hook that was set with mcplink_set_log. Log records contain no secrets.
     ///
-    /// level: the least severe level to report, one of enum mcplink_log_level.
+    /// level: the least severe level to report.
     /// callback: the function; NULL for no function. It runs on any thread, and must be quick.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when all
     /// settings, options and clients that use callback are freed.
@@ -275,25 +270,24 @@ actions! {
 }
 
 fallible! {
-    /// oauth: the settings, which clients may be using.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     taken(oauth: *const mcplink_oauth_t);
 
     /// Removes the tokens for a server from memory and from the token store. The next request to
     /// the server must be authorized again. The tokens are not revoked at the authorization server.
     ///
+    /// oauth: the settings, which clients may be using.
     /// url: the URL of the server, as passed to mcplink_client_options_set_url.
     /// Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for
     /// an invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token
-    /// store. Threads: any, while no thread changes the settings. Blocks: while the token store
-    /// removes the tokens. Since 0.1.
+    /// store.
+    /// Threads: any, while no thread changes the settings. Blocks: while the token store removes
+    /// the tokens.
     fn mcplink_oauth_forget(url: *const c_char) {
         oauth.made.forget(name(url, "url")?)?;
     }
 }
 
 actions! {
-    /// oauth: the settings.
     set(oauth: mcplink_oauth_t);
 
     /// Sets the host name and the path of the redirect URI for logins with a browser. The
@@ -306,7 +300,6 @@ actions! {
     /// path: the path, without a query; it is empty or begins with '/'. NULL for the default,
     /// "/callback". An invalid host name or path is reported when a client is opened, with
     /// MCPLINK_E_INVALID.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_oauth_set_redirect(host: *const c_char, path: *const c_char) {
         let host = optional(host, "host")?;
         let path = optional(path, "path")?;
@@ -316,8 +309,6 @@ actions! {
 }
 
 actions! {
-    /// oauth: the settings.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(oauth: mcplink_oauth_t);
 
     /// Sets the client credentials grant: a machine acts on its own behalf, as the first client
@@ -325,7 +316,7 @@ actions! {
     /// secret.
     ///
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is
-    /// opened. Blocks: no. Since 0.1.
+    /// opened.
     fn mcplink_oauth_set_client_credentials() {
         oauth.way = Way::Machine
     }
@@ -347,7 +338,6 @@ actions! {
     /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
     /// settings, options and clients that use callback are freed.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
-    /// Blocks: no. Since 0.1.
     fn mcplink_oauth_set_browser(
         port: u16,
         program: *const c_char,
@@ -402,7 +392,7 @@ actions! {
     /// token_endpoint: the URL of the identity provider's token endpoint.
     /// client: the registration of this client with the identity provider. The settings copy the
     /// registration, which remains the caller's.
-    /// subject: the kind of credential that callback provides, one of enum mcplink_subject.
+    /// subject: the kind of credential that callback provides.
     /// callback: provides the credential of the user with mcplink_token_set, like
     /// mcplink_bearer_fn. The callback runs on a thread of the library, each time the credential is
     /// needed. The host is responsible for the sign-on, including its state, nonce and PKCE.
@@ -428,7 +418,6 @@ actions! {
 }
 
 actions! {
-    /// oauth: the settings.
     set(oauth: mcplink_oauth_t);
 
     /// Sets the folder in which tokens and registrations are saved, in files that only their owner
@@ -438,7 +427,6 @@ actions! {
     /// folder: the path of the folder, in UTF-8 on Windows. The folder is created with mode 0700
     /// when a client is opened. Opening fails if the folder belongs to another user, or if other
     /// users may write to it. NULL to store tokens in memory.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_oauth_set_store_folder(folder: *const c_char) {
         oauth.store = if folder.is_null() {
             TokenStore::Memory
@@ -455,8 +443,7 @@ actions! {
     /// load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
     /// user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
     /// settings, options and clients that use the store are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks:
-    /// no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
     fn mcplink_oauth_set_store(
         load: mcplink_store_load_fn,
         save: mcplink_store_save_fn,

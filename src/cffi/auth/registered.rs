@@ -71,7 +71,7 @@ pub(super) enum Proof {
 /// NULL and blank text are refused: see mcplink_oauth_client_new_for_any.
 /// client_id: the client id.
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
-/// invalid argument. Threads: any. Since 0.1.
+/// invalid argument.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
@@ -89,9 +89,9 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
 /// The MCP server then decides which authorization server receives the credentials, so use
 /// mcplink_oauth_client_new if the issuer is known.
 ///
-/// client_id: the client id.
+/// client_id: the id of the client.
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
-/// invalid argument. Threads: any. Since 0.1.
+/// invalid argument.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
@@ -105,8 +105,6 @@ pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
 }
 
 actions! {
-    /// client: the client.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(client: mcplink_oauth_client_t);
 
     /// Sets a client secret, with which the client authenticates. The secret does not appear in
@@ -128,8 +126,7 @@ actions! {
     /// key_id: the key id by which the authorization server knows the key (kid); NULL for no key
     /// id.
     /// pss: true if an RSA key signs with PS256 instead of RS256.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no.
-    /// Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key.
     fn mcplink_oauth_client_set_key(
         pem: *const c_char,
         len: usize,
@@ -160,8 +157,6 @@ actions! {
 }
 
 /// Frees an OAuth client. Settings to which the client was added keep a copy.
-///
-/// client: the client; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_free(client: *mut mcplink_oauth_client_t) {
     // SAFETY: the header requires a client of this library, freed once.

@@ -36,10 +36,10 @@ impl Object for mcplink_call_t {
     const KIND: ObjectKind = ObjectKind::Call;
 }
 
-/// Receives the outcome of a started call, exactly once. The outcome is a result if status is
-/// MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
+/// Receives the outcome of a started call, exactly once.
 ///
 /// call: the handle of the call; NULL when the handle was freed or not requested.
+/// status: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; otherwise the status of err.
 /// result, err: valid until the callback returns; one of them is NULL.
 pub type mcplink_done_fn = Option<
     unsafe extern "C-unwind" fn(
@@ -364,14 +364,12 @@ fn start_in_order(
 }
 
 actions! {
-    /// call: the call.
     entering(call: mcplink_call_t);
 
     /// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The
     /// server is notified.
     ///
     /// reason: one sentence for the server; NULL for no reason.
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_call_cancel(reason: *const c_char) {
         match optional(reason, "reason")? {
             Some(reason) => call.started.token.trigger_because(reason),
@@ -383,17 +381,14 @@ actions! {
 /// Waits for the outcome of a call. The call's done function may run before or after this function
 /// returns. The function may be called again, also by several threads.
 ///
-/// call: the call.
 /// timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait until the call
 /// ends.
 /// out: receives the result, or NULL without a result; the caller frees it with
 /// mcplink_result_free. May be NULL.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
 /// the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
 /// Threads: any; on the thread that runs the client's callbacks, this function handles requests
-/// from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
-/// 0.1.
+/// from the server while it waits. Blocks: until the outcome is known or the timeout is over.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait(
@@ -433,11 +428,10 @@ pub unsafe extern "C" fn mcplink_call_wait(
 /// calls, count: the calls, at least one.
 /// timeout_ms: the maximum time to wait; 0 only checks, MCPLINK_FOREVER waits without limit.
 /// index: receives the index of a call that has ended; count without one.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID;
-/// MCPLINK_E_STATE on a thread that runs the callbacks of one of the clients, which would wait for
-/// itself; MCPLINK_E_CLOSED when another thread frees one of the calls. Threads: any. Blocks: until
-/// a call has ended or the time is over. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_PENDING when the time is over; MCPLINK_E_INVALID; MCPLINK_E_STATE
+/// on a thread that runs the callbacks of one of the clients, which would wait for itself;
+/// MCPLINK_E_CLOSED when another thread frees one of the calls.
+/// Blocks: until a call has ended or the time is over.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait_any(
@@ -520,8 +514,6 @@ fn wait_any(calls: &[&Started], deadline: Option<Instant>) -> Outcome<Option<usi
 }
 
 getters! {
-    /// call: the call; for NULL the function returns {neutral}.
-    /// Threads: any. Blocks: no. Since 0.1.
     visit(call: mcplink_call_t);
 
     /// Checks whether a call has ended.
@@ -541,8 +533,6 @@ getters! {
 
 /// Frees the handle of a call. The call continues, and its done function will still run. To stop
 /// the call, cancel the call before freeing its handle.
-///
-/// call: the call; may be NULL. Threads: any, also in callbacks. Blocks: no. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_free(call: *mut mcplink_call_t) {
     // SAFETY: the header requires a call of this library, freed once.

@@ -125,7 +125,7 @@ pub(super) unsafe fn copied(
 /// Makes call options with the default values.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
-/// may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
+/// may be used for many calls.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
@@ -135,8 +135,6 @@ pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
 }
 
 /// Frees call options. Calls that were made with them continue.
-///
-/// options: the options; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -144,8 +142,6 @@ pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_op
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     set(options: mcplink_call_options_t);
 
     /// Sets how long a call waits for its result. Progress restarts the timeout. The timeout does
@@ -175,8 +171,6 @@ actions! {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(options: mcplink_call_options_t);
 
     /// Adds a member of "_meta" to the request, for example a trace context.
@@ -193,7 +187,7 @@ actions! {
     /// The messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use
     /// mcplink_client_set_log_level.
     ///
-    /// level: the least severe level to receive, one of enum mcplink_log_level.
+    /// level: the least severe level to receive.
     fn mcplink_call_options_set_log_level(level: arg::mcplink_log_level) {
         options.log_level = Some(level_of(level)?);
     }
@@ -202,7 +196,6 @@ actions! {
     /// cached. Default: false.
     ///
     /// enabled: true to bypass the cache.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     fn mcplink_call_options_set_bypass_cache(enabled: bool) {
         options.bypasses_cache = enabled
     }
@@ -215,7 +208,6 @@ actions! {
     /// newer progress.
     /// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it
     /// runs when the options are freed and all calls that use them have ended.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     fn mcplink_call_options_on_progress(callback: mcplink_progress_fn; user) {
         options.progress = Hook::new(callback, user);
     }

@@ -2,9 +2,7 @@
 //!
 //! ```ignore
 //! calls! {
-//!     /// client: the client.
-//!     /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
-//!     /// Since 0.1.
+//!     ///
 //!     client: mcplink_client_t;
 //!
 //!     /// Reads a resource.
@@ -29,12 +27,10 @@
 //! and the arguments of C, which is unsafe code. An entry without `-> mcplink_result_t`
 //! has no parameter `out`.
 //!
-//! The first lines have the comments that all blocking functions of the table share. cbindgen does
-//! not expand macros, so `header/tables.rs` does it for the header.
+//! cbindgen does not expand macros, so `header/tables.rs` does it for the header.
 
 macro_rules! calls {
     (
-        $(#[$shared:meta])*
         $client:ident: $object:ident;
         $(
             $(#[$comment:meta])*

@@ -34,9 +34,6 @@ unsafe fn texts(json: *const c_char, len: usize, what: &str) -> Outcome<BTreeMap
 }
 
 calls! {
-    /// client: the client.
-    /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
-    /// 0.1.
     client: mcplink_client_t;
 
     /// Calls a tool, and waits for its result.
@@ -50,13 +47,11 @@ calls! {
     /// options: timeouts and other options of the call; NULL for the defaults.
     /// out: receives the result, or NULL without a result. The caller owns it and frees it with
     /// mcplink_result_free.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid
     /// arguments of this function, MCPLINK_E_UNSUPPORTED when the server has no tools,
     /// MCPLINK_E_PEER when the server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the
     /// server is notified), MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL
-    /// when the server's answer is invalid. Threads: any; also in callbacks. Blocks: until the call
-    /// has ended. Since 0.1.
+    /// when the server's answer is invalid.
     fn mcplink_client_call_tool(
         name: *const c_char,
         arguments: *const c_char,
@@ -83,7 +78,7 @@ calls! {
     /// Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
     /// MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of
     /// started calls is reached (mcplink_client_options_set_max_started). Other errors are the
-    /// outcome of the call. Threads: any. Blocks: no. Since 0.1.
+    /// outcome of the call.
     start mcplink_client_call_tool_start;
 
     /// Reads a resource.
@@ -92,7 +87,6 @@ calls! {
     /// options, out, err: see mcplink_client_call_tool. The result is {"contents":[...]}: see
     /// mcplink_result_text and mcplink_result_content_bytes.
     /// Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
-    /// Threads: any. Blocks: until the call has ended. Since 0.1.
     fn mcplink_client_read_resource(uri: *const c_char) -> mcplink_result_t {
         let uri = name(uri, "uri")?.to_owned();
         let read = move |client: &Client, options: CallOptions<'_>| {
@@ -169,8 +163,7 @@ calls! {
     /// Pings the server.
     ///
     /// options, err: see mcplink_client_call_tool.
-    /// Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads:
-    /// any. Blocks: until the call has ended. Since 0.1.
+    /// Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool.
     fn mcplink_client_ping() {
         Ok(Request::new(method::PING, |client, options| {
             client.ping(options)?;
@@ -182,8 +175,7 @@ calls! {
     start mcplink_client_ping_start;
 
     /// Sends a request of any method, for extensions of the protocol. Input requests of a modern
-    /// server
-    /// are not handled: they are returned as the result.
+    /// server are not handled: they are returned as the result.
     ///
     /// method: the method.
     /// params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in

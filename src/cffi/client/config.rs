@@ -41,10 +41,9 @@ impl Object for mcplink_config_t {
 /// the folder above it if the file is in a folder whose name begins with a dot.
 /// out: receives the configuration, or NULL on failure. The caller owns it and frees it with
 /// mcplink_config_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_IO when the file can't be read, MCPLINK_E_LIMIT when it is larger
-/// than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers. Threads: any. Blocks:
-/// for the file system. Since 0.1.
+/// than 16 MiB, MCPLINK_E_INVALID when it has no JSON object with servers.
+/// Blocks: for the file system.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_read(
@@ -69,7 +68,6 @@ pub unsafe extern "C" fn mcplink_config_read(
 /// Describes the content of a configuration file: its servers, the values that the user has to
 /// enter, and warnings about members that are not applied.
 ///
-/// config: the configuration.
 /// out: receives {"servers":[{"name":"...","disabled":false,"command":["...","..."],
 /// "inputs":["ID"],"extra":{}},{"name":"...","disabled":false,"url":"...","inputs":[],"extra":{}}],
 /// "inputs":[{"id":"ID","description":"...","password":true,"default":"...","options":["..."]}],
@@ -77,8 +75,6 @@ pub unsafe extern "C" fn mcplink_config_read(
 /// that the library does not apply, such as "timeout". The arguments of commands, URLs and "extra"
 /// are as written in the file, and may contain secrets. The caller owns the document and frees it
 /// with mcplink_json_free.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_describe(
@@ -133,14 +129,12 @@ fn described(config: &Config) -> Value {
 }
 
 actions! {
-    /// config: the configuration.
     needing_mut(config: mcplink_config_t);
 
     /// Sets the value of an input, which the user has entered.
     ///
     /// id: the id of the input: see mcplink_config_describe.
     /// value: the value.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Blocks: no. Since 0.1.
     #[must_use]
     fn mcplink_config_set_input(id: *const c_char, value: *const c_char) {
         let (id, value) = (name(id, "id")?, name(value, "value")?);
@@ -149,8 +143,6 @@ actions! {
 }
 
 /// Frees a configuration. Options that were set from it keep a copy.
-///
-/// config: the configuration; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
     // SAFETY: the header requires a configuration of this library, freed once.
@@ -158,7 +150,6 @@ pub unsafe extern "C" fn mcplink_config_free(config: *mut mcplink_config_t) {
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_client_options_t);
 
     /// Sets the server to which the client connects: one of a configuration file. Other options,
@@ -167,7 +158,7 @@ actions! {
     /// config: the configuration, whose server is copied with the inputs that are set so far.
     /// name: the name of the server. The client can also connect to a disabled server.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when the file has no such server. A variable
-    /// without a value is an error of mcplink_client_open. Blocks: no. Since 0.1.
+    /// without a value is an error of mcplink_client_open.
     fn mcplink_client_options_set_configured(config: *mut mcplink_config_t, name: *const c_char) {
         let config = need_mut(config, "config")?;
         let name = filled(name, "name")?;

@@ -38,8 +38,6 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets the command that starts the server as a child process. Messages use the standard input
@@ -48,7 +46,7 @@ actions! {
     /// argv: the program and its arguments, terminated by NULL. They are copied. No shell is
     /// involved. A program name without a slash is searched in PATH. The texts are UTF-8 on
     /// Windows, and bytes on other systems.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty.
     fn mcplink_client_options_set_command(argv: *const *const c_char) {
         let mut words = argv;
         if words.is_null() {
@@ -74,8 +72,8 @@ actions! {
     /// inherits: see mcplink_client_options_inherit_env.
     ///
     /// variable: the name of the variable, in UTF-8 on Windows.
-    /// value: the value of the variable, in UTF-8 on Windows. With NULL the child does not
-    /// inherit the variable.
+    /// value: the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit
+    /// the variable.
     fn mcplink_client_options_set_env(variable: *const c_char, value: *const c_char) {
         let variable = variable_name(variable)?;
         let value = if value.is_null() {
@@ -112,8 +110,6 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets that the child inherits all environment variables of this process. By default the child
@@ -166,8 +162,6 @@ actions! {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets how long each step of closing the client may take. A child process has this time to
@@ -176,7 +170,6 @@ actions! {
     /// s. Over HTTP, ending the session may take this time, and the default is 1 s.
     ///
     /// milliseconds: the time; more than an hour counts as an hour.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     fn mcplink_client_options_set_close_timeout_ms(milliseconds: u32) {
         options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
     }
@@ -219,8 +212,6 @@ actions! {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets the OAuth settings with which the client obtains and renews access tokens for a server
@@ -239,7 +230,6 @@ actions! {
     /// settings are refused too. Other faults are reported when the client is opened. In a build
     /// without OAuth, opening fails with MCPLINK_E_UNSUPPORTED.
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
-    /// Blocks: no. Since 0.1.
     fn mcplink_client_options_set_oauth(oauth: *const mcplink_oauth_t) {
         options.hooks.oauth = Some(taken(oauth, "oauth")?.made());
         #[cfg(feature = "http-client")]
@@ -305,7 +295,6 @@ actions! {
     /// redirect to another origin is always an error, and the error message names the origin.
     ///
     /// enabled: true to follow redirects.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     fn mcplink_client_options_set_follow_redirects(enabled: bool) {
         options.endpoint.follows_redirects = Some(enabled);
     }
@@ -317,8 +306,7 @@ actions! {
     /// The descriptors must stay open until the client is opened. Opening duplicates the
     /// descriptors, and the originals remain the caller's. The server sees the end of the
     /// connection only when the caller has closed the originals too.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no.
-    /// Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor.
     fn mcplink_client_options_set_fds(input: isize, output: isize) {
         let (input, output) = (descriptor(input, "input")?, descriptor(output, "output")?);
         let way = move |_: &Endpoint, _: &Arc<Shared>| {
@@ -345,14 +333,13 @@ actions! {
 
     /// Sets what happens to the child's standard error.
     ///
-    /// mode: one of enum mcplink_stderr.
+    /// mode: what happens to the output.
     /// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The
     /// function runs on the thread that runs the client's callbacks. At most 1024 lines wait for
     /// the function. Further lines are only available from mcplink_client_stderr_tail.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the
     /// options and all clients that use callback are freed.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
-    /// Blocks: no. Since 0.1.
     fn mcplink_client_options_set_stderr(
         mode: arg::mcplink_stderr,
         callback: mcplink_line_fn; user

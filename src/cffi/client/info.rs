@@ -17,14 +17,9 @@ use crate::client::Client;
 use crate::schema::ProtocolVersion;
 
 getters! {
-    /// client: the client; for NULL the function returns {neutral}.
-    /// Threads: any. Blocks: no. Since 0.1.
     visit(client: mcplink_client_t);
 
     /// Returns the state of a client.
-    ///
-    /// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
-    /// Returns: one of enum mcplink_connection_state.
     fn mcplink_client_state() -> arg::mcplink_connection_state {
         client.shared.state() as i32
     }
@@ -45,9 +40,6 @@ getters! {
 
     /// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
     /// client, to skip the detection.
-    ///
-    /// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
-    /// Returns: one of enum mcplink_era.
     fn mcplink_client_era() -> arg::mcplink_era {
         mcplink_era::from(client.client().ok()?.era()) as i32
     }
@@ -77,8 +69,6 @@ fn has(client: &Client, path: &str) -> bool {
 }
 
 fallible! {
-    /// client: the client.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(client: *const mcplink_client_t);
 
     /// Returns the identity and the capabilities that the server reported in the handshake.
@@ -87,8 +77,7 @@ fallible! {
     /// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
     /// instructions may be missing. The caller owns the document and frees it with
     /// mcplink_json_free.
-    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
-    /// no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
     fn mcplink_client_server_info() -> out: mcplink_json_t {
         let client = client.client()?;
         let mut info = json!({
@@ -109,7 +98,6 @@ fallible! {
     /// out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
     /// process or no output. NULL on failure. The caller owns the string and frees it with
     /// mcplink_json_free.
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_client_stderr_tail() -> out: mcplink_json_t {
         let tail = client.shared.tail.get();
         Document::of(&tail.map(|tail| tail.text()).unwrap_or_default().into())?
@@ -121,8 +109,7 @@ fallible! {
     /// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy,
     /// droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses;
     /// NULL on failure. The caller owns the object and frees it with mcplink_json_free.
-    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
-    /// no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
     fn mcplink_client_stats() -> out: mcplink_json_t {
         let stats = client.client()?.stats();
         Document::of(&json!({
@@ -150,8 +137,7 @@ fallible! {
     ///
     /// out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and
     /// frees it with mcplink_json_free.
-    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks:
-    /// no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected.
     fn mcplink_client_activity() -> out: mcplink_json_t {
         Document::of(&client.client()?.activity().to_string().into())?
     }

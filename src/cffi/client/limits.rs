@@ -12,8 +12,6 @@ use crate::cffi::{arg, limit};
 use crate::client::Restart;
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
@@ -51,9 +49,9 @@ actions! {
 
     /// Sets a limit of the connection.
     ///
-    /// limit: one of enum mcplink_limit.
+    /// limit: the limit.
     /// value: the new value of the limit.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit.
     fn mcplink_client_options_set_limit(limit: arg::mcplink_limit, value: usize) {
         limit::set(&mut options.limits, limit, value)?;
     }
@@ -64,7 +62,7 @@ actions! {
     /// may run.
     ///
     /// count: the maximum number, at least 1.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0.
     fn mcplink_client_options_set_max_started(count: usize) {
         if count == 0 {
             return Err(invalid("at least one call has to be possible").into());
@@ -111,7 +109,7 @@ actions! {
     /// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
     /// max_failures: the number of unanswered pings in a row after which the connection ends, for
     /// example 3.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0.
     fn mcplink_client_options_set_keep_alive(interval_ms: u32, timeout_ms: u32, max_failures: u32) {
         let keep_alive = limit::keep_alive(interval_ms, timeout_ms, max_failures)?;
         options.build(|builder| builder.keep_alive(keep_alive));
@@ -175,7 +173,7 @@ actions! {
     ///
     /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
     /// If the system lacks the memory, starting a thread fails.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size.
     fn mcplink_client_options_set_thread_stack_size(bytes: usize) {
         options.threads.set_stack_size(bytes)?;
     }
@@ -185,7 +183,7 @@ actions! {
     /// first 15 bytes of a name.
     ///
     /// prefix: 1 to 15 bytes, without control characters.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
     fn mcplink_client_options_set_thread_prefix(prefix: *const c_char) {
         options.threads.set_prefix(name(prefix, "prefix")?)?;
     }
@@ -209,7 +207,6 @@ actions! {
     /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise
     /// destroy runs when the options, their clients and the responders that were kept are freed,
     /// and all threads have ended.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_on_thread(start: mcplink_thread_fn, stop: mcplink_thread_fn; user) {
         options.threads.set_hook(start, stop, user);
     }

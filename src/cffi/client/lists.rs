@@ -33,9 +33,6 @@ fn list<T: Serialize + 'static>(
 }
 
 calls! {
-    /// client: the client.
-    /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
-    /// 0.1.
     client: mcplink_client_t;
 
     /// Lists all tools of the server. The function reads all pages of the list.
@@ -46,8 +43,7 @@ calls! {
     /// options: the options for the request of each page; NULL for the defaults.
     /// out, err: see mcplink_client_call_tool. The result is {"tools":[...]}.
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
-    /// items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has
-    /// ended. Since 0.1.
+    /// items (mcplink_client_options_set_max_list).
     fn mcplink_client_list_tools() -> mcplink_result_t {
         list(method::TOOLS_LIST, "tools", |client, options| {
             client.tool_pages(options).read_all()
@@ -62,7 +58,7 @@ calls! {
     /// options: the options for the request of each page; NULL for the defaults.
     /// out, err: see mcplink_client_call_tool. The result is {"resources":[...]}.
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
-    /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
+    /// items.
     fn mcplink_client_list_resources() -> mcplink_result_t {
         list(method::RESOURCES_LIST, "resources", |client, options| {
             client.resource_pages(options).read_all()
@@ -77,7 +73,7 @@ calls! {
     /// options: the options for the request of each page; NULL for the defaults.
     /// out, err: see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
-    /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
+    /// items.
     fn mcplink_client_list_templates() -> mcplink_result_t {
         let method = method::RESOURCES_TEMPLATES_LIST;
         list(method, "resourceTemplates", |client, options| {
@@ -94,7 +90,7 @@ calls! {
     /// options: the options for the request of each page; NULL for the defaults.
     /// out, err: see mcplink_client_call_tool. The result is {"prompts":[...]}.
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
-    /// items. Threads: any. Blocks: until the call has ended. Since 0.1.
+    /// items.
     fn mcplink_client_list_prompts() -> mcplink_result_t {
         list(method::PROMPTS_LIST, "prompts", |client, options| {
             client.prompt_pages(options).read_all()

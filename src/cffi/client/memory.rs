@@ -67,7 +67,7 @@ impl Handled for mcplink_era_memory_t {
 /// max_bytes: the maximum size of all responses, in bytes; 0 for the default of
 /// MCPLINK_LIMIT_CACHED_BYTES.
 /// Returns: the cache. The caller owns it and frees it with mcplink_cache_free. NULL after an
-/// internal error. Threads: any. Blocks: no. Since 0.1.
+/// internal error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cache_new(
@@ -90,20 +90,15 @@ pub extern "C" fn mcplink_cache_new(
 }
 
 actions! {
-    /// cache: the cache.
     entering(cache: mcplink_cache_t);
 
     /// Removes all responses from a cache, those of all servers and principals.
-    ///
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_cache_clear() {
         cache.cache.clear();
     }
 }
 
 /// Frees a cache. Clients that share the cache keep it until they are freed.
-///
-/// cache: the cache; may be NULL. Threads: any. Blocks: no. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
     // SAFETY: the header requires a cache of this library, freed once.
@@ -111,7 +106,6 @@ pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_client_options_t);
 
     /// Sets the cache of responses that the client shares with other clients. Default: a cache of
@@ -125,7 +119,7 @@ actions! {
     /// cache: the cache, which may be freed before the options. NULL for a cache of its own.
     /// principal: a name for the user of the client, for example a digest of the token. NULL if
     /// private responses are not shared.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID also when principal is blank.
     fn mcplink_client_options_set_cache(cache: *mut mcplink_cache_t, principal: *const c_char) {
         let cache = match cache.is_null() {
             true => None,
@@ -146,7 +140,7 @@ actions! {
 /// Makes an empty memory of the eras of servers.
 ///
 /// Returns: the memory. The caller owns it and frees it with mcplink_era_memory_free. NULL after an
-/// internal error. Threads: any. Blocks: no. Since 0.1.
+/// internal error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_era_memory_new() -> *mut mcplink_era_memory_t {
@@ -160,10 +154,8 @@ pub extern "C" fn mcplink_era_memory_new() -> *mut mcplink_era_memory_t {
 
 /// Returns the remembered era of a server.
 ///
-/// memory: the memory; for NULL the function returns MCPLINK_ERA_UNKNOWN.
 /// address: the address, as a key of mcplink_era_memory_entries.
-/// Returns: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN if no era is remembered. Threads: any.
-/// Blocks: no. Since 0.1.
+/// Returns: the era; MCPLINK_ERA_UNKNOWN if no era is remembered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_era_memory_recall(
     memory: *const mcplink_era_memory_t,
@@ -179,14 +171,12 @@ pub unsafe extern "C" fn mcplink_era_memory_recall(
 }
 
 actions! {
-    /// memory: the memory.
     entering(memory: mcplink_era_memory_t);
 
     /// Remembers the era of a server, for example one that the host has stored.
     ///
     /// address: the address, as a key of mcplink_era_memory_entries.
-    /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN forgets the era.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+    /// era: the era; MCPLINK_ERA_UNKNOWN forgets the era.
     fn mcplink_era_memory_remember(address: *const c_char, era: arg::mcplink_era) {
         let address = name(address, "address")?;
         match mcplink_era::known(era)? {
@@ -197,15 +187,12 @@ actions! {
 }
 
 fallible! {
-    /// memory: the memory.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(memory: *const mcplink_era_memory_t);
 
     /// Returns all remembered eras, so that the host can store them.
     ///
     /// out: receives an object: {"https://a.example":"modern", "server --stdio":"legacy"}; NULL on
     /// failure. The caller owns the object and frees it with mcplink_json_free.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_era_memory_entries() -> out: mcplink_json_t {
         let era = |era| match era {
             Era::Legacy => "legacy",
@@ -220,8 +207,6 @@ fallible! {
 }
 
 /// Frees a memory of eras. Clients that use the memory keep it until they are freed.
-///
-/// memory: the memory; may be NULL. Threads: any. Blocks: no. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory_t) {
     // SAFETY: the header requires a memory of this library, freed once.
@@ -229,7 +214,6 @@ pub unsafe extern "C" fn mcplink_era_memory_free(memory: *mut mcplink_era_memory
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_client_options_t);
 
     /// Sets the memory in which the client remembers the era of its server. The next connection to
@@ -237,7 +221,6 @@ actions! {
     ///
     /// memory: the memory, which several clients may share, and which may be freed before the
     /// options. NULL changes nothing.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_set_era_memory(memory: *mut mcplink_era_memory_t) {
         if memory.is_null() {
             return Ok(());
@@ -252,7 +235,6 @@ actions! {
     /// callback: see mcplink_message_fn. NULL for no function.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the
     /// options and all clients opened with them are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_on_message(callback: mcplink_message_fn; user) {
         options.tap = Hook::new(callback, user).map(wrap);
     }

@@ -24,15 +24,13 @@ use crate::schema::{SubscriptionFilter, method};
 
 /// Sends a notification of any method.
 ///
-/// client: the client.
 /// method: the method.
 /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
 /// params.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the notification was accepted for sending; MCPLINK_E_CLOSED when the
 /// server has disconnected, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only
-/// requests. Threads: any.
-/// Blocks: only while the server does not read. Since 0.1.
+/// requests.
+/// Blocks: only while the server does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_notify(
@@ -60,9 +58,9 @@ pub unsafe extern "C" fn mcplink_client_notify(
 /// modern server requests the roots with each call that needs them, so it receives no notification.
 ///
 /// client: a client with a roots function: see mcplink_client_options_on_list_roots.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
-/// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
+/// mcplink_client_notify.
+/// Blocks: only while the server does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_roots_changed(
@@ -85,7 +83,7 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 ///
 /// client: see mcplink_client_roots_changed.
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
-/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// Returns: see mcplink_client_call_tool_start.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_roots_changed_start(
@@ -118,20 +116,16 @@ pub unsafe extern "C" fn mcplink_client_roots_changed_start(
 }
 
 calls! {
-    /// client: the client.
-    /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
-    /// 0.1.
     client: mcplink_client_t;
 
     /// Sets the least severe level of log messages that a server of the legacy era sends. The
     /// messages arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each
     /// call: see mcplink_call_options_set_log_level.
     ///
-    /// level: one of enum mcplink_log_level.
+    /// level: the least severe level to receive.
     /// options, err: see mcplink_client_call_tool.
     /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
-    /// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has
-    /// ended. Since 0.1.
+    /// logging; otherwise see mcplink_client_call_tool.
     fn mcplink_client_set_log_level(level: arg::mcplink_log_level) {
         let level = level_of(level)?;
         let set = move |client: &Client, options: CallOptions<'_>| {
@@ -160,8 +154,8 @@ calls! {
     /// out: receives the filter that the server accepted, an object like the parameter filter; NULL
     /// on failure. The caller frees it with mcplink_result_free.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
-    /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
-    /// Blocks: until the server has answered. Since 0.1.
+    /// mcplink_client_call_tool. After a failure the earlier subscription remains.
+    /// Blocks: until the server has answered.
     fn mcplink_client_listen(filter: *const c_char, len: usize) -> mcplink_result_t {
         let filter = match optional_json(filter, len, "filter")? {
             Some(filter) => serde_json::from_str(filter.get())
@@ -189,8 +183,8 @@ calls! {
     /// uri: the URI of the resource.
     /// options, err: see mcplink_client_call_tool.
     /// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED
-    /// when the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads:
-    /// any. Blocks: until the server has answered. Since 0.1.
+    /// when the server refuses the subscription; otherwise see mcplink_client_call_tool.
+    /// Blocks: until the server has answered.
     fn mcplink_client_subscribe(uri: *const c_char) {
         let uri = name(uri, "uri")?.to_owned();
         let shared = Arc::downgrade(&client.shared);
@@ -270,11 +264,9 @@ fn subscribe(
 
 /// Ends a subscription that was made with mcplink_client_subscribe.
 ///
-/// client: the client.
 /// uri: the URI of the resource.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
-/// the server does not read. Since 0.1.
+/// Returns: MCPLINK_OK, also when the resource was not subscribed.
+/// Blocks: only while the server does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe(
@@ -292,11 +284,10 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
 }
 
 /// Starts to end a subscription without waiting: the non-blocking form of
-/// mcplink_client_unsubscribe.
-/// For the order of started calls see mcplink_client_listen_start.
+/// mcplink_client_unsubscribe. For the order of started calls see mcplink_client_listen_start.
 ///
 /// callback, user, destroy, out: see mcplink_client_call_tool_start.
-/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// Returns: see mcplink_client_call_tool_start.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe_start(
@@ -341,10 +332,6 @@ fn unsubscribe(shared: &Shared, uri: &str) {
 
 /// Clears the client's cache of results, so that later calls request the results from the server
 /// again.
-///
-/// client: the client.
-/// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_clear_cache(

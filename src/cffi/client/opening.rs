@@ -77,14 +77,13 @@ fn connect(
 }
 
 fallible! {
-    /// options: the options, which are copied and remain the caller's. Exactly one of command, url,
-    /// fds and transport must be set.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     taken(options: *const mcplink_client_options_t);
 
     /// Opens a client: starts the server or connects to the server, and negotiates a protocol
     /// revision.
     ///
+    /// options: the options, which are copied and remain the caller's. Exactly one of command, url,
+    /// fds and transport must be set.
     /// out: receives the client, NULL on failure. The caller owns it and frees it with
     /// mcplink_client_free.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
@@ -93,8 +92,9 @@ fallible! {
     /// answer, MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the
     /// server refuses, MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED
     /// when the token of the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and
-    /// MCPLINK_E_HTTP. Threads: any. Blocks: until the client is connected or has failed, at most
-    /// for the timeout that was set with mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+    /// MCPLINK_E_HTTP.
+    /// Blocks: until the client is connected or has failed, at most for the timeout that was set
+    /// with mcplink_client_options_set_connect_timeout_ms.
     fn mcplink_client_open() -> out: mcplink_client_t {
         let Prepared {
             client,
@@ -112,16 +112,15 @@ fallible! {
     }
 
     /// Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
-    /// event
-    /// reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
-    /// connected, calls fail with MCPLINK_E_STATE.
+    /// event reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client
+    /// is connected, calls fail with MCPLINK_E_STATE.
     ///
     /// options: the options, which are copied and remain the caller's. For the event function see
     /// mcplink_client_options_on_event.
     /// out: receives the client, NULL on failure. The caller owns it and may free it with
     /// mcplink_client_free at any time, which cancels connecting.
     /// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing
-    /// or contradict each other. Threads: any. Blocks: no. Since 0.1.
+    /// or contradict each other.
     fn mcplink_client_start() -> out: mcplink_client_t {
         let Prepared {
             client,
@@ -148,15 +147,13 @@ fallible! {
 /// with MCPLINK_E_CLOSED. Information about the server remains readable. mcplink_client_free also
 /// closes the connection.
 ///
-/// client: the client.
 /// timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
 /// until the client is closed, which takes a limited time: see
 /// mcplink_client_options_set_close_timeout_ms.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
 /// takes longer and continues in the background. If the close function of the client's transport
-/// calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once. Threads: any, also in
-/// callbacks. Blocks: until the client is closed, for at most timeout_ms. Since 0.1.
+/// calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once.
+/// Blocks: until the client is closed, for at most timeout_ms.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(
     client: *mut mcplink_client_t,
@@ -175,23 +172,21 @@ pub unsafe extern "C" fn mcplink_client_close(
 }
 
 fallible! {
-    /// client: the client.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(client: *mut mcplink_client_t);
 
     /// Starts to close the connection without waiting: the non-blocking form of
     /// mcplink_client_close.
     ///
     /// callback: called once, with MCPLINK_OK and an empty result, and with NULL for the call. It
-    /// is
-    /// the last callback of the client: started calls have had their outcome. mcplink_client_free
-    /// then takes no time, in this callback too. The callback runs on the thread that runs the
-    /// client's callbacks, or in mcplink_client_free if that comes first. May be NULL.
+    /// is the last callback of the client: started calls have had their outcome.
+    /// mcplink_client_free then takes no time, in this callback too. The callback runs on the
+    /// thread that runs the client's callbacks, or in mcplink_client_free if that comes first. May
+    /// be NULL.
     /// user, destroy: passed to callback; destroy runs after callback, or at once when closing
     /// can't be started.
     /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_CLOSED when another
     /// thread frees the client: the callback then never runs; MCPLINK_E_IO when the system can't
-    /// start a thread. Threads: any, also in callbacks. Blocks: no. Since 0.1.
+    /// start a thread.
     fn mcplink_client_close_start(callback: mcplink_done_fn; user) {
         start_close(&client, Hook::new(callback, user))?;
     }
@@ -205,9 +200,9 @@ fallible! {
 /// remain until the process exits or executes another program. See MCPLINK_E_FORKED.
 ///
 /// client: the client; may be NULL. Other threads may be inside functions of the client: these
-/// functions return MCPLINK_E_CLOSED. No thread may use the client afterwards. Threads: any.
+/// functions return MCPLINK_E_CLOSED. No thread may use the client afterwards.
 /// Blocks: until the connection is closed, see mcplink_client_options_set_close_timeout_ms, and
-/// running callbacks have returned. Since 0.1.
+/// running callbacks have returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_free(client: *mut mcplink_client_t) {
     // SAFETY: the header requires a client of this library, freed once.

@@ -151,7 +151,6 @@ impl Options {
 /// descriptors or a transport.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
-/// Threads: any; one thread at a time may use them. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
@@ -159,8 +158,6 @@ pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t 
 }
 
 /// Frees client options. Clients that were opened with them continue.
-///
-/// options: the options; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_client_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -168,14 +165,12 @@ pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_clien
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_client_options_t);
 
     /// Sets the name and version of the client. Default: the name and version of this library.
     ///
     /// name: the name, for programs.
     /// version: the version, any text.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_set_info(name: *const c_char, version: *const c_char) {
         let (name, version) = (text::name(name, "name")?, text::name(version, "version")?);
         options.info.name = name.to_owned();
@@ -216,7 +211,7 @@ actions! {
     ///
     /// revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a
-    /// revision that this library does not know. Blocks: no. Since 0.1.
+    /// revision that this library does not know.
     fn mcplink_client_options_set_revisions(revisions: *const c_char) {
         let dates = name(revisions, "revisions")?.split_ascii_whitespace();
         let revisions = dates.map(str::parse::<ProtocolVersion>);
@@ -229,16 +224,13 @@ actions! {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets the expected era of the server, so that the detection is skipped. Use the value of
     /// mcplink_client_era from an earlier connection. If the server proves to be of the other era,
     /// the client uses that era.
     ///
-    /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+    /// era: the era; MCPLINK_ERA_UNKNOWN changes nothing.
     fn mcplink_client_options_set_era(era: arg::mcplink_era) {
         if let Some(era) = mcplink_era::known(era)? {
             options.build(|builder| builder.era(era));
@@ -279,7 +271,7 @@ actions! {
     /// settings, len: a JSON object; empty for no settings. len may be MCPLINK_NUL for text that
     /// ends in NUL.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is
-    /// opened. Blocks: no. Since 0.1.
+    /// opened.
     fn mcplink_client_options_add_extension(
         id: *const c_char,
         settings: *const c_char,
@@ -317,7 +309,6 @@ actions! {
     /// function runs on the same thread as the function of mcplink_client_options_on_event.
     /// user, destroy: passed to callback; destroy runs when another function is set for the method,
     /// or when the options and all clients that use callback are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_on_notification(
         method: *const c_char,
         callback: mcplink_event_fn; user
@@ -333,7 +324,7 @@ actions! {
     /// Sets the log hook of the client. For this client, the log hook replaces the process-wide
     /// hook that was set with mcplink_set_log.
     ///
-    /// level: the least severe level to report, one of enum mcplink_log_level.
+    /// level: the least severe level to report.
     /// callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must
     /// be quick.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the

@@ -267,8 +267,6 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
     set(options: mcplink_client_options_t);
 
     /// Sets which optional features of sampling the client declares to servers. The handler that
@@ -287,7 +285,6 @@ actions! {
     /// method: the method.
     /// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any
     /// JSON value, or with an error.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     fn mcplink_client_options_on_request(
         method: *const c_char,
         callback: mcplink_handler_fn; user
@@ -309,11 +306,10 @@ actions! {
     ///
     /// All handlers for requests of the server run on the thread that runs the client's callbacks,
     /// one handler at a time. If that thread makes a blocking call, it runs handlers while it
-    /// waits. There
-    /// is one exception: in a client without a pump, a request of a modern server that belongs to a
-    /// blocking call is handled on the calling thread. When the server cancels a request or the
-    /// client
-    /// is closed, the answer is not needed any more: see mcplink_responder_on_cancel.
+    /// waits. There is one exception: in a client without a pump, a request of a modern server that
+    /// belongs to a blocking call is handled on the calling thread. When the server cancels a
+    /// request or the client is closed, the answer is not needed any more: see
+    /// mcplink_responder_on_cancel.
     ///
     /// callback: the handler; NULL for no handler.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the

@@ -19,9 +19,6 @@ use crate::jsonrpc::RawResult;
 use crate::schema::method;
 
 calls! {
-    /// client: the client.
-    /// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
-    /// 0.1.
     client: mcplink_client_t;
 
     /// Calls a tool as a task, so that the result can be fetched later, also by another client or
@@ -42,11 +39,9 @@ calls! {
     /// out: receives the answer, or NULL without an answer: a task if mcplink_result_task_id is not
     /// empty, otherwise the result of the tool. The caller owns it and frees it with
     /// mcplink_result_free.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server or the tool
-    /// does
-    /// not support tasks: then the tool is not called. Threads: any. Blocks: until the call has
-    /// become a task or has ended. Since 0.1.
+    /// does not support tasks: then the tool is not called.
+    /// Blocks: until the call has become a task or has ended.
     fn mcplink_client_call_tool_as_task(
         name: *const c_char,
         arguments: *const c_char,
@@ -82,7 +77,7 @@ calls! {
     /// "status":"working", ...}. Other statuses are "input_required", "completed", "failed" and
     /// "cancelled".
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the task
-    /// or has removed it. Threads: any. Blocks: until the call has ended. Since 0.1.
+    /// or has removed it.
     fn mcplink_client_task_status(task_id: *const c_char) -> mcplink_result_t {
         let id = filled(task_id, "task_id")?.to_owned();
         Ok(Request::new(method::TASKS_GET, move |client, options| {
@@ -102,13 +97,13 @@ calls! {
     /// cancel it.
     ///
     /// task_id: the id of the task.
-    /// tool: the name of the tool, so that the result is checked against the output schema of
-    /// the tool. NULL for no check.
+    /// tool: the name of the tool, so that the result is checked against the output schema of the
+    /// tool. NULL for no check.
     /// options, out, err: see mcplink_client_call_tool. The result is that of the tool.
     /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_PEER when the task failed
     /// or the server does not know it, MCPLINK_E_CANCELLED when the task or the token was
-    /// cancelled, MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool. Threads: any; also in
-    /// callbacks. Blocks: until the task has ended. Since 0.1.
+    /// cancelled, MCPLINK_E_TIMEOUT; otherwise see mcplink_client_call_tool.
+    /// Blocks: until the task has ended.
     fn mcplink_client_task_wait(task_id: *const c_char, tool: *const c_char) -> mcplink_result_t {
         let id = filled(task_id, "task_id")?.to_owned();
         let tool = optional(tool, "tool")?.map(str::to_owned);
@@ -130,10 +125,9 @@ calls! {
     ///
     /// task_id: the id of the task.
     /// options: see mcplink_client_call_tool.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_PEER when the server does not know the
     /// task. When the task has ended already, the status is MCPLINK_E_PEER in revision 2025-11-25,
-    /// and MCPLINK_OK later. Threads: any. Blocks: until the call has ended. Since 0.1.
+    /// and MCPLINK_OK later.
     fn mcplink_client_task_cancel(task_id: *const c_char) {
         let id = filled(task_id, "task_id")?.to_owned();
         Ok(Request::new(
@@ -152,12 +146,9 @@ calls! {
 /// Checks that the server declared an extension. No message is sent. To ask without an error see
 /// mcplink_client_server_info.
 ///
-/// client: the client.
 /// id: the id of the extension, for example "com.example/reports".
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
-/// MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
-/// Since 0.1.
+/// MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_require_extension(

@@ -62,8 +62,6 @@ impl Dumped for Serving {
 }
 
 fallible! {
-    /// server: the server.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(server: *const mcplink_server_t);
 
     /// Returns statistics of a server: an array with one object for each session, listener and
@@ -72,7 +70,6 @@ fallible! {
     ///
     /// out: receives a document, NULL on failure. The caller owns it and frees it with
     /// mcplink_json_free.
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_stats() -> out: mcplink_json_t {
         let all: Vec<Value> = server.serving.all().iter().map(|it| it.stats()).collect();
         Document::of(&all.into())?
@@ -80,30 +77,26 @@ fallible! {
 
     /// Returns a text about the current activity of a server, to find the cause of a hang.
     ///
-    /// out: receives a JSON document that is one string; read it with mcplink_json_str. NULL
-    /// on failure. The caller owns it and frees it with mcplink_json_free.
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    /// out: receives a JSON document that is one string; read it with mcplink_json_str. NULL on
+    /// failure. The caller owns it and frees it with mcplink_json_free.
     fn mcplink_server_activity() -> out: mcplink_json_t {
         Document::of(&server.serving.dump().into())?
     }
 }
 
 actions! {
-    /// server: the server.
     entering(server: mcplink_server_t);
 
     /// Sends a log message to all clients that requested messages of the given level. If logging is
     /// not enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients
     /// of revisions before 2026-07-28 can receive the message. Newer clients receive only log
-    /// messages of
-    /// their own calls: see mcplink_responder_log.
+    /// messages of their own calls: see mcplink_responder_log.
     ///
-    /// level: one of enum mcplink_log_level.
+    /// level: the severity of the message.
     /// logger: the name of the part of the server that logs; NULL for no name.
     /// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The
     /// message must not contain secrets.
-    /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads:
-    /// any. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
     #[must_use]
     fn mcplink_server_log(
         level: arg::mcplink_log_level,

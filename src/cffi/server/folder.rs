@@ -9,8 +9,6 @@ use crate::cffi::text::{filled, name};
 use crate::server::Folder;
 
 fallible! {
-    /// server: the server.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(server: *mut mcplink_server_t);
 
     /// Adds the files of a folder as resources with "file:" URIs. The library reads the files
@@ -25,16 +23,15 @@ fallible! {
     /// template_name: the name of the resource template that matches the files.
     /// max_bytes: the maximum size of a file that can be read; 0 for the default of 8 MiB.
     /// Returns: MCPLINK_OK; MCPLINK_E_IO when the folder can't be opened; MCPLINK_E_INVALID when
-    /// path is blank or no folder, or when the folder was added before. Threads: any, also while
-    /// the server
-    /// serves: clients are notified. Blocks: for the file system. Since 0.1.
+    /// path is blank or no folder, or when the folder was added before.
+    /// Threads: any, also while the server serves: clients are notified. Blocks: for the file
+    /// system.
     fn mcplink_server_add_folder(
         path: *const c_char,
         template_name: *const c_char,
         max_bytes: u64,
     ) {
-        // A blank path could be a variable that is not set. It must not be the working
-        // directory.
+        // A blank path could be a variable that is not set. It must not be the working directory.
         let path = filled(path, "path")?;
         let template_name = name(template_name, "template_name")?;
         let mut folder = Folder::new(path)?;

@@ -73,7 +73,8 @@ struct Verdict {
 /// before any handler. It runs on the threads of the server, on several at once, also with a pump,
 /// because the request waits for the decision.
 ///
-/// Returns: one of enum mcplink_decision.
+/// request: the request, valid until the function returns.
+/// Returns: the decision.
 pub type mcplink_guard_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -191,7 +192,6 @@ fn refused(text: &str) -> RpcError {
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_server_options_t);
 
     /// Limits how many requests a caller may make in a period. A caller is a principal, on all its
@@ -205,7 +205,6 @@ actions! {
     /// methods: the methods that count, separated by spaces, for example "tools/call". All of them
     /// share the limit. NULL for all methods about tools, prompts, resources and tasks.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also for a method whose requests are not limited.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_server_options_add_rate_limit(
         requests: u32,
         period_ms: u32,
@@ -239,8 +238,7 @@ actions! {
     /// callback: see mcplink_guard_fn.
     /// user, destroy: passed to callback; destroy runs when the options and all servers made with
     /// them are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL. Threads: one at a
-    /// time. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID also when callback is NULL.
     fn mcplink_server_options_add_guard(callback: mcplink_guard_fn; user) {
         let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
         options.add_for("guard", move |builder, owner| {
@@ -251,8 +249,6 @@ actions! {
 }
 
 getters! {
-    /// request: the request; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     find(request: mcplink_guarded_request_t);
 
     /// Returns the method of a request.
@@ -318,7 +314,6 @@ getters! {
 }
 
 actions! {
-    /// request: the request.
     needing(request: mcplink_guarded_request_t);
 
     /// Refuses a request unless these scopes were granted to its principal, whatever the guard
@@ -329,7 +324,7 @@ actions! {
     ///
     /// scopes: all required scopes, separated by spaces. Repeated calls add scopes.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when scopes contains no name: the request is refused
-    /// then; MCPLINK_E_STATE when the guard has returned. Threads: any. Since 0.1.
+    /// then; MCPLINK_E_STATE when the guard has returned.
     fn mcplink_guarded_request_require_scopes(scopes: *const c_char) {
         request.restrict(|verdict| {
             let scopes = filled(scopes, "scopes")?.split_ascii_whitespace();
@@ -345,7 +340,6 @@ actions! {
     /// code: the JSON-RPC error code: see enum mcplink_rpc_code.
     /// message: the message, for the client.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the guard has returned.
-    /// Threads: any. Since 0.1.
     fn mcplink_guarded_request_refuse(code: i32, message: *const c_char) {
         request.restrict(|verdict| {
             let message = name(message, "message")?;

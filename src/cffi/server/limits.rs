@@ -17,13 +17,11 @@ use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(options: mcplink_server_options_t);
 
     /// Sets a limit that applies to each connection.
     ///
-    /// limit: one of enum mcplink_limit.
+    /// limit: the limit.
     /// value: the new value of the limit.
     fn mcplink_server_options_set_limit(limit: arg::mcplink_limit, value: usize) {
         limit::set(&mut options.limits, limit, value)?;
@@ -105,8 +103,8 @@ actions! {
     /// client that sends a request state twice cannot repeat the side effects of the handler.
     /// Default: false.
     ///
-    /// enabled: true to accept each request state only once. Used states are stored in the
-    /// memory of this process, so the protection does not work across replicas.
+    /// enabled: true to accept each request state only once. Used states are stored in the memory
+    /// of this process, so the protection does not work across replicas.
     fn mcplink_server_options_set_single_use_state(enabled: bool) {
         options.set("single_use_state", enabled.then_some(()), |builder, ()| {
             builder.state_store(MemoryStateStore::default())
@@ -198,14 +196,12 @@ fn list_of(list: i32) -> crate::error::Result<List> {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(options: mcplink_server_options_t);
 
     /// Sets that the server declares the capability for a list even if the list has no entries yet.
     /// Clients that connect early then know that entries may be added later.
     ///
-    /// list: one of enum mcplink_list.
+    /// list: the list.
     fn mcplink_server_options_declare_capability(list: arg::mcplink_list) {
         let list = list_of(list)?;
         options.add("offer", move |builder| builder.declare_capability(list));
@@ -214,7 +210,7 @@ actions! {
     /// Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
     /// pages are not cached.
     ///
-    /// list: one of enum mcplink_list.
+    /// list: the list.
     /// ttl_ms: the time, in milliseconds.
     /// is_public: true if shared caches may store the pages and return them to other clients.
     fn mcplink_server_options_set_cache(list: arg::mcplink_list, ttl_ms: u64, is_public: bool) {
@@ -242,7 +238,6 @@ actions! {
     /// see MCPLINK_LIMIT_RESERVE_PERCENT.
     /// lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It
     /// applies if the client requests no other time.
-    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_server_options_set_tasks(max_tasks: usize, lifetime_ms: u64) {
         let lifetime = Duration::from_millis(lifetime_ms);
         let tasks = NonZeroUsize::new(max_tasks)
@@ -299,8 +294,7 @@ actions! {
     ///
     /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
     /// If the system lacks the memory, starting a thread fails.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since
-    /// 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size.
     fn mcplink_server_options_set_thread_stack_size(bytes: usize) {
         options.threads.set_stack_size(bytes)?;
     }
@@ -310,8 +304,7 @@ actions! {
     /// the first 15 bytes of a name.
     ///
     /// prefix: 1 to 15 bytes, without control characters.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since
-    /// 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
     fn mcplink_server_options_set_thread_prefix(prefix: *const c_char) {
         let prefix = text::name(prefix, "prefix")?;
         options.threads.set_prefix(prefix)?;

@@ -25,13 +25,11 @@ use crate::error::{Error, ErrorKind};
 /// Only revision 2025-11-25 has this notification. In other revisions nothing is sent, and the
 /// client repeats its call by itself.
 ///
-/// server: the server.
 /// elicitation_id: the id of the elicitation.
 /// sent: receives whether a notification was sent. May be NULL.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when nothing is sent; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the
-/// client has gone, MCPLINK_E_TIMEOUT when it does not read. Threads: any, for example that of a
-/// web server. Blocks: only while the client does not read. Since 0.1.
+/// client has gone, MCPLINK_E_TIMEOUT when it does not read.
+/// Threads: any, for example that of a web server. Blocks: only while the client does not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_elicitation_complete(
@@ -59,21 +57,16 @@ pub unsafe extern "C" fn mcplink_server_elicitation_complete(
 }
 
 actions! {
-    /// server: the server.
     entering(server: mcplink_server_t);
 
     /// Ends all subscriptions of clients of revisions since 2026-07-28 with their results, so that
     /// clients know that the end is intended. Connections and calls continue.
-    ///
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_end_subscriptions() {
         server.server.end_subscriptions();
     }
 }
 
 fallible! {
-    /// session: the session.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(session: *mut mcplink_session_t);
 
     /// Sends the client of a session a notification of the host's own method. Notifications that
@@ -82,8 +75,8 @@ fallible! {
     /// method: the method, for example "notifications/com.example/moved".
     /// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for none.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when the session has ended,
-    /// MCPLINK_E_TIMEOUT when the client does not read. Threads: any. Blocks: only while the client
-    /// does not read. Since 0.1.
+    /// MCPLINK_E_TIMEOUT when the client does not read.
+    /// Blocks: only while the client does not read.
     fn mcplink_session_notify(method: *const c_char, params: *const c_char, len: usize) {
         let method = filled(method, "method")?;
         let params = object(params, len)?;
@@ -95,7 +88,6 @@ fallible! {
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_server_options_t);
 
     /// Sets the function that sees each message of the server's sessions, unchanged: for logs and
@@ -105,7 +97,6 @@ actions! {
     /// callback: see mcplink_message_fn. NULL for no function.
     /// user, destroy: passed to callback; destroy runs when another function is set, or when the
     /// options and all servers made with them are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     fn mcplink_server_options_on_message(callback: mcplink_message_fn; user) {
         options.tap = Hook::new(callback, user).map(wrap);
     }

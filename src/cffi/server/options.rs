@@ -22,7 +22,7 @@ use crate::server::replica_name;
 /// name: the name of the server, for programs.
 /// version: the version of the server.
 /// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
-/// for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
+/// for an invalid argument; functions that take options refuse NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_new(
@@ -38,8 +38,6 @@ pub unsafe extern "C" fn mcplink_server_options_new(
 }
 
 /// Frees server options. Servers that were made with them keep a copy.
-///
-/// options: the options; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_server_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -47,8 +45,6 @@ pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_serve
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(options: mcplink_server_options_t);
 
     /// Sets instructions that tell models how to use the server.
@@ -102,7 +98,7 @@ actions! {
     /// revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for
     /// all.
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
-    /// library does not know. Threads: one at a time. Since 0.1.
+    /// library does not know.
     fn mcplink_server_options_set_revisions(revisions: *const c_char) {
         let revisions = optional(revisions, "revisions")?;
         let revisions = revisions
@@ -145,7 +141,7 @@ actions! {
     /// Sets the log hook of the server. For this server, the hook replaces the process-wide hook
     /// that was set with mcplink_set_log.
     ///
-    /// level: the least severe level to report, one of enum mcplink_log_level.
+    /// level: the least severe level to report.
     /// callback: the log hook. It is called on any thread, also with a pump, and must be quick.
     /// NULL, the default, for the process-wide hook.
     /// user, destroy: passed to callback; destroy runs when another hook is set, or when the

@@ -64,7 +64,6 @@ fn number(bound: f64) -> Option<Value> {
 }
 
 actions! {
-    /// tool: the tool.
     set(tool: mcplink_tool_t);
 
     /// Adds an integer argument with bounds. Calls are checked as for mcplink_tool_add_param.
@@ -74,7 +73,7 @@ actions! {
     /// min, max: the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
-    /// greater than max. Threads: one at a time. Since 0.1.
+    /// greater than max.
     fn mcplink_tool_add_integer(
         param: *const c_char,
         flag: arg::mcplink_param_flag,
@@ -98,7 +97,7 @@ actions! {
     /// min, max: the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
-    /// greater than max, or a bound is NaN. Threads: one at a time. Since 0.1.
+    /// greater than max, or a bound is NaN.
     fn mcplink_tool_add_number(
         param: *const c_char,
         flag: arg::mcplink_param_flag,
@@ -124,8 +123,7 @@ actions! {
     /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// values, count: the valid values, texts that end in NUL; at least one.
     /// description: the meaning of the argument, for models; NULL for no description.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads:
-    /// one at a time. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
     fn mcplink_tool_add_choice(
         param: *const c_char,
         flag: arg::mcplink_param_flag,
@@ -152,12 +150,12 @@ actions! {
     ///
     /// param: the name of the argument.
     /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-    /// items: the type of the items, one of enum mcplink_param_type.
+    /// items: the type of the items.
     /// min_items, max_items: the smallest and the largest valid number of items; SIZE_MAX as
     /// max_items for no bound.
     /// description: the meaning of the argument, for models; NULL for no description.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or
-    /// min_items is greater than max_items. Threads: one at a time. Since 0.1.
+    /// min_items is greater than max_items.
     fn mcplink_tool_add_array(
         param: *const c_char,
         flag: arg::mcplink_param_flag,
@@ -188,7 +186,7 @@ actions! {
     /// value, len: the default as JSON, for example 10 or "name" with its quotes; len may be
     /// MCPLINK_NUL for text that ends in NUL.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument
-    /// is required, or the default does not fit its schema. Threads: one at a time. Since 0.1.
+    /// is required, or the default does not fit its schema.
     fn mcplink_tool_set_default_value(param: *const c_char, value: *const c_char, len: usize) {
         let (param, value) = (name(param, "param")?, json_payload(value, len, "value")?);
         let value: Value = serde_json::from_str(value.get())

@@ -38,7 +38,7 @@ impl Settings for mcplink_prompt_t {
 /// name: the name of the prompt, for programs.
 /// description: the purpose of the prompt; NULL for no description.
 /// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
-/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// invalid argument; functions that take a definition refuse NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
@@ -60,8 +60,6 @@ pub unsafe extern "C" fn mcplink_prompt_new(
 }
 
 actions! {
-    /// prompt: the prompt.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(prompt: mcplink_prompt_t);
 
     /// Adds an argument to the prompt. The value of an argument is always text. A prompt without
@@ -98,7 +96,6 @@ actions! {
     /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_prompt_set_icons(icons: *const c_char, len: usize) {
         let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
         prompt.0.icons = icons;
@@ -109,7 +106,6 @@ actions! {
     /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_prompt_set_meta(meta: *const c_char, len: usize) {
         let meta = typed::<MetaObject>(meta, len, "meta")?;
         prompt.0.meta = meta;
@@ -117,8 +113,6 @@ actions! {
 }
 
 /// Frees the definition of a prompt. Servers to which it was added keep a copy.
-///
-/// prompt: the prompt; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_free(prompt: *mut mcplink_prompt_t) {
     // SAFETY: the header requires a prompt of this library, freed once.

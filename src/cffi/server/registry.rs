@@ -38,8 +38,6 @@ impl mcplink_server_t {
 }
 
 fallible! {
-    /// server: the server.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(server: *mut mcplink_server_t);
 
     /// Adds a tool.
@@ -52,8 +50,8 @@ fallible! {
     /// user, destroy: passed to callback; destroy runs when the tool is removed and its last
     /// request has ended, or when the server ends.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a schema is
-    /// invalid. Threads: any, also while the server serves: clients are notified. Blocks: no. Since
-    /// 0.1.
+    /// invalid.
+    /// Threads: any, also while the server serves: clients are notified.
     fn mcplink_server_add_tool(tool: *const mcplink_tool_t, callback: mcplink_handler_fn; user) {
         let definition = taken(tool, "tool")?.0.clone();
         let handler = server.handler(callback, user)?;
@@ -73,8 +71,8 @@ fallible! {
     /// dispatches the pump.
     /// user, destroy: passed to callback; destroy runs when the resource is removed and its last
     /// request has ended, or when the server ends.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
-    /// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use.
+    /// Threads: any, also while the server serves: clients are notified.
     fn mcplink_server_add_resource(
         resource: *const mcplink_resource_t,
         callback: mcplink_handler_fn; user
@@ -99,7 +97,7 @@ fallible! {
     /// user, destroy: passed to callback; destroy runs when the template is removed and its last
     /// request has ended, or when the server ends.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
-    /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
+    /// Threads: any, also while the server serves: clients are notified.
     fn mcplink_server_add_template(
         resource_template: *const mcplink_template_t,
         callback: mcplink_handler_fn; user
@@ -123,8 +121,8 @@ fallible! {
     /// user, destroy: passed to callback; destroy runs when the prompt is removed and its last
     /// request has ended, or when the server ends.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two arguments
-    /// have equal names. Threads: any, also while the server serves: clients are notified. Blocks:
-    /// no. Since 0.1.
+    /// have equal names.
+    /// Threads: any, also while the server serves: clients are notified.
     fn mcplink_server_add_prompt(
         prompt: *const mcplink_prompt_t,
         callback: mcplink_handler_fn; user
@@ -154,7 +152,6 @@ fallible! {
     /// handlers.
     /// user, destroy: passed to callback; destroy runs when the server ends.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already.
-    /// Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_add_completer(
         primitive: arg::mcplink_primitive,
         target: *const c_char,
@@ -207,17 +204,16 @@ enumeration! {
 /// If the scopes of a principal are unknown, the request is refused over HTTP. On other transports
 /// scopes are always unknown, and requests are not refused.
 ///
-/// server: the server.
-/// primitive: one of enum mcplink_primitive.
+/// primitive: the kind of the entry.
 /// target: the name, URI or URI template of the entry. The entry must exist, so that a typing error
 /// leaves nothing unprotected. The restriction remains when the entry is removed, and applies to a
 /// new entry with this name.
 /// scopes: the names of the scopes, separated by spaces.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
 /// name. After a failure the server accepts no further clients: functions that serve clients fail
-/// with the same error. Threads: any. Call the function before the first client is served, so that
-/// no request is served without the restriction. Blocks: no. Since 0.1.
+/// with the same error.
+/// Threads: any. Call the function before the first client is served, so that no request is served
+/// without the restriction.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
@@ -264,7 +260,6 @@ impl mcplink_primitive {
 }
 
 actions! {
-    /// server: the server.
     entering(server: mcplink_server_t);
 
     /// Notifies all subscribers of a resource that the resource has changed. Successive changes are
@@ -272,8 +267,7 @@ actions! {
     ///
     /// uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
     /// subscription.
-    /// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no.
-    /// Since 0.1.
+    /// Returns: MCPLINK_OK, also when the resource has no subscribers.
     #[must_use]
     fn mcplink_server_resource_updated(uri: *const c_char) {
         server.server.resource_updated(name(uri, "uri")?);
@@ -282,9 +276,8 @@ actions! {
     /// Removes a tool. Requests for the tool continue if they are in flight.
     ///
     /// name: the name of the tool.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also
-    /// while
-    /// the server serves: clients are notified. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
+    /// Threads: any, also while the server serves: clients are notified.
     #[must_use]
     fn mcplink_server_remove_tool(name: *const c_char) {
         let name = text::name(name, "name")?;
@@ -294,8 +287,8 @@ actions! {
     /// Removes a resource. Requests for the resource continue if they are in flight.
     ///
     /// uri: the URI of the resource.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
-    /// while the server serves: clients are notified. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
+    /// Threads: any, also while the server serves: clients are notified.
     #[must_use]
     fn mcplink_server_remove_resource(uri: *const c_char) {
         let uri = name(uri, "uri")?;
@@ -305,8 +298,8 @@ actions! {
     /// Removes a resource template. Requests for the template continue if they are in flight.
     ///
     /// uri_template: the URI template, as it was written in the definition.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
-    /// while the server serves: clients are notified. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
+    /// Threads: any, also while the server serves: clients are notified.
     #[must_use]
     fn mcplink_server_remove_template(uri_template: *const c_char) {
         let uri_template = name(uri_template, "uri_template")?;
@@ -316,9 +309,8 @@ actions! {
     /// Removes a prompt. Requests for the prompt continue if they are in flight.
     ///
     /// name: the name of the prompt.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also
-    /// while
-    /// the server serves: clients are notified. Blocks: no. Since 0.1.
+    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
+    /// Threads: any, also while the server serves: clients are notified.
     #[must_use]
     fn mcplink_server_remove_prompt(name: *const c_char) {
         let name = text::name(name, "name")?;

@@ -37,7 +37,7 @@ impl Settings for mcplink_resource_t {
 /// scheme if no standard scheme fits.
 /// name: the name of the resource, for programs.
 /// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
-/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// invalid argument; functions that take a definition refuse NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_new(
@@ -53,8 +53,6 @@ pub unsafe extern "C" fn mcplink_resource_new(
 }
 
 actions! {
-    /// resource: the resource.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(resource: mcplink_resource_t);
 
     /// Sets the display name of the resource.
@@ -95,7 +93,6 @@ actions! {
     /// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no annotations.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_resource_set_annotations(annotations: *const c_char, len: usize) {
         let annotations = typed::<Annotations>(annotations, len, "annotations")?;
         resource.0.annotations = annotations;
@@ -106,7 +103,6 @@ actions! {
     /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_resource_set_icons(icons: *const c_char, len: usize) {
         let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
         resource.0.icons = icons;
@@ -117,7 +113,6 @@ actions! {
     /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_resource_set_meta(meta: *const c_char, len: usize) {
         let meta = typed::<MetaObject>(meta, len, "meta")?;
         resource.0.meta = meta;
@@ -125,8 +120,6 @@ actions! {
 }
 
 /// Frees the definition of a resource. Servers to which it was added keep a copy.
-///
-/// resource: the resource; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_free(resource: *mut mcplink_resource_t) {
     // SAFETY: the header requires a resource of this library, freed once.

@@ -107,7 +107,7 @@ impl mcplink_server_t {
 /// name: the name of the server, for programs.
 /// version: the version of the server.
 /// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
-/// invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
+/// invalid argument; functions that take a server refuse NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(
@@ -136,16 +136,15 @@ unsafe fn described(
 }
 
 fallible! {
-    /// options: the options, which are copied.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     taken(options: *const mcplink_server_options_t);
 
     /// Makes a server with options.
     ///
+    /// options: the options, which are copied.
     /// out: receives the server, NULL on failure. The caller owns it and frees it with
     /// mcplink_server_free.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of
-    /// a failed setter of the options. Threads: any. Blocks: no. Since 0.1.
+    /// a failed setter of the options.
     fn mcplink_server_new_with() -> out: mcplink_server_t {
         mcplink_server_t::new(options)?
     }
@@ -160,8 +159,8 @@ fallible! {
 /// remain until the process exits or executes another program. See MCPLINK_E_FORKED.
 ///
 /// server: the server; may be NULL. Other threads may be inside functions of the server: these
-/// functions return MCPLINK_E_CLOSED. No thread may use the server afterwards. Threads: any.
-/// Blocks: until handlers have returned, a few seconds at most. Since 0.1.
+/// functions return MCPLINK_E_CLOSED. No thread may use the server afterwards.
+/// Blocks: until handlers have returned, a few seconds at most.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
     // SAFETY: the header requires a server of this library, freed once.
@@ -172,10 +171,9 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
 /// and listeners close, and the server accepts no more clients. The tools and other entries of the
 /// server remain until the server is freed.
 ///
-/// server: the server; may be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
-/// function does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the
-/// library does the work. Since 0.1.
+/// function does nothing.
+/// Threads: any, also in signal handlers. Blocks: no: a thread of the library does the work.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
     let stop = |server: &mcplink_server_t| {

@@ -173,13 +173,11 @@ fn descriptors(input: isize, output: isize) -> Result<Stream> {
 /// no data. Both streams are restored at the end. Call the function before anything reads standard
 /// input.
 ///
-/// server: the server.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
 /// when the standard streams are served already, or this thread dispatches the pump of the server;
-/// MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed. Threads: any. With
-/// a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
-/// finish first, for a few seconds. Since 0.1.
+/// MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed.
+/// Threads: any. With a pump another thread must dispatch the pump. Blocks: until serving ends;
+/// calls in flight may finish first, for a few seconds.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
@@ -196,8 +194,6 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
 }
 
 fallible! {
-    /// server: the server.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(server: *mut mcplink_server_t);
 
     /// Starts to serve over the standard streams without waiting: the non-blocking form of
@@ -206,7 +202,6 @@ fallible! {
     /// out: receives the session, NULL on failure. The caller owns it and frees it with
     /// mcplink_session_free, before or after the server.
     /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped.
-    /// Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_serve_stdio_start() -> out: mcplink_session_t {
         server.start(None, server.stdio())?
     }
@@ -217,8 +212,7 @@ fallible! {
     /// input, output, principal: as for mcplink_server_serve_fds.
     /// out: receives the session, NULL on failure. The caller owns it and frees it with
     /// mcplink_session_free, before or after the server.
-    /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
-    /// any. Blocks: no. Since 0.1.
+    /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped.
     fn mcplink_server_serve_fds_start(
         input: isize,
         output: isize,
@@ -243,7 +237,7 @@ fallible! {
     /// out: receives the session, NULL on failure. The caller owns it and frees it with
     /// mcplink_session_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send
-    /// function; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+    /// function; MCPLINK_E_CLOSED when the server was stopped.
     fn mcplink_server_attach(
         transport: *mut mcplink_transport_t,
         principal: *const c_char,
@@ -258,17 +252,15 @@ fallible! {
 /// Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
 /// client disconnects or mcplink_server_stop is called. Each message is a line.
 ///
-/// server: the server.
 /// input, output: the descriptors to read from and to write to; for a socket they may be equal.
 /// Both descriptors are duplicated. The originals remain the caller's, and may be closed at any
 /// time.
 /// principal: the principal for which the client acts, as authenticated by the host: see
 /// mcplink_request_principal. NULL when the principal is unknown.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
 /// MCPLINK_E_INVALID or MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
-/// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
-/// Blocks: until serving ends. Since 0.1.
+/// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed.
+/// Blocks: until serving ends.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
@@ -291,11 +283,9 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
 
 /// Waits until the client has disconnected or the session is closed, and then closes the session.
 ///
-/// session: the session.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the session was closed; another status
-/// when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
-/// may finish first, for a few seconds. Since 0.1.
+/// when the transport failed.
+/// Blocks: until the session has ended; calls in flight may finish first, for a few seconds.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_wait(
@@ -318,15 +308,14 @@ pub unsafe extern "C" fn mcplink_session_wait(
 }
 
 actions! {
-    /// session: the session.
     entering(session: mcplink_session_t);
 
     /// Closes a session: its calls are cancelled, and its transport is closed. If the close
     /// function of the session's transport calls this function or mcplink_session_wait, the call
     /// returns at once. The close in progress then continues.
     ///
-    /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
-    /// seconds at most, for handlers that don't return. Since 0.1.
+    /// Returns: MCPLINK_OK, also when the session is closed already.
+    /// Blocks: a few seconds at most, for handlers that don't return.
     fn mcplink_session_close() {
         session.close();
     }
@@ -334,8 +323,7 @@ actions! {
 
 /// Checks whether the client has disconnected, or the session was closed.
 ///
-/// session: the session; for NULL the function returns true.
-/// Returns: true if the session has ended. Threads: any. Blocks: no. Since 0.1.
+/// Returns: true if the session has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
     value(true, || {
@@ -347,8 +335,6 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
 }
 
 getters! {
-    /// session: the session; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     find(session: mcplink_session_t);
 
     /// Returns a number that identifies the session in the server. mcplink_request_session returns
@@ -370,7 +356,7 @@ getters! {
 
 /// Closes a session and frees it.
 ///
-/// session: the session; may be NULL. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+/// Blocks: as mcplink_session_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_free(session: *mut mcplink_session_t) {
     // SAFETY: the header requires a session of this library, freed once.

@@ -167,8 +167,6 @@ impl mcplink_server_options_t {
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(options: mcplink_server_options_t);
 
     /// Sets the handler for a custom method. The library itself handles the methods that the

@@ -37,7 +37,7 @@ impl Settings for mcplink_template_t {
 /// uri_template: the URI template, for example "users://{id}".
 /// name: the name of the template, for programs.
 /// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
-/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// invalid argument; functions that take a definition refuse NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_new(
@@ -58,8 +58,6 @@ pub unsafe extern "C" fn mcplink_template_new(
 }
 
 actions! {
-    /// template: the resource template.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(template: mcplink_template_t);
 
     /// Sets the display name of the template.
@@ -93,7 +91,6 @@ actions! {
     /// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no annotations.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_template_set_annotations(annotations: *const c_char, len: usize) {
         let annotations = typed::<Annotations>(annotations, len, "annotations")?;
         template.0.annotations = annotations;
@@ -104,7 +101,6 @@ actions! {
     /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_template_set_icons(icons: *const c_char, len: usize) {
         let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
         template.0.icons = icons;
@@ -115,7 +111,6 @@ actions! {
     /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_template_set_meta(meta: *const c_char, len: usize) {
         let meta = typed::<MetaObject>(meta, len, "meta")?;
         template.0.meta = meta;
@@ -123,8 +118,6 @@ actions! {
 }
 
 /// Frees the definition of a resource template. Servers to which it was added keep a copy.
-///
-/// template: the resource template; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_free(template: *mut mcplink_template_t) {
     // SAFETY: the header requires a template of this library, freed once.

@@ -186,7 +186,7 @@ pub(super) fn type_of(kind: i32) -> Result<&'static str> {
 /// name: the name of the tool, for programs: letters, digits, "_", "-" and ".".
 /// description: the purpose of the tool, for models; NULL for no description.
 /// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
-/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// invalid argument; functions that take a definition refuse NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_new(
@@ -209,8 +209,6 @@ pub unsafe extern "C" fn mcplink_tool_new(
 }
 
 actions! {
-    /// tool: the tool.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(tool: mcplink_tool_t);
 
     /// Adds an argument to the tool. The input schema of the tool is made of all added arguments.
@@ -221,11 +219,10 @@ actions! {
     /// these checks off.
     ///
     /// param: the name of the argument.
-    /// kind: one of enum mcplink_param_type.
+    /// kind: the type of the argument.
     /// flag: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
     /// description: the meaning of the argument, for models; NULL for no description.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads:
-    /// one at a time. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
     fn mcplink_tool_add_param(
         param: *const c_char,
         kind: arg::mcplink_param_type,
@@ -257,7 +254,7 @@ actions! {
     /// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may
     /// be MCPLINK_NUL for text that ends in NUL.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a keyword of the schema is invalid, or
-    /// the default does not fit the schema. Threads: one at a time. Since 0.1.
+    /// the default does not fit the schema.
     fn mcplink_tool_add_param_schema(
         param: *const c_char,
         flag: arg::mcplink_param_flag,
@@ -298,8 +295,6 @@ actions! {
 }
 
 actions! {
-    /// tool: the tool.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(tool: mcplink_tool_t);
 
     /// Sets the display name of the tool.
@@ -315,7 +310,6 @@ actions! {
     /// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_tool_set_icons(icons: *const c_char, len: usize) {
         let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
         tool.0.icons = icons;
@@ -326,7 +320,6 @@ actions! {
     /// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
-    /// Threads: one at a time. Since 0.1.
     fn mcplink_tool_set_meta(meta: *const c_char, len: usize) {
         let meta = typed::<MetaObject>(meta, len, "meta")?;
         tool.0.meta = meta;
@@ -334,7 +327,7 @@ actions! {
 
     /// Sets a hint about the effects of the tool.
     ///
-    /// hint: one of enum mcplink_tool_hint.
+    /// hint: the hint.
     /// enabled: true if the hint applies to the tool.
     fn mcplink_tool_set_hint(hint: arg::mcplink_tool_hint, enabled: bool) {
         use mcplink_tool_hint as Hint;
@@ -351,7 +344,7 @@ actions! {
     /// Sets whether calls of the tool may become tasks. The setting has an effect only on servers
     /// with mcplink_server_options_set_tasks.
     ///
-    /// support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
+    /// support: whether calls may or must become tasks. Default: MCPLINK_TASK_FORBIDDEN.
     fn mcplink_tool_set_task_support(support: arg::mcplink_task_support) {
         use mcplink_task_support as Support;
         let support = match Support::read(support, "task support")? {
@@ -364,8 +357,6 @@ actions! {
 }
 
 /// Frees the definition of a tool. Servers to which it was added keep a copy.
-///
-/// tool: the tool; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_free(tool: *mut mcplink_tool_t) {
     // SAFETY: the header requires a tool of this library, freed once.

@@ -139,8 +139,7 @@ unsafe fn run_setter(
 /// pump of the server.
 /// user, destroy: passed to begin, write and end; destroy runs when the exchange is freed.
 /// Returns: the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
-/// called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
-/// 0.1.
+/// called, or earlier to abandon the response. NULL for an invalid argument.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -180,12 +179,10 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 
 /// Adds a header field to the request.
 ///
-/// exchange: the exchange.
 /// field: the name of the field; case-insensitive.
-/// value, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL
-/// for text that ends in NUL.
+/// value, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL for
+/// text that ends in NUL.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
-/// Threads: any. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_add_header(
     exchange: *mut mcplink_exchange_t,
@@ -206,11 +203,9 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
 
 /// Sets the body of the request.
 ///
-/// exchange: the exchange.
 /// body, len: the whole body, without a transfer coding; len may be MCPLINK_NUL for text that ends
 /// in NUL. The host has to limit the length of the body.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
-/// Threads: any. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_body(
     exchange: *mut mcplink_exchange_t,
@@ -229,12 +224,10 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 /// Sets the local and the remote address of the request. The local address decides which values of
 /// the header field Host are accepted.
 ///
-/// exchange: the exchange.
 /// local: address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
 /// allowed host names (mcplink_http_options_add_host) would then accept all host names.
 /// remote: address and port of the client; NULL when they are unknown.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
-/// Threads: any. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     exchange: *mut mcplink_exchange_t,
@@ -258,13 +251,10 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
 }
 
 actions! {
-    /// exchange: the exchange.
     entering(exchange: mcplink_exchange_t);
 
     /// Reports that the client has disconnected: the rest of the response is not sent. If the
     /// response has not ended, the function end is still called.
-    ///
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
     fn mcplink_exchange_disconnected() {
         exchange.channel.lose();
     }
@@ -274,8 +264,8 @@ actions! {
     /// mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
     /// accept event streams, or the response has begun.
     ///
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may
-    /// run on this thread. Blocks: only while these functions run. Since 0.1.
+    /// Threads: any; the functions begin and write may run on this thread. Blocks: only while these
+    /// functions run.
     fn mcplink_exchange_begin_stream() {
         exchange.channel.break_silence();
     }
@@ -285,8 +275,7 @@ actions! {
 /// aborted, as after mcplink_exchange_disconnected. If a function of the exchange calls
 /// mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
 ///
-/// exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
-/// another thread. Since 0.1.
+/// Blocks: while one of its functions runs on another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_free(exchange: *mut mcplink_exchange_t) {
     // SAFETY: the header requires an exchange of this library, freed once.

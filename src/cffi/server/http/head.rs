@@ -35,8 +35,6 @@ impl mcplink_http_head_t {
 }
 
 getters! {
-    /// head: the head; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     get(head: mcplink_http_head_t);
 
     /// Returns the status of a response.

@@ -74,16 +74,13 @@ impl Handled for mcplink_listener_t {
 }
 
 fallible! {
-    /// server: the server.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(server: *mut mcplink_server_t);
 
     /// Listens for HTTP clients. Threads of the library accept and serve them.
     ///
     /// Any client that can reach the address can send requests. If no other machine needs access,
-    /// pass
-    /// only a port: then only this machine has access. Authenticate clients of other machines with
-    /// mcplink_http_options_on_authenticate.
+    /// pass only a port: then only this machine has access. Authenticate clients of other machines
+    /// with mcplink_http_options_on_authenticate.
     ///
     /// options: the options, which are copied. NULL for the defaults, which accept all clients
     /// without authentication. If a setter of the options failed, this function fails with the
@@ -94,7 +91,6 @@ fallible! {
     /// mcplink_listener_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
     /// invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
-    /// Threads: any. Blocks: no. Since 0.1.
     fn mcplink_server_listen_http(
         options: *const mcplink_http_options_t,
         bind: *const c_char,
@@ -118,8 +114,6 @@ fallible! {
 }
 
 getters! {
-    /// listener: the listener; for NULL the function returns {neutral}.
-    /// Threads: any. Since 0.1.
     find(listener: mcplink_listener_t);
 
     /// Returns the port on which a listener accepts connections, also if the system chose the port.
@@ -140,8 +134,7 @@ getters! {
 /// Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
 /// have sessions.
 ///
-/// listener: the listener; for NULL the function returns 0.
-/// Returns: the number. Threads: any. Blocks: no. Since 0.1.
+/// Returns: the number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_listener_t) -> usize {
     value(0, || {
@@ -152,15 +145,11 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 }
 
 actions! {
-    /// listener: the listener.
     entering(listener: mcplink_listener_t);
 
     /// Lets the health page of a listener answer with status 503 from now on. Everything else is
     /// served as before. Call it some time before mcplink_listener_close, which stops accepting
-    /// connections at
-    /// once: a load balancer then sends no new requests.
-    ///
-    /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+    /// connections at once. A load balancer then sends no new requests.
     fn mcplink_listener_fail_health() {
         listener.listener.fail_health();
     }
@@ -170,8 +159,8 @@ actions! {
     /// function would wait for the handler's own call. A handler can free the listener or stop the
     /// server instead.
     ///
-    /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
-    /// drain time and a few seconds at most. Since 0.1.
+    /// Returns: MCPLINK_OK, also when the listener is closed already.
+    /// Blocks: for the drain time and a few seconds at most.
     #[must_use]
     fn mcplink_listener_close() {
         listener.close();
@@ -182,7 +171,7 @@ actions! {
 /// returns at once, and another thread closes the listener. So a handler that frees the listener
 /// can still answer.
 ///
-/// listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
+/// Blocks: as mcplink_listener_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_free(listener: *mut mcplink_listener_t) {
     // SAFETY: the header requires a listener of this library, freed once.

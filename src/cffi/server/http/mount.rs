@@ -59,8 +59,6 @@ impl Handled for mcplink_http_t {
 }
 
 fallible! {
-    /// server: the server.
-    /// err: receives the error on failure; the caller frees it. May be NULL.
     enter(server: *mut mcplink_server_t);
 
     /// Makes an endpoint that the host mounts in its own web server. The host passes each request
@@ -72,7 +70,7 @@ fallible! {
     /// out: receives the endpoint, NULL on failure. The caller owns it and frees it with
     /// mcplink_http_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server
-    /// was stopped. Threads: any. Blocks: no. Since 0.1.
+    /// was stopped.
     fn mcplink_server_http(options: *const mcplink_http_options_t) -> out: mcplink_http_t {
         server.check_open()?;
         let options = match optional(options, "options")? {
@@ -94,14 +92,13 @@ fallible! {
 /// Serves an HTTP request. The functions of the exchange send the response, during this call or
 /// after it.
 ///
-/// http: the endpoint.
 /// exchange: the request, and the functions for its response. An exchange can be served once. The
 /// exchange remains the caller's.
-/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
 /// MCPLINK_E_STATE when the exchange was served before; the status of a failed setter of the
-/// exchange. Threads: any, several at once. Blocks: without a pump the handler runs on this thread,
-/// and the function blocks until the handler returns. Since 0.1.
+/// exchange.
+/// Threads: any, several at once. Blocks: without a pump the handler runs on this thread, and the
+/// function blocks until the handler returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
@@ -129,13 +126,12 @@ pub unsafe extern "C" fn mcplink_http_serve(
 }
 
 actions! {
-    /// http: the endpoint.
     entering(http: mcplink_http_t);
 
     /// Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
     ///
-    /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
-    /// seconds at most. Since 0.1.
+    /// Returns: MCPLINK_OK, also when the endpoint is closed already.
+    /// Blocks: a few seconds at most.
     #[must_use]
     fn mcplink_http_close() {
         http.close();
@@ -144,7 +140,7 @@ actions! {
 
 /// Closes an endpoint and frees it.
 ///
-/// http: the endpoint; may be NULL. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
+/// Blocks: as mcplink_http_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_free(http: *mut mcplink_http_t) {
     // SAFETY: the header requires an endpoint of this library, freed once.

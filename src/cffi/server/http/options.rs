@@ -150,7 +150,6 @@ impl Access {
 /// Makes HTTP options with the default values.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
-/// Threads: any. Since 0.1.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
@@ -158,8 +157,6 @@ pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
 }
 
 /// Frees HTTP options. Listeners and endpoints made with them keep a copy.
-///
-/// options: the options; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_options_t) {
     // SAFETY: the header requires options of this library, freed once.
@@ -167,8 +164,6 @@ pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_op
 }
 
 actions! {
-    /// options: the options.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     set(options: mcplink_http_options_t);
 
     /// Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
@@ -217,8 +212,7 @@ actions! {
     /// proxies all requests through a proxy share the limits of one client.
     ///
     /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network. Threads: one at a time.
-    /// Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an invalid network.
     fn mcplink_http_options_add_trusted_proxy(network: *const c_char) {
         let network = filled(network, "network")?;
         options.trusted_proxies.push(network.parse()?);
@@ -298,7 +292,6 @@ actions! {
     ///
     /// events: the maximum number of events.
     /// bytes: the maximum number of bytes of the events.
-    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_kept_events(events: usize, bytes: usize) {
         options.change(|http| http.kept_events(events, bytes));
     }
@@ -309,7 +302,6 @@ actions! {
     /// Default: 15 s.
     ///
     /// milliseconds: the interval in milliseconds, at least 1.
-    /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_keep_alive_ms(milliseconds: u32) {
         let interval = Duration::from_millis(milliseconds.max(1).into());
         options.change(|http| http.keep_alive(interval));
@@ -427,30 +419,26 @@ impl mcplink_http_options_t {
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_http_options_t);
 
     /// Sets a limit of a server over HTTP. The length of a body is limited by
     /// MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
     ///
-    /// limit: one of enum mcplink_http_limit.
+    /// limit: the limit.
     /// value: the new value of the limit.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_set_limit(limit: arg::mcplink_http_limit, value: usize) {
         options.set_limit(limit, value)?;
     }
 }
 
 actions! {
-    /// options: the options.
     set(options: mcplink_http_options_t);
 
     /// Removes the function that was set with mcplink_http_options_on_authenticate, and the tokens
     /// of mcplink_http_options_add_token. If no resource server is set, all clients are then
     /// accepted without authentication.
     ///
-    /// Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID. Threads: one at a time.
-    /// Since 0.1.
+    /// Returns: MCPLINK_OK, also when neither is set, or MCPLINK_E_INVALID.
     fn mcplink_http_options_clear_authenticate() {
         if matches!(options.access, Access::Host(_) | Access::Fixed(_)) {
             options.access = Access::Open;
@@ -470,8 +458,7 @@ actions! {
     /// the description failed, this call fails with the status of that setter. Other faults are
     /// reported when a listener or endpoint is made with the options. In a build without JWTs,
     /// making a listener or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
-    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads:
-    /// one at a time. Since 0.1.
+    /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed.
     fn mcplink_http_options_set_resource_server(server: *const mcplink_resource_server_t) {
         options.set_tokens(taken(server, "server")?.clone())?;
     }
@@ -480,8 +467,7 @@ actions! {
     /// no function was set with mcplink_http_options_on_authenticate, all clients are then accepted
     /// without authentication.
     ///
-    /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one
-    /// at a time. Since 0.1.
+    /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID.
     fn mcplink_http_options_clear_resource_server() {
         options.clear_tokens()
     }
@@ -493,11 +479,9 @@ actions! {
     ///
     /// callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
     /// requests, on several at once. With a pump, it runs on the thread that dispatches the pump.
-    /// NULL
-    /// is refused: see mcplink_http_options_clear_authenticate.
+    /// NULL is refused: see mcplink_http_options_clear_authenticate.
     /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
     /// cleared, or when the options and all listeners and endpoints made with them are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_on_authenticate(callback: mcplink_authenticate_fn; user) {
         let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
         let setter = "mcplink_http_options_on_authenticate";

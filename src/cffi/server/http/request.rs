@@ -68,6 +68,8 @@ impl Object for mcplink_http_request_t {
 /// Authentication fails closed. If any setter of the request fails, the request is refused with
 /// status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
 /// restriction is missing. The log names the setter that failed.
+///
+/// request: the request, valid until the function returns.
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
@@ -115,9 +117,8 @@ impl Check {
         })
     }
 
-    /// Runs the host's callback, and returns the host's decision. With a pump, the
-    /// callback runs on the thread that dispatches the pump. Without a pump, it runs on this
-    /// thread.
+    /// Runs the host's callback, and returns the host's decision. With a pump, the callback runs on
+    /// the thread that dispatches the pump. Without a pump, it runs on this thread.
     fn judge(&self, mut request: mcplink_http_request_t) -> Result<Decision, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
         request.log.clone_from(&self.log);
@@ -273,8 +274,6 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
 }
 
 getters! {
-    /// request: the request; for NULL the function returns {neutral}.
-    /// Threads: one at a time. Since 0.1.
     find(request: mcplink_http_request_t);
 
     /// Returns the method of an HTTP request.
@@ -321,9 +320,6 @@ getters! {
 }
 
 actions! {
-    /// request: the request.
-    /// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned.
-    /// Threads: any, until the callback returns. Since 0.1.
     set(request: mcplink_http_request_t);
 
     /// Admits a request that the host has authenticated.
@@ -349,8 +345,7 @@ actions! {
     /// time. Default: the authentication does not expire.
     ///
     /// seconds: the time in seconds since 1970-01-01 UTC.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
-    /// callback. Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number.
     fn mcplink_http_request_set_expiry(seconds: i64) {
         let since = u64::try_from(seconds).ok().map(Duration::from_secs);
         let when = since.and_then(|since| UNIX_EPOCH.checked_add(since));
@@ -367,7 +362,7 @@ actions! {
     ///
     /// audience: the audience, as in the token (aud).
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
-    /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
+    /// mcplink_http_options_on_authenticate.
     fn mcplink_http_request_add_audience(audience: *const c_char) {
         let audience = text::filled(audience, "audience")?;
         request.need_token()?;
@@ -382,7 +377,7 @@ actions! {
     /// thumbprint: the thumbprint of the key, as the token or the authorization server contains it
     /// (cnf.jkt; RFC 7638).
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a callback that was set with
-    /// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
+    /// mcplink_http_options_on_authenticate.
     fn mcplink_http_request_bind_key(thumbprint: *const c_char) {
         let thumbprint = text::filled(thumbprint, "thumbprint")?;
         request.need_token()?;

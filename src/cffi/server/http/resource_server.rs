@@ -247,12 +247,12 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// resource: the URL that clients use, for example "https://files.example/mcp", not the address at
 /// which the process listens.
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
-/// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
-/// An identifier with a "/" at the end and the same identifier without the "/" name two different
+/// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3). An
+/// identifier with a "/" at the end and the same identifier without the "/" name two different
 /// issuers.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
 /// NULL for an invalid argument. Invalid URLs are reported when a listener or endpoint is made with
-/// the description. Threads: any. Since 0.1.
+/// the description.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -284,8 +284,6 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
 }
 
 actions! {
-    /// server: the description.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(server: mcplink_resource_server_t);
 
     /// Adds another authorization server. The library itself cannot verify the tokens of this
@@ -302,7 +300,6 @@ actions! {
     /// url: the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
     /// mcplink_resource_server_use_default_keys.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already.
-    /// Blocks: no. Since 0.1.
     fn mcplink_resource_server_set_keys_url(url: *const c_char) {
         let url = filled(url, "url")?;
         server.need_check(|check| matches!(check, Checked::At(_)))?;
@@ -313,8 +310,7 @@ actions! {
     ///
     /// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends
     /// in NUL. The key set replaces a URL that was set with mcplink_resource_server_set_keys_url.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
-    /// Since 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already.
     fn mcplink_resource_server_set_keys(json: *const c_char, len: usize) {
         let keys = json_payload(json, len, "json")?;
         server.need_check(|check| !matches!(check, Checked::Host(_)))?;
@@ -358,8 +354,6 @@ actions! {
 }
 
 actions! {
-    /// server: the description.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
     set(server: mcplink_resource_server_t);
 
     /// Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
@@ -439,10 +433,9 @@ actions! {
     /// signature, method, URL, token, and time (within five minutes) of the proof are verified, and
     /// each proof is accepted once. Metadata and challenges announce the setting to clients.
     ///
-    /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
+    /// dpop: when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_NEVER.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a
-    /// listener or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
-    /// Since 0.1.
+    /// listener or endpoint with the description fails with MCPLINK_E_UNSUPPORTED.
     fn mcplink_resource_server_set_dpop(dpop: arg::mcplink_dpop) {
         server.dpop = mcplink_dpop::read(dpop, "use of DPoP")?;
     }
@@ -476,8 +469,7 @@ actions! {
     /// mcplink_resource_server_use_default_keys.
     /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
     /// cleared, or when all objects that use the description are freed.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no. Since
-    /// 0.1.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already.
     fn mcplink_resource_server_set_verifier(callback: mcplink_authenticate_fn; user) {
         let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
         server.need_check(|check| matches!(check, Checked::Host(_)))?;
@@ -486,8 +478,6 @@ actions! {
 }
 
 /// Frees the description of a resource server. HTTP options that use it keep a copy.
-///
-/// server: the description; may be NULL. Since 0.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_free(server: *mut mcplink_resource_server_t) {
     // SAFETY: the header requires a description of this library, freed once.

@@ -8,7 +8,6 @@ use crate::cffi::refusal::set;
 use crate::cffi::text::filled;
 
 actions! {
-    /// options: the options.
     set(options: mcplink_http_options_t);
 
     /// Adds a fixed access token (API key): a client is accepted if it sends one of the added
@@ -21,7 +20,6 @@ actions! {
     /// NULL and blank text are refused: an unset variable must not let everybody in. So is a token
     /// with other characters than visible ASCII, which no client can send.
     /// principal: the name of the client, for the handlers.
-    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
     fn mcplink_http_options_add_token(token: *const c_char, principal: *const c_char) {
         options.add_token(filled(token, "token")?, filled(principal, "principal")?)?;
     }
