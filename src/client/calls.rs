@@ -15,6 +15,7 @@ use super::request_meta::params_text;
 use super::supervisor::ping_method;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
+use crate::jsonrpc::tokens::end_of_string;
 use crate::schema::tree;
 use crate::schema::{
     CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, FitTo,
@@ -34,15 +35,9 @@ struct ToolParams<'a, A> {
 
 /// Returns the offset of the arguments in the JSON text of a tool call's params.
 fn arguments_in(params: &str) -> usize {
-    let mut at = r#"{"name":""#.len();
-    loop {
-        match params.as_bytes().get(at) {
-            Some(b'\\') => at += 2,
-            Some(b'"') | None => break,
-            Some(_) => at += 1,
-        }
-    }
-    at + r#"","arguments":"#.len()
+    let name = r#"{"name":"#.len();
+    let end = end_of_string(params.as_bytes(), name).unwrap_or(params.len());
+    end + r#","arguments":"#.len()
 }
 
 /// Serializes the params of a tool call as JSON text.

@@ -17,7 +17,7 @@ pub fn check_scanner(text: &str, max_depth: usize) -> bool {
         return false;
     };
     let parsed = MessageMembers::read(text).expect("the scanner accepted what is no message");
-    assert!(!nesting::exceeds(text.as_bytes(), max_depth));
+    assert!(!nesting::exceeds(text, max_depth));
     let ranges = |members: &MessageMembers| {
         let outcome = (members.result.clone(), members.error.clone());
         let call = (members.method.clone(), members.params.clone());

@@ -126,7 +126,7 @@ impl Parsed {
         if let Some(envelope) = MessageMembers::scan(&text, max_depth) {
             return Self::Single(Message::of(text, envelope, reading));
         }
-        if super::nesting::exceeds(text.as_bytes(), max_depth) {
+        if super::nesting::exceeds(&text, max_depth) {
             return Self::Single(Err(Malformed::unreadable(
                 text.as_bytes(),
                 ErrorCode::INVALID_REQUEST,

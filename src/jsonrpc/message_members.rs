@@ -547,7 +547,7 @@ mod tests {
             read.has_plain_method = true;
         }
         assert_eq!(read, *scanned, "{text}");
-        assert!(!nesting::exceeds(text.as_bytes(), Scan::LEVELS), "{text}");
+        assert!(!nesting::exceeds(text, Scan::LEVELS), "{text}");
         true
     }
 

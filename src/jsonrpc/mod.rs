@@ -16,6 +16,7 @@ mod partial;
 pub(crate) mod raw_object;
 pub(crate) mod surrogates;
 pub(crate) mod text;
+pub(crate) mod tokens;
 pub(crate) mod typed;
 mod write;
 

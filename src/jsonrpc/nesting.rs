@@ -1,30 +1,17 @@
 //! The nesting depth of a JSON text, determined without parsing the text.
 
+use super::tokens::Tokens;
+
 /// Whether arrays and objects in `text` are nested deeper than `max` levels.
 ///
 /// Most texts have at most `max` opening brackets. For these texts the function only counts bytes.
-pub(crate) fn exceeds(text: &[u8], max: usize) -> bool {
-    if text.len() <= max || count_opening(text) <= max {
+pub(crate) fn exceeds(text: &str, max: usize) -> bool {
+    if text.len() <= max || count_opening(text.as_bytes()) <= max {
         return false;
     }
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for &byte in text {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > max {
-                    return true;
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
+    let mut tokens = Tokens::of(text);
+    while tokens.depth <= max && tokens.next().is_some() {}
+    tokens.depth > max
 }
 
 /// Counts the opening brackets in a text, in chunks of 255 bytes so that the compiler can use
@@ -47,11 +34,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, max: usize, expected: bool) {
-        assert_eq!(
-            exceeds(text.as_bytes(), max),
-            expected,
-            "{text} against {max}"
-        );
+        assert_eq!(exceeds(text, max), expected, "{text} against {max}");
     }
 
     #[test]

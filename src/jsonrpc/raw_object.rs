@@ -1,8 +1,5 @@
 //! Iterators over the members of an object, and over the items of an array, that are known to be
 //! valid JSON.
-//!
-//! Every message was validated when it was parsed. A later search for a member therefore only has
-//! to find where each member ends. Most of a large text is skipped many bytes at a time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,17 +8,16 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
 
-use super::memchr::find;
+use super::text::read_string;
+use super::tokens::Tokens;
 
 /// An iterator over the members of an object, in their order. If the text is not valid JSON, the
 /// iterator yields some members or none, and does not panic.
 pub(crate) struct RawObject<'a> {
-    /// The text to which the ranges in `known` refer.
-    text: &'a str,
     /// The ranges of the first members of the object, if they were recorded.
     known: &'a [MemberRange],
-    /// The text after the recorded members, which contains all other members.
-    rest: &'a str,
+    /// The tokens after the recorded members, which contain all other members.
+    rest: Tokens<'a>,
 }
 
 /// The ranges of the first members of an object, recorded when the message was parsed. With these
@@ -62,35 +58,33 @@ impl MemberRanges {
         let start = known
             .last()
             .map_or(object.start, |last| last.value.end as usize);
-        RawObject {
+        let (text, depth) = (&text[..object.end], 0);
+        let rest = Tokens {
             text,
-            known,
-            rest: &text[start..object.end],
-        }
+            at: start,
+            depth,
+        };
+        RawObject { known, rest }
     }
 }
 
 impl<'a> RawObject<'a> {
     /// Returns the members of an object, given as JSON text.
     pub(crate) fn of(object: &'a str) -> Self {
-        Self {
-            text: object,
-            known: &[],
-            rest: object,
-        }
+        let (known, rest) = (&[], Tokens::of(object));
+        Self { known, rest }
     }
 
     /// Returns the next member whose range was not recorded.
     #[inline(never)]
     fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
-        let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
-        let rest = rest.trim_ascii_start();
-        let (key, rest) = rest.split_at_checked(end_of_string(rest.as_bytes())?)?;
-        let rest = rest.trim_ascii_start().strip_prefix(':')?;
-        let rest = rest.trim_ascii_start();
-        let (value, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
-        self.rest = rest;
-        Some((name_of(key), value))
+        self.rest.next_of(b"{,")?;
+        let key = self.rest.next_of(b"\"")?;
+        self.rest.next_of(b":")?;
+        let value = self.rest.next_value()?;
+        // A key with half of a surrogate pair is no text. It is returned as it is written.
+        let written = Cow::Borrowed(&key[1..key.len() - 1]);
+        Some((read_string(key).unwrap_or(written), value))
     }
 }
 
@@ -104,7 +98,8 @@ impl<'a> Iterator for RawObject<'a> {
             return self.next_unknown();
         };
         self.known = others;
-        let written = |range: &Range<u32>| self.text.get(range.start as usize..range.end as usize);
+        let text = self.rest.text;
+        let written = |range: &Range<u32>| text.get(range.start as usize..range.end as usize);
         Some((Cow::Borrowed(written(key)?), written(value)?))
     }
 }
@@ -112,13 +107,13 @@ impl<'a> Iterator for RawObject<'a> {
 /// An iterator over the items of an array, as JSON texts. If the text is not valid JSON, the
 /// iterator yields some items or none, and does not panic.
 #[cfg(not(feature = "validation"))]
-pub(crate) struct RawArray<'a>(&'a str);
+pub(crate) struct RawArray<'a>(Tokens<'a>);
 
 #[cfg(not(feature = "validation"))]
 impl<'a> RawArray<'a> {
     /// Returns the items of an array, given as JSON text.
     pub(crate) fn of(array: &'a str) -> Self {
-        Self(array)
+        Self(Tokens::of(array))
     }
 }
 
@@ -127,70 +122,8 @@ impl<'a> Iterator for RawArray<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let rest = self.0.trim_ascii_start().strip_prefix(['[', ','])?;
-        let rest = rest.trim_ascii_start();
-        let (item, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
-        self.0 = rest;
-        Some(item).filter(|item| !item.is_empty())
-    }
-}
-
-/// Decodes a key. The given text includes the quotes. A key with half a surrogate pair is no text:
-/// it is returned as it was written, so that the iteration goes on.
-fn name_of(key: &str) -> Cow<'_, str> {
-    let written = &key[1..key.len() - 1];
-    if written.contains('\\')
-        && let Ok(name) = serde_json::from_str(key)
-    {
-        return Cow::Owned(name);
-    }
-    Cow::Borrowed(written)
-}
-
-/// Returns the end of the string at the beginning of these bytes.
-fn end_of_string(bytes: &[u8]) -> Option<usize> {
-    if bytes.first() != Some(&b'"') {
-        return None;
-    }
-    let mut at = 1;
-    loop {
-        at += find(b'"', bytes.get(at..)?)?;
-        let before = bytes[..at].iter().rev();
-        let backslashes = before.take_while(|byte| **byte == b'\\').count();
-        at += 1;
-        if backslashes % 2 == 0 {
-            return Some(at);
-        }
-    }
-}
-
-/// Returns the end of the JSON value at the beginning of these bytes.
-fn end_of_value(bytes: &[u8]) -> Option<usize> {
-    match bytes.first()? {
-        b'"' => end_of_string(bytes),
-        b'{' | b'[' => end_of_nested(bytes),
-        _ => bytes
-            .iter()
-            .position(|byte| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace()),
-    }
-}
-
-fn end_of_nested(bytes: &[u8]) -> Option<usize> {
-    let (mut at, mut depth) = (0, 0usize);
-    loop {
-        match bytes.get(at)? {
-            b'"' => {
-                at += end_of_string(&bytes[at..])?;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-        at += 1;
-        if depth == 0 {
-            return Some(at);
-        }
+        self.0.next_of(b"[,")?;
+        self.0.next_value()
     }
 }
 

@@ -4,6 +4,7 @@
 //! cuts such a text between the two leaves a half that is no character, and no Rust string can have
 //! it.
 
+use super::memchr::find;
 use crate::fallible;
 
 /// Returns the text in which each half of a surrogate pair is written as U+FFFD, the number of such
@@ -15,10 +16,7 @@ pub(crate) fn replaced(text: &str) -> Option<(String, usize, usize)> {
     let bytes = text.as_bytes();
     let (mut copy, mut count, mut first, mut at) = (Vec::new(), 0, 0, 0);
     // Outside of strings, JSON has no backslash.
-    while let Some(found) = bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(is_backslash))
-    {
+    while let Some(found) = bytes.get(at..).and_then(|rest| find(b'\\', rest)) {
         at += found;
         let next = unit(bytes, at + 6);
         match unit(bytes, at) {
@@ -36,10 +34,6 @@ pub(crate) fn replaced(text: &str) -> Option<(String, usize, usize)> {
     }
     let copy = String::from_utf8(copy).ok()?;
     (count > 0).then_some((copy, count, first))
-}
-
-fn is_backslash(byte: &u8) -> bool {
-    *byte == b'\\'
 }
 
 /// Returns the code unit of the escape that begins at an index, if one begins there.

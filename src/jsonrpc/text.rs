@@ -1,4 +1,6 @@
-//! JSON strings: escaping and writing.
+//! JSON strings: escaping, writing and reading.
+
+use std::borrow::Cow;
 
 use crate::buffer_cache;
 
@@ -34,6 +36,16 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
         rest = behind;
     }
     into.push(b'"');
+}
+
+/// Decodes a string. Returns `None` if the JSON text is no string, or if it has half of a surrogate
+/// pair.
+pub(crate) fn read_string(json: &str) -> Option<Cow<'_, str>> {
+    let written = json.strip_prefix('"')?.strip_suffix('"')?;
+    if written.contains('\\') {
+        return serde_json::from_str(json).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(written))
 }
 
 /// Returns the index of the first byte at or after `at` that needs an escape: a quote, a backslash
@@ -93,5 +105,16 @@ mod tests {
             }
         }
         check("\u{2028}\u{2029}\u{85}\u{feff}");
+    }
+
+    #[test]
+    fn only_strings_without_halves_of_characters_are_decoded() {
+        let read = |json| read_string(json).map(Cow::into_owned);
+        assert_eq!(read("\"\""), Some(String::new()));
+        assert_eq!(read("\"é{\""), Some("é{".to_owned()));
+        assert_eq!(read("\"\\u00e9\\n\""), Some("é\n".to_owned()));
+        for none in ["\"", "5", "null", "[\"a\"]", "\"\\ud83d\""] {
+            assert_eq!(read(none), None, "{none}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::tokens::Tokens;
 use crate::error::without_position;
 use crate::fallible;
 
@@ -76,29 +77,17 @@ enum Level<'a> {
 /// Returns the JSON Pointer (RFC 6901) of the value that the byte at `end` belongs to. The text is
 /// valid JSON up to there.
 pub(crate) fn pointer(text: &str, end: usize) -> String {
-    let bytes = text.as_bytes();
     let mut levels: Vec<Level<'_>> = Vec::new();
-    let mut at = 0;
-    while at <= end && at < bytes.len() {
-        match bytes[at] {
-            b'"' => {
-                let close = string_end(bytes, at);
-                if let Some(Level::Member(key @ None)) = levels.last_mut() {
-                    *key = text.get(at..=close);
-                }
-                at = close;
-            }
-            b'{' => levels.push(Level::Member(None)),
-            b'[' => levels.push(Level::Element(0)),
-            b'}' | b']' => _ = levels.pop(),
-            b',' => match levels.last_mut() {
-                Some(Level::Element(index)) => *index += 1,
-                Some(Level::Member(key)) => *key = None,
-                None => {}
-            },
+    for (first, token) in Tokens::of(text).take_while(|(_, token)| token.start <= end) {
+        match (first, levels.last_mut()) {
+            (b'"', Some(Level::Member(key @ None))) => *key = Some(&text[token]),
+            (b'{', _) => levels.push(Level::Member(None)),
+            (b'[', _) => levels.push(Level::Element(0)),
+            (b'}' | b']', _) => _ = levels.pop(),
+            (b',', Some(Level::Element(index))) => *index += 1,
+            (b',', Some(Level::Member(key))) => *key = None,
             _ => {}
         }
-        at += 1;
     }
     let mut pointer = String::new();
     for level in levels {
@@ -115,19 +104,6 @@ pub(crate) fn pointer(text: &str, end: usize) -> String {
     pointer
 }
 
-/// Returns the index of the quote that ends the string that begins at `begin`.
-fn string_end(bytes: &[u8], begin: usize) -> usize {
-    let mut at = begin + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len() - 1
-}
-
 /// Returns the text in which each number without fraction is written as an integer. A text that
 /// would grow by more than [`MAX_GROWTH`] bytes stays as it is. So does a text for whose copy there
 /// is no memory.
@@ -136,33 +112,24 @@ pub(crate) fn with_whole_numbers(text: &str) -> Cow<'_, str> {
 }
 
 fn rewritten(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
     let mut out: Option<String> = None;
-    let (mut copied, mut at) = (0, 0);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => at = string_end(bytes, at) + 1,
-            b'-' | b'0'..=b'9' => {
-                let is_part =
-                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-                let end = at + bytes[at..].iter().take_while(|byte| is_part(byte)).count();
-                if let Some(whole) = whole(&text[at..end]) {
-                    let most = text.len() + MAX_GROWTH;
-                    let out = match &mut out {
-                        Some(out) => out,
-                        none => none.insert(fallible::text_with_capacity(most).ok()?),
-                    };
-                    out.push_str(&text[copied..at]);
-                    if out.len() + whole.len() + (text.len() - end) > most {
-                        return None;
-                    }
-                    out.push_str(&whole);
-                    copied = end;
-                }
-                at = end;
-            }
-            _ => at += 1,
+    let mut copied = 0;
+    for (first, token) in Tokens::of(text) {
+        let is_number = matches!(first, b'-' | b'0'..=b'9');
+        let Some(whole) = is_number.then(|| whole(&text[token.clone()])).flatten() else {
+            continue;
+        };
+        let most = text.len() + MAX_GROWTH;
+        let out = match &mut out {
+            Some(out) => out,
+            none => none.insert(fallible::text_with_capacity(most).ok()?),
+        };
+        out.push_str(&text[copied..token.start]);
+        if out.len() + whole.len() + (text.len() - token.end) > most {
+            return None;
         }
+        out.push_str(&whole);
+        copied = token.end;
     }
     let mut out = out?;
     out.push_str(&text[copied..]);
@@ -187,6 +154,9 @@ fn whole(number: &str) -> Option<String> {
         return None;
     }
     let all = format!("{integer}{fraction}");
+    if !all.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
     let significant = all.trim_start_matches('0');
     if significant.is_empty() {
         return Some("0".to_owned());
@@ -249,6 +219,8 @@ mod tests {
         assert_eq!(super::read::<i128>("-5.0"), Ok(-5));
         assert_eq!(super::read::<Vec<u128>>("[5.0, 1e2]"), Ok(vec![5, 100]));
         assert!(super::read::<u128>("5.0x").is_err());
+        assert!(super::read::<i64>("0-5.0").is_err());
+        assert!(super::read::<bool>("0true.0").is_err());
         type Mixed = HashMap<String, (i64, f64, String)>;
         let mixed: Mixed = super::read(r#"{"1.0":[1e2,2.5,"3.0 \" 4.0"]}"#).expect("it fits");
         assert_eq!(mixed["1.0"], (100, 2.5, "3.0 \" 4.0".to_owned()));

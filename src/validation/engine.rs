@@ -167,7 +167,7 @@ fn check(
 }
 
 fn check_depth(what: &str, text: &str, limits: &SchemaLimits) -> Result<()> {
-    if !nesting::exceeds(text.as_bytes(), limits.max_depth) {
+    if !nesting::exceeds(text, limits.max_depth) {
         return Ok(());
     }
     let text = format!(

@@ -15,6 +15,7 @@ use serde_json::{Map, Number, Value};
 use super::decimal::Decimal;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
 use crate::jsonrpc::raw_object::{RawArray, RawObject};
+use crate::jsonrpc::text::read_string;
 
 /// Longer values are not repeated in error texts.
 const MAX_REPEATED: usize = 4096;
@@ -399,7 +400,7 @@ fn is_of_type(json: &str, name: &str) -> bool {
 fn is_same(json: &str, value: &Value) -> bool {
     match value {
         Value::Number(number) => Limit::of(number).compared(json) == Some(Ordering::Equal),
-        Value::String(wanted) => text(json).is_some_and(|given| given == *wanted),
+        Value::String(wanted) => read_string(json).is_some_and(|given| given == *wanted),
         Value::Array(wanted) if json.starts_with('[') => {
             let given: Vec<_> = RawArray::of(json).collect();
             let mut pairs = given.iter().zip(wanted);
@@ -421,18 +422,9 @@ fn is_same(json: &str, value: &Value) -> bool {
     }
 }
 
-/// Decodes a string; returns `None` if the JSON text is no string.
-fn text(json: &str) -> Option<Cow<'_, str>> {
-    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return serde_json::from_str(json).ok().map(Cow::Owned);
-    }
-    Some(Cow::Borrowed(inner))
-}
-
 /// Returns the number of characters of a string; `None` if the JSON text is no string.
 fn length(json: &str) -> Option<u64> {
-    text(json).map(|text| text.chars().count() as u64)
+    read_string(json).map(|text| text.chars().count() as u64)
 }
 
 /// Returns the number of items of an array; `None` if the JSON text is no array.

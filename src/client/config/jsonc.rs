@@ -1,5 +1,7 @@
 //! JSON with comments and trailing commas, as editors write it.
 
+use crate::jsonrpc::tokens::end_of_string;
+
 /// Returns the text with comments and trailing commas replaced by spaces. All positions stay the
 /// same, so an error of the JSON parser names the line and column of the file. A trailing comma
 /// follows a value: other commas remain, and are errors of the JSON parser.
@@ -13,7 +15,7 @@ pub(super) fn to_json(text: &str) -> String {
         match (json[at], json.get(at + 1)) {
             (b'"', _) => {
                 (comma, previous) = (None, b'"');
-                at = end_of_string(&json, at);
+                at = end_of_string(&json, at).unwrap_or(json.len());
                 continue;
             }
             (b'/', Some(b'/')) => {
@@ -45,20 +47,6 @@ pub(super) fn to_json(text: &str) -> String {
         at += 1;
     }
     String::from_utf8(json).expect("only whole characters were replaced")
-}
-
-/// Returns the position after a string that begins at `start`.
-fn end_of_string(json: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while at < json.len() {
-        match json[at] {
-            b'\\' => at += 1,
-            b'"' => return at + 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    json.len()
 }
 
 /// Replaces everything but line ends by spaces, and returns `end`.

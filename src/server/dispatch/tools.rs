@@ -19,6 +19,7 @@ use super::super::tools::{self, Entry, NewTool, Work};
 use super::{send, unfit};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::raw_object::read_beside;
+use crate::jsonrpc::text::read_string;
 use crate::jsonrpc::{Request, is_empty_array};
 use crate::protocol::Responder;
 use crate::schema::tree;
@@ -49,8 +50,8 @@ fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
     read.map_err(|error| unfit(request, &error))
 }
 
-/// Reads a call that has only a name, arguments and `_meta`, and no escapes in the name. This is
-/// the fast path for nearly every call. Returns `None` for any other call.
+/// Reads a call that has only a name, arguments and `_meta`. This is the fast path for nearly every
+/// call. Returns `None` for any other call.
 fn plain_call(request: &Request) -> Option<Call<'_>> {
     let [mut name, mut arguments, mut meta] = [None; 3];
     for (key, value) in request.members() {
@@ -64,9 +65,8 @@ fn plain_call(request: &Request) -> Option<Call<'_>> {
             return None;
         }
     }
-    let name = name?.strip_prefix('"')?.strip_suffix('"')?;
     let params = CallParams {
-        name: Cow::Borrowed(Some(name).filter(|name| !name.contains('\\'))?),
+        name: read_string(name?)?,
         input_responses: None,
         request_state: None,
         task: None,

@@ -15,6 +15,7 @@ use super::refusal::{one_value, token};
 use crate::error::{ErrorCode, Excerpt, RpcError};
 use crate::jsonrpc::Request;
 use crate::jsonrpc::raw_object::RawObject;
+use crate::jsonrpc::text::read_string;
 use crate::schema::method;
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
@@ -69,16 +70,8 @@ impl<'a> ParamMembers<'a> {
 impl<'a> Meta<'a> {
     /// Returns the protocol revision that the body of the request names.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
-        self.version.map(RawValue::get).and_then(text_of)
+        self.version.map(RawValue::get).and_then(read_string)
     }
-}
-
-fn text_of(value: &str) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(value)
-        .ok()
-        .map(|text| text.0)
 }
 
 /// Compares the header fields of a modern request with its body, in the order of the
@@ -116,7 +109,7 @@ pub(super) fn check(
         "tasks/get" | "tasks/update" | "tasks/cancel" => envelope.task_id,
         _ => None,
     };
-    let name = named.and_then(text_of);
+    let name = named.and_then(read_string);
     if let Some(name) = &name {
         compare(http, "Mcp-Name", name)?;
     }
