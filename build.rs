@@ -191,7 +191,7 @@ mod header {
 #  endif
 #endif
 
-/* The result is a status or an object that the caller owns: not to be ignored. */
+/* The result is not to be dropped: see "Warnings". */
 #if defined(MCPLINK_NO_NODISCARD)
 #  define MCPLINK_NODISCARD
 #elif (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)

@@ -88,6 +88,10 @@
  * once, as a warning. So the status of a setter may be ignored. A later call does not clear the
  * refusal: free the object and make another one.
  *
+ * Warnings. Compilers warn when a result is dropped, if the function has err, makes an object, or
+ * tells the caller what to do next. The status of any other function may be dropped: a mistake is
+ * remembered by the object or logged, and a peer that no longer waits needs no answer.
+ *
  * Restrictions never fail open. Where a setting restricts access or trust, NULL and blank text are
  * refused: for example a token that is missing from the environment, or a file of certificates that
  * could not be read. "None" has a function of its own: ..._clear_..., ..._use_default_....
@@ -115,7 +119,7 @@
 #  endif
 #endif
 
-/* The result is a status or an object that the caller owns: not to be ignored. */
+/* The result is not to be dropped: see "Warnings". */
 #if defined(MCPLINK_NO_NODISCARD)
 #  define MCPLINK_NODISCARD
 #elif (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
@@ -753,7 +757,7 @@ MCPLINK_API mcplink_status_t mcplink_set_log(mcplink_log_level level, mcplink_lo
  * @return MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO.
  * @note Threads: any, but no signal handler. Blocks: while fd accepts no data.
  */
-MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_debug_dump(ptrdiff_t fd);
 
 /* ==== JSON ==== */
 
@@ -2041,7 +2045,7 @@ mcplink_status_t mcplink_config_describe(const mcplink_config_t *config,
  * @param id the id of the input: see mcplink_config_describe.
  * @param value the value.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *value);
+MCPLINK_API mcplink_status_t mcplink_config_set_input(mcplink_config_t *config, const char *id, const char *value);
 
 /**
  * Frees a configuration. Options that were set from it keep a copy.
@@ -2070,7 +2074,7 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
  * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
  * @note Threads: the thread that runs the function.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
 /* ==== Client: open, close, events ==== */
 
@@ -2127,7 +2131,7 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  * calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once.
  * @note Blocks: until the client is closed, for at most timeout_ms.
  */
-MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
 
 /**
  * Receives the outcome of a started call, exactly once.
@@ -3647,7 +3651,7 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
  * subscription.
  * @return MCPLINK_OK, also when the resource has no subscribers.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
 
 /**
  * Removes a tool. Requests for the tool continue if they are in flight.
@@ -3656,7 +3660,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_resource_updated(m
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
  * @note Threads: any, also while the server serves: clients are notified.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *name);
+MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server, const char *name);
 
 /**
  * Removes a resource. Requests for the resource continue if they are in flight.
@@ -3665,7 +3669,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplin
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
  * @note Threads: any, also while the server serves: clients are notified.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
+MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server, const char *uri);
 
 /**
  * Removes a resource template. Requests for the template continue if they are in flight.
@@ -3674,7 +3678,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mc
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
  * @note Threads: any, also while the server serves: clients are notified.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
+MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server, const char *uri_template);
 
 /**
  * Removes a prompt. Requests for the prompt continue if they are in flight.
@@ -3683,7 +3687,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_template(mc
  * @return MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
  * @note Threads: any, also while the server serves: clients are notified.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *name);
+MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server, const char *name);
 
 /**
  * Notifies a client that an elicitation of mode "url" is complete: the user has done what the page
@@ -3921,7 +3925,7 @@ mcplink_status_t mcplink_server_activity(const mcplink_server_t *server,
  * message must not contain secrets.
  * @return MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
  */
-MCPLINK_NODISCARD MCPLINK_API
+MCPLINK_API
 mcplink_status_t mcplink_server_log(mcplink_server_t *server,
                                     mcplink_log_level level,
                                     const char *logger,
@@ -5398,11 +5402,7 @@ MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responde
  * @return MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
  * answer.
  */
-MCPLINK_NODISCARD MCPLINK_API
-mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder,
-                                            const char *key,
-                                            const char *json,
-                                            size_t len);
+MCPLINK_API mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder, const char *key, const char *json, size_t len);
 
 /**
  * Refuses the request unless these scopes were granted to the principal. This function is for a
@@ -5653,7 +5653,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcp
  * and on a client.
  * @note Blocks: only while a client does not read.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_close_stream_and_retry(mcplink_responder_t *responder, uint32_t retry_ms);
+MCPLINK_API mcplink_status_t mcplink_responder_close_stream_and_retry(mcplink_responder_t *responder, uint32_t retry_ms);
 
 /**
  * Refuses the request unless the client declared an extension. If possible, work without the
@@ -5746,7 +5746,7 @@ MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *li
  * @return MCPLINK_OK, also when the listener is closed already.
  * @note Blocks: for the drain time and a few seconds at most.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
 
 /**
  * Closes a listener and frees it. If a callback of the server calls this function, the function
@@ -6636,7 +6636,7 @@ mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
  * @return MCPLINK_OK, also when the endpoint is closed already.
  * @note Blocks: a few seconds at most.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
+MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
 
 /**
  * Closes an endpoint and frees it.
@@ -7149,7 +7149,7 @@ MCPLINK_API bool mcplink_login_is_done(const mcplink_login_t *login);
  * @param user,destroy passed to callback; destroy runs after the callback, when another function is
  * set, or when the login is freed.
  */
-MCPLINK_NODISCARD MCPLINK_API
+MCPLINK_API
 mcplink_status_t mcplink_login_on_done(mcplink_login_t *login,
                                        mcplink_notify_fn callback,
                                        void *user,
@@ -7321,7 +7321,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_tr
  * the connection normally.
  * @return MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 
 /**
  * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on

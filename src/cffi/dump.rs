@@ -33,6 +33,7 @@ pub(super) fn show(dumped: Weak<dyn Dumped>) {
 /// fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO.
 /// Threads: any, but no signal handler. Blocks: while fd accepts no data.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_debug_dump(fd: isize) -> mcplink_status_t {
     told("mcplink_debug_dump", || {

@@ -456,7 +456,6 @@ actions! {
     /// sent through the client, encrypted and authenticated.
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
     /// answer.
-    #[must_use]
     fn mcplink_responder_remember(key: *const c_char, json: *const c_char, len: usize) {
         let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
         let stored = responder.look(|call| Some(call.context()?.remember(key, &json)))?;

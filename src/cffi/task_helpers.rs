@@ -53,7 +53,6 @@ actions! {
     /// for the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods,
     /// and on a client.
     /// Blocks: only while a client does not read.
-    #[must_use]
     fn mcplink_responder_close_stream_and_retry(retry_ms: u32) {
         let sent =
             responder.look(|call| Some(close_stream_and_retry(call.context()?, retry_ms)))?;

@@ -38,7 +38,6 @@ actions! {
     /// token: the parameter token of the function of the host; valid until that function returns.
     /// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
     /// Threads: the thread that runs the function.
-    #[must_use]
     fn mcplink_token_set(text: *const c_char, len: usize) {
         token.text = Some(payload(text, len, "text")?.to_owned());
     }

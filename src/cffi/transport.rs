@@ -423,7 +423,6 @@ actions! {
     /// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed
     /// the connection normally.
     /// Returns: MCPLINK_OK, or MCPLINK_E_STATE for an end of mcplink_transport_pair.
-    #[must_use]
     fn mcplink_transport_feed_end(reason: *const c_char) {
         let reason = optional(reason, "reason")?;
         transport.pipe.end(reason.map(str::to_owned))?;

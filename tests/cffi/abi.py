@@ -7,6 +7,7 @@
     tests/cffi/abi.py exports LIBRARY  compares what a library defines with symbols.txt
 """
 
+import json
 import pathlib
 import re
 import subprocess
@@ -62,7 +63,31 @@ def wanted():
             HEADER.parent / "mcplink.json": describe.as_json(), HEADER.parent / "mcplink.cdef": describe.as_cdef()}
 
 
+# Functions without err whose status the caller has to act on, though it is no mistake.
+OUTCOMES = {
+    "mcplink_debug_dump": "the file could not be written",
+    "mcplink_login_answer": "the URL is not the answer",
+    "mcplink_request_boolean": "the call was answered: return", "mcplink_request_integer": "the call was answered: return",
+    "mcplink_request_number": "the call was answered: return", "mcplink_request_string": "the call was answered: return",
+    "mcplink_responder_require_extension": "the call was answered: return", "mcplink_responder_require_scopes": "the call was answered: return",
+    "mcplink_transport_feed": "the bytes were not accepted: feed them again",
+}
+
+
+def check_warnings():
+    """Compilers warn by one rule: see "Warnings" in the header. That all other functions remember or log a mistake, restricts.py and kinds.c check."""
+    import describe  # It imports this file.
+    wrong = []
+    for function in json.loads(describe.as_json())["functions"]:
+        tells = any(it["name"] == "err" for it in function["parameters"]) or function["returns"].get("owner") == "caller"
+        if function["must_use"] != (tells or function["name"] in OUTCOMES):
+            wrong.append(function["name"])
+    if wrong:
+        sys.exit(f"#[must_use] does not follow the rule of the header: {wrong}")
+
+
 def check():
+    check_warnings()
     for file, text in wanted().items():
         if not file.exists() or file.read_text() != text:
             before = set(file.read_text().splitlines()) if file.exists() else set()

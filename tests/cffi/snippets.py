@@ -1,36 +1,45 @@
 #!/usr/bin/env python3
-"""Compiles every snippet of C and C++ in the guides: README.md and docs/*.md."""
+"""Compiles every snippet of C and C++ in the guides, README.md and docs/*.md, as C99 and C++17; and every example, with what POSIX adds."""
 
+import concurrent.futures
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 COMPILERS = {
-    "c": ["gcc", "-std=c11", "-D_GNU_SOURCE", "-x", "c"],
+    "c": ["gcc", "-std=c99", "-x", "c"],
     "cpp": ["g++", "-std=c++17", "-x", "c++"],
 }
-# A snippet may show a function that nobody calls.
-FLAGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-unused-function", "-fsyntax-only", f"-I{ROOT / 'include'}"]
+FLAGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{ROOT / 'include'}"]
+
+
+def sources():
+    """Each source as (name, language, text, further flags)."""
+    for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]):
+        text = page.read_text()
+        for found in re.finditer(r"^```(c|cpp)\n(.*?)^```", text, re.M | re.S):
+            line = text[: found.start()].count("\n") + 1
+            # A snippet may show a function that nobody calls.
+            yield f"{page.relative_to(ROOT)}:{line}", found[1], found[2], ["-Wno-unused-function"]
+    for example in sorted((ROOT / "examples").glob("c*/**/*.c*")):
+        more = ["-D_GNU_SOURCE", f"-I{example.parent}"]
+        yield str(example.relative_to(ROOT)), example.suffix[1:], example.read_text(), more
+
+
+def compiled(source):
+    name, language, text, more = source
+    done = subprocess.run([*COMPILERS[language], *FLAGS, *more, "-"], input=text, capture_output=True, text=True)
+    return f"{name}:\n{done.stderr}" if done.returncode else ""
 
 
 def main():
-    count, failed = 0, False
-    for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]):
-        for found in re.finditer(r"^```(c|cpp)\n(.*?)^```", page.read_text(), re.M | re.S):
-            line = page.read_text()[: found.start()].count("\n") + 1
-            with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-                file.write(found[2])
-                file.flush()
-                done = subprocess.run([*COMPILERS[found[1]], *FLAGS, file.name], capture_output=True, text=True)
-            count += 1
-            if done.returncode:
-                failed = True
-                print(f"{page.relative_to(ROOT)}:{line}:\n{done.stderr}")
-    print(f"{count} snippets")
-    if failed or not count:
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        said = list(pool.map(compiled, sources()))
+    print("".join(said) + f"{len(said)} snippets and examples")
+    # Fewer would mean that none are found any more.
+    if any(said) or len(said) < 40:
         sys.exit(1)
 
 

@@ -193,7 +193,6 @@ actions! {
     /// callback must be quick. NULL for no callback.
     /// user, destroy: passed to callback; destroy runs after the callback, when another function is
     /// set, or when the login is freed.
-    #[must_use]
     fn mcplink_login_on_done(callback: mcplink_notify_fn; user) {
         login.process.check()?;
         let before = login.on_over.lock().take();

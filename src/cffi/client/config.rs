@@ -135,7 +135,6 @@ actions! {
     ///
     /// id: the id of the input: see mcplink_config_describe.
     /// value: the value.
-    #[must_use]
     fn mcplink_config_set_input(id: *const c_char, value: *const c_char) {
         let (id, value) = (name(id, "id")?, name(value, "value")?);
         config.0 = config.0.clone().input(id, value);

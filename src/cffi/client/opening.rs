@@ -154,6 +154,7 @@ fallible! {
 /// takes longer and continues in the background. If the close function of the client's transport
 /// calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once.
 /// Blocks: until the client is closed, for at most timeout_ms.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(
     client: *mut mcplink_client_t,

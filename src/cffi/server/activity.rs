@@ -97,7 +97,6 @@ actions! {
     /// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The
     /// message must not contain secrets.
     /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID.
-    #[must_use]
     fn mcplink_server_log(
         level: arg::mcplink_log_level,
         logger: *const c_char,

@@ -268,7 +268,6 @@ actions! {
     /// uri: the URI of the resource, in any spelling. Each subscriber gets the spelling of its
     /// subscription.
     /// Returns: MCPLINK_OK, also when the resource has no subscribers.
-    #[must_use]
     fn mcplink_server_resource_updated(uri: *const c_char) {
         server.server.resource_updated(name(uri, "uri")?);
     }
@@ -278,7 +277,6 @@ actions! {
     /// name: the name of the tool.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist.
     /// Threads: any, also while the server serves: clients are notified.
-    #[must_use]
     fn mcplink_server_remove_tool(name: *const c_char) {
         let name = text::name(name, "name")?;
         removed(server.server.remove_tool(name), name)?;
@@ -289,7 +287,6 @@ actions! {
     /// uri: the URI of the resource.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist.
     /// Threads: any, also while the server serves: clients are notified.
-    #[must_use]
     fn mcplink_server_remove_resource(uri: *const c_char) {
         let uri = name(uri, "uri")?;
         removed(server.server.remove_resource(uri), uri)?;
@@ -300,7 +297,6 @@ actions! {
     /// uri_template: the URI template, as it was written in the definition.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist.
     /// Threads: any, also while the server serves: clients are notified.
-    #[must_use]
     fn mcplink_server_remove_template(uri_template: *const c_char) {
         let uri_template = name(uri_template, "uri_template")?;
         removed(server.server.remove_template(uri_template), uri_template)?;
@@ -311,7 +307,6 @@ actions! {
     /// name: the name of the prompt.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist.
     /// Threads: any, also while the server serves: clients are notified.
-    #[must_use]
     fn mcplink_server_remove_prompt(name: *const c_char) {
         let name = text::name(name, "name")?;
         removed(server.server.remove_prompt(name), name)?;

@@ -161,7 +161,6 @@ actions! {
     ///
     /// Returns: MCPLINK_OK, also when the listener is closed already.
     /// Blocks: for the drain time and a few seconds at most.
-    #[must_use]
     fn mcplink_listener_close() {
         listener.close();
     }

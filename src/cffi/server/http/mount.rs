@@ -132,7 +132,6 @@ actions! {
     ///
     /// Returns: MCPLINK_OK, also when the endpoint is closed already.
     /// Blocks: a few seconds at most.
-    #[must_use]
     fn mcplink_http_close() {
         http.close();
     }
