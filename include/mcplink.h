@@ -2103,8 +2103,9 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
 
 /**
  * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
- * event reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client
- * is connected, calls fail with MCPLINK_E_STATE.
+ * event reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Calls may be made
+ * before: each waits for the outcome, at most for its timeout. A blocking call in a callback of
+ * the client or of its transport fails with MCPLINK_E_STATE until the client is connected.
  *
  * @param options the options, which are copied and remain the caller's. For the event function see
  * mcplink_client_options_on_event.
@@ -2335,9 +2336,8 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  * @param out receives a handle to wait for the call or to cancel it; the caller frees it with
  * mcplink_call_free. May be NULL.
  * @return MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
- * MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of
- * started calls is reached (mcplink_client_options_set_max_started). Other errors are the
- * outcome of the call.
+ * MCPLINK_E_BUSY when the limit of started calls is reached
+ * (mcplink_client_options_set_max_started). Other errors are the outcome of the call.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
@@ -2699,7 +2699,7 @@ mcplink_status_t mcplink_client_task_cancel_start(mcplink_client_t *client,
  *
  * @param id the id of the extension, for example "com.example/reports".
  * @return MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
- * MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected.
+ * MCPLINK_E_INVALID.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_client_require_extension(mcplink_client_t *client,

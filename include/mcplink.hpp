@@ -2753,12 +2753,17 @@ public:
        std::string_view, std::vector of these, or json_view for any value. Calls may omit an argument
        whose type is std::optional or json_view. The callable returns the text of the answer, a bool
        or a number. If its last parameter is a responder &, it may answer with the responder instead.
-       Arguments that do not fit are refused before the callable runs. */
-    template <std::size_t Count, class F> result<void> add_tool(tool definition, const arg (&args)[Count], F callable)
+       Arguments that do not fit are refused before the callable runs. The arguments are added to the
+       definition. */
+    template <std::size_t Count, class F> result<void> add_tool(tool &definition, const arg (&args)[Count], F callable)
     {
         using typed = detail::typed_handler<F>;
         static_assert(typed::count == Count, "a callable has as many parameters as the tool has arguments");
-        return add_typed<typed>(std::move(definition), args, std::move(callable), std::make_index_sequence<Count>());
+        return add_typed<typed>(definition, args, std::move(callable), std::make_index_sequence<Count>());
+    }
+    template <std::size_t Count, class F> result<void> add_tool(tool &&definition, const arg (&args)[Count], F callable)
+    {
+        return add_tool(definition, args, std::move(callable));
     }
     template <class F> result<void> add_resource(const resource &resource, F handler)
     {
@@ -2841,7 +2846,7 @@ public:
 
 private:
     template <class Typed, std::size_t Count, class F, std::size_t... At>
-    result<void> add_typed(tool definition, const arg (&args)[Count], F callable, std::index_sequence<At...>)
+    result<void> add_typed(tool &definition, const arg (&args)[Count], F callable, std::index_sequence<At...>)
     {
         for (const auto &one : args) {
             if (!one.name()) return error(MCPLINK_E_INVALID, "add_tool: an argument has no name");

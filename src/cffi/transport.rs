@@ -295,6 +295,11 @@ impl mcplink_transport_t {
 }
 
 impl Connector {
+    /// Returns the number of the transport's handle.
+    pub(super) fn number(&self) -> u64 {
+        self.0.number
+    }
+
     /// Returns the transport for the connection. Further calls of this function fail, because a
     /// transport serves one connection.
     pub(super) fn connect(&self) -> Outcome<Box<dyn Transport>> {

@@ -118,7 +118,14 @@ pub(super) fn call_back<R>(handle: u64, callback: impl FnOnce() -> R) -> Option<
 /// Returns whether the current thread is inside the handle: the thread runs a function of the
 /// handle, or a callback that belongs to the handle.
 pub(super) fn is_inside(handle: u64) -> bool {
-    INSIDE
-        .try_with(|inside| inside.borrow().contains(&handle))
-        .unwrap_or(false)
+    marks(handle) > 0
+}
+
+/// Returns how many functions and callbacks of the handle the current thread is in.
+pub(super) fn marks(handle: u64) -> usize {
+    let count = |inside: &RefCell<Vec<u64>>| {
+        let inside = inside.borrow();
+        inside.iter().filter(|known| **known == handle).count()
+    };
+    INSIDE.try_with(count).unwrap_or(0)
 }

@@ -275,7 +275,7 @@ fn begin(
     done: Option<Arc<Hook<DoneFn>>>,
     is_wanted: bool,
 ) -> Outcome<Option<*mut mcplink_call_t>> {
-    let connected = client.client()?.clone();
+    client.shared.check_usable()?;
     let shared = Arc::clone(&client.shared);
     let started = Started::new(&shared);
     let handle = is_wanted.then(|| started.lend());
@@ -306,8 +306,9 @@ fn begin(
                 let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
                 move |progress| latest.post(&shared, progress)
             });
+            let connected = here.await_client(options.timeout(here.timeouts), Some(&own))?;
             let options = options.build(here.timeouts, Some(&own), on_progress);
-            judged(work(&connected, options), &here, Some(&own))
+            judged(work(connected, options), &here, Some(&own))
         });
         started.end(
             &shared,

@@ -63,6 +63,11 @@ impl Settings for mcplink_call_options_t {
 }
 
 impl mcplink_call_options_t {
+    /// Returns how long the call may wait for its result; `None` for the default of the library.
+    pub(super) fn timeout(&self, defaults: Timeouts) -> Option<Duration> {
+        self.timeout.or(defaults.timeout)
+    }
+
     /// Builds the call options of the Rust API.
     pub(super) fn build<'a>(
         &self,
@@ -71,7 +76,7 @@ impl mcplink_call_options_t {
         on_progress: Option<impl FnMut(Progress) + 'a>,
     ) -> CallOptions<'a> {
         let mut options = CallOptions::new();
-        if let Some(timeout) = self.timeout.or(defaults.timeout) {
+        if let Some(timeout) = self.timeout(defaults) {
             options = options.timeout(timeout);
         }
         if let Some(timeout) = self.max_timeout.or(defaults.max_timeout) {

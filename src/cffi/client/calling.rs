@@ -111,9 +111,13 @@ pub(super) fn run(
     options: mcplink_call_options_t,
     request: Request,
 ) -> Outcome<SharedResult> {
-    let client = entered.client()?.clone();
     let shared = &entered.shared;
     let Request { method, work, .. } = request;
+    let timeout = options.timeout(shared.timeouts);
+    let client = shared.await_client(timeout, options.cancel.as_ref());
+    let client = client
+        .map_err(|error| Failure::from(error).of(&method))?
+        .clone();
     let outcome = if shared.hooks.has_questions() && shared.stage.is_home() {
         elsewhere(entered, client, options, work)
     } else {
@@ -297,8 +301,10 @@ pub(super) unsafe fn act(
     unsafe {
         ffi(err, || {
             let client = enter(client, "client")?;
-            let done = client.client().map_err(Failure::from);
-            done.and_then(|connected| act(&client, connected))
+            let shared = &client.shared;
+            let done = shared.await_client(shared.timeouts.timeout, None);
+            done.map_err(Failure::from)
+                .and_then(|connected| act(&client, connected))
                 .map_err(|failure| failure.of(method))?;
             Ok(mcplink_status::MCPLINK_OK)
         })

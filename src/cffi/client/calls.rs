@@ -76,9 +76,8 @@ calls! {
     /// out: receives a handle to wait for the call or to cancel it; the caller frees it with
     /// mcplink_call_free. May be NULL.
     /// Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
-    /// MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of
-    /// started calls is reached (mcplink_client_options_set_max_started). Other errors are the
-    /// outcome of the call.
+    /// MCPLINK_E_BUSY when the limit of started calls is reached
+    /// (mcplink_client_options_set_max_started). Other errors are the outcome of the call.
     start mcplink_client_call_tool_start;
 
     /// Reads a resource.

@@ -326,8 +326,12 @@ actions! {
         } else {
             Some(enter(transport, "transport")?.connector())
         };
-        let way = connector
-            .map(|connector| move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into()));
+        let way = connector.map(|connector| {
+            move |_: &Endpoint, shared: &Arc<Shared>| {
+                _ = shared.transport.set(connector.number());
+                Ok(connector.connect()?.into())
+            }
+        });
         options.endpoint.reach("transport", way);
     }
 

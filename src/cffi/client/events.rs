@@ -112,6 +112,7 @@ impl Shared {
         *phase = Phase::Ready;
         let first = self.client.set(client);
         drop(phase);
+        self.settled.notify_all();
         debug_assert!(first.is_ok(), "a client is connected once");
         if posts_event {
             self.tell(Kind::Call, Number::MCPLINK_EVENT_CONNECTED, None);
@@ -130,6 +131,7 @@ impl Shared {
             *phase = Phase::Failed(error.clone());
         }
         drop(phase);
+        self.settled.notify_all();
         if posts_event {
             let params = Some(error_params(error).to_string());
             self.tell(Kind::Call, Number::MCPLINK_EVENT_FAILED, params);
@@ -151,6 +153,7 @@ impl Shared {
         let was_connected = !matches!(*phase, Phase::Connecting(_));
         *phase = Phase::Closed;
         drop(phase);
+        self.settled.notify_all();
         if was_connected {
             let params = error.map(|error| error_params(&error).to_string());
             self.tell(Kind::Call, Number::MCPLINK_EVENT_CLOSED, params);

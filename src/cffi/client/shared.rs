@@ -15,7 +15,7 @@ use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::token::mcplink_bearer_fn;
-use crate::cffi::user::{Callback, Hook, Inside};
+use crate::cffi::user::{Callback, Hook, Inside, marks};
 use crate::client::{Client, ClientBuilder, Subscription};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
@@ -79,8 +79,13 @@ pub(super) struct Shared {
     /// The token that is triggered when closing the client begins. Threads then stop waiting for
     /// the answers of handlers to requests from the server.
     pub(super) closing: CancelToken,
+    /// The number of the host's transport, if the client uses one.
+    pub(super) transport: OnceLock<u64>,
     pub(super) client: OnceLock<Client>,
     pub(super) phase: Mutex<Phase>,
+    /// Notified when the phase is no longer `Connecting`. The phase changes under its lock before
+    /// the notification, so a waiter can't miss the notification.
+    pub(super) settled: Condvar,
     pub(super) subscriptions: Mutex<Subscriptions>,
     closer: Mutex<Closer>,
     /// Notified when closing is complete. `Closer::is_done` is set under the lock before the
@@ -96,6 +101,17 @@ pub(super) enum Phase {
     Lost,
     Closed,
     Failed(Error),
+}
+
+impl Phase {
+    /// Returns why there is no connection, for a client that was never connected.
+    fn why_not(&self) -> Error {
+        match self {
+            Self::Failed(error) => error.clone(),
+            Self::Closed => Error::new(ErrorKind::Closed, "the client was closed"),
+            _ => Error::new(ErrorKind::State, "the client is still being connected"),
+        }
+    }
 }
 
 /// The subscriptions of the client to changes.
@@ -179,8 +195,10 @@ impl Shared {
             tail: OnceLock::new(),
             connecting: CancelToken::new(),
             closing: CancelToken::new(),
+            transport: OnceLock::new(),
             client: OnceLock::new(),
             phase: Mutex::new(Phase::Connecting(None)),
+            settled: Condvar::new(),
             subscriptions: Mutex::default(),
             closer: Mutex::default(),
             closed: Condvar::new(),
@@ -193,14 +211,63 @@ impl Shared {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        Err(match &*self.phase.lock() {
-            Phase::Failed(error) => error.clone(),
-            Phase::Closed => Error::new(ErrorKind::Closed, "the client was closed"),
-            _ => Error::new(
-                ErrorKind::State,
-                "the client is still being connected: wait for MCPLINK_EVENT_CONNECTED",
-            ),
+        Err(self.phase.lock().why_not())
+    }
+
+    /// Returns the connection. While the client is being connected, blocks until the outcome is
+    /// known, for at most `timeout`. The
+    /// timeout of connecting limits the wait too.
+    ///
+    /// # Errors
+    ///
+    /// The error of connecting; [`ErrorKind::Cancelled`] when `cancel` is triggered,
+    /// [`ErrorKind::Timeout`] after the timeout; [`ErrorKind::State`] in a callback of the client
+    /// or of its transport, for which connecting may wait.
+    pub(super) fn await_client(
+        self: &Arc<Self>,
+        timeout: Option<Duration>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<&Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let is_cancelled = || cancel.is_some_and(CancelToken::is_triggered);
+        let woken = cancel.map(|cancel| {
+            let me = Arc::clone(self);
+            cancel.on_trigger(move || {
+                drop(me.phase.lock());
+                me.settled.notify_all();
+            })
+        });
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        // The function that makes the call is the first mark.
+        let is_here =
+            marks(self.number) > 1 || self.transport.get().is_some_and(|it| marks(*it) > 0);
+        let mut phase = self.phase.lock();
+        while matches!(*phase, Phase::Connecting(_)) && !is_here && !is_cancelled() && !is_late() {
+            phase = self.settled.wait_until(phase, deadline);
+        }
+        let error = phase.why_not();
+        drop(phase);
+        drop(woken);
+        // `Phase::Ready` is set together with the client.
+        self.client.get().ok_or_else(|| match error.kind() {
+            ErrorKind::State if is_cancelled() => {
+                let text = "the call was cancelled before the client was connected";
+                Error::new(ErrorKind::Cancelled, text)
+            }
+            ErrorKind::State if !is_here => error.with_kind(ErrorKind::Timeout),
+            _ => error,
         })
+    }
+
+    /// Fails if the client can't be connected any more.
+    pub(super) fn check_usable(&self) -> Result<()> {
+        match self.client() {
+            Err(error) if error.kind() != ErrorKind::State => Err(error),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn state(&self) -> mcplink_connection_state {

@@ -148,7 +148,7 @@ calls! {
 ///
 /// id: the id of the extension, for example "com.example/reports".
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED when the server did not declare the extension;
-/// MCPLINK_E_INVALID; MCPLINK_E_STATE before the client is connected.
+/// MCPLINK_E_INVALID.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_require_extension(
