@@ -194,7 +194,9 @@ struct Order {
 
 fn shop() -> Raw {
     let order = |order: Order, _: &Context| format!("{} {:?}", order.item, order.counts);
+    // A validator would refuse some of these arguments before they are read as the type.
     let server = Server::builder("s", "1")
+        .validator(None)
         .tool("order", "", order)
         .prompt(Prompt::new("p"), |_: Order, _: &Context| "")
         .build()
