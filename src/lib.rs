@@ -2,6 +2,14 @@
 //! it uses plain functions and threads, and needs no async runtime. It speaks every published
 //! revision of the protocol.
 //!
+//! # Install
+//!
+//! ```sh
+//! cargo add mcplink
+//! cargo add serde --features derive   # arguments of tools are structs of yours
+//! cargo add serde_json schemars       # JSON values, and the schemas of the structs
+//! ```
+//!
 //! # A server
 //!
 //! A server is a set of tools, resources and prompts. It serves any number of connections:
@@ -47,6 +55,72 @@
 //!
 //! To reach a server over HTTP, give `Client::connect` a `transport::http::Http` instead (feature
 //! `http-client`). To serve over HTTP, call `Server::listen_http` (feature `http-server`).
+//!
+//! # Several servers
+//!
+//! A host reads the configuration file in which its user lists servers, and uses their tools as one
+//! list. [`Group`](client::Group) connects them at once and names each tool after its server:
+//!
+//! ```no_run
+//! use mcplink::client::{Client, Config, Group};
+//!
+//! # fn main() -> mcplink::Result<()> {
+//! let group = Group::new();
+//! for failure in group.connect(&Config::read(".mcp.json")?, |_| Client::builder("host", "1.0")) {
+//!     eprintln!("{failure}");
+//! }
+//! let result = group.call_tool("clock__now", &serde_json::json!({}))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # HTTP with API keys
+//!
+//! Without options a server over HTTP accepts each client that reaches it. With
+//! `StaticTokens` it accepts clients that send one of your keys; `ResourceServer` checks the access
+//! tokens of an authorization server:
+//!
+//! ```no_run
+//! # #[cfg(feature = "http-server")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use mcplink::server::Server;
+//! use mcplink::server::http::{HttpOptions, StaticTokens};
+//!
+//! let server = Server::builder("hello", "1.0").build()?;
+//! let keys = StaticTokens::new().token(&std::env::var("API_KEY")?, "ada");
+//! let options = HttpOptions::new().authenticate(move |request| keys.check(request));
+//! let listener = server.listen_http("127.0.0.1:8080", options)?;
+//! listener.wait();
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "http-server"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Tests
+//!
+//! A client and a server in one program are connected in memory, without a process or a port:
+//!
+//! ```
+//! # #[cfg(feature = "schemars")]
+//! # fn main() -> mcplink::Result<()> {
+//! use mcplink::client::Client;
+//! use mcplink::server::Server;
+//! use mcplink::transport::memory;
+//!
+//! let server = Server::builder("hello", "1.0")
+//!     .tool("greet", "Greets", |_: serde_json::Value, _| "Hello")
+//!     .build()?;
+//! let (for_the_client, for_the_server) = memory::pair();
+//! let connection = server.open(for_the_server)?;
+//! let client = Client::connect(for_the_client)?;
+//! let result = client.call_tool("greet", &serde_json::json!({}))?;
+//! assert!(!result.is_error());
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "schemars"))]
+//! # fn main() {}
+//! ```
 //!
 //! # Modules
 //!
@@ -103,42 +177,45 @@
 //!
 //! # Shutting down on Ctrl-C
 //!
-//! The library installs no signal handler. Let a thread of yours wait for the signal and close the
-//! connection; `close` may be called from any thread. This server uses the crate `signal-hook`:
+//! The library installs no signal handler. Let a thread of yours wait for the signal, and shut the
+//! server down: calls in flight may finish first, for a few seconds. This server uses the crate
+//! `signal-hook`:
 //!
 //! ```no_run
 //! use mcplink::server::Server;
-//! use mcplink::transport::Stdio;
 //! use signal_hook::consts::{SIGINT, SIGTERM};
 //! use signal_hook::iterator::Signals;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut signals = Signals::new([SIGINT, SIGTERM])?;
-//! let connection = Server::builder("hello", "1.0").build()?.open(Stdio::new())?;
-//! let closer = connection.clone();
+//! let server = Server::builder("hello", "1.0").build()?;
+//! let shutdown = server.shutdown_handle();
 //! std::thread::spawn(move || {
 //!     if signals.forever().next().is_some() {
-//!         closer.close();
+//!         shutdown.shutdown();
 //!     }
 //! });
-//! connection.wait();
+//! server.serve_stdio()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`Client::close`](client::Client::close) and `HttpServer::close` work in the same way. Closing
-//! is idempotent and bounded in time. Calls in flight fail with [`ErrorKind::Closed`], and a child
-//! process is ended and reaped. A child has its own process group, so a Ctrl-C at the terminal does
-//! not reach it directly. Dropping the last clone of a client or connection closes it.
+//! A host calls [`Client::close`](client::Client::close), and a server over HTTP
+//! `HttpServer::close`. Both may be called from any thread. Closing is idempotent and bounded in
+//! time. Calls in flight fail with [`ErrorKind::Closed`], and a child process is ended and reaped.
+//! A child has its own process group, so a Ctrl-C at the terminal does not reach it directly.
+//! Dropping the last clone of a client or connection closes it.
 //!
 //! # Logging
 //!
 //! The library passes log records to the hook that you set with
 //! [`ServerBuilder::on_log`](server::ServerBuilder::on_log) or
-//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook there is no log, or,
-//! with the feature `log`, the logger of the program. The library prints one thing: if no hook gets
-//! it, the first failure of a server's handler whose reason is not told to the client, to standard
-//! error.
+//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook, the feature `log`
+//! passes them to the logger of the program. Without both, an error is written to standard error,
+//! each kind of error once.
+//!
+//! For `tracing`, turn the feature `log` on. `tracing_subscriber::fmt::init()` collects the records
+//! of the crate `log` too.
 //!
 //! ```
 //! use mcplink::protocol::LogLevel;
@@ -196,7 +273,15 @@
 //! | `jwt` | yes | checks of signed access tokens in servers |
 //! | `validation` | no | a JSON Schema validator for tool arguments and results |
 //! | `skills` | no | a parser for the YAML front matter of skills |
+//! | `log` | no | log records go to the crate `log` |
 //! | `cffi` | no | the C interface of `include/mcplink.h` |
+//!
+//! # Guides and examples
+//!
+//! The source has guides in its folder `docs`, among them `hosts.md`, `tools.md`, `asking.md`,
+//! `http.md`, `authorization.md` and `c.md`. Programs to copy are in `examples`: `hello_server.rs`,
+//! `hello_client.rs`, `quickstart.rs`, `many_servers.rs`, `agent_host.rs`, `guarded_server.rs` and
+//! `sqlite_server`.
 //!
 //! # Guarantees
 //!
@@ -206,6 +291,7 @@
 //! - Memory is bounded by [`Limits`](transport::Limits).
 //! - No message of a peer makes the library panic.
 #![deny(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "auth")]
 pub mod auth;
@@ -239,6 +325,10 @@ pub mod transport;
 pub mod validation;
 
 pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError, SkillFault};
+/// The crate that derives JSON Schemas. Its version is the one that the functions of this crate
+/// take: `#[schemars(crate = "mcplink::schemars")]` derives with it.
+#[cfg(feature = "schemars")]
+pub use schemars;
 
 /// Runs the examples of the README as doc tests.
 #[cfg(all(doctest, feature = "schemars"))]
