@@ -13,7 +13,9 @@ use mcplink::server::{Context, HandlerError, ResourceRead, Server, ServerBuilder
 use mcplink::transport::{Child, StderrTail};
 use serde_json::{Value, json};
 
-use crate::common::{Witness, wait_until};
+use crate::common::Witness;
+#[cfg(unix)]
+use crate::common::wait_until;
 use crate::scripted::{LONG, asker, connect, greeter, in_time, modern, take};
 
 /// The lines of the test harness that reach the wire before the server takes it.
