@@ -61,7 +61,8 @@
  * Threads. Clients, servers, sessions, listeners, pumps, calls, cancel tokens, transports,
  * exchanges, caches, era memories, and responders and logins are thread-safe: any thread may call
  * their functions, also in callbacks. Options, definitions, settings, configurations, writers,
- * results and errors are used by one thread at a time; several threads may read them.
+ * results, errors, JSON values and HTTP requests are used by one thread at a time; several threads
+ * may read them.
  *
  * Ownership. The caller owns an object that a function makes, and frees it with the _free function
  * of its type. Other functions copy or borrow their arguments. Text and JSON nodes that a function
