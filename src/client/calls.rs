@@ -600,11 +600,13 @@ impl Client {
     /// Sends a request of any method, with the `_meta` members of the library. Returns the result
     /// as raw JSON.
     ///
-    /// `params` must serialize to an object or to `null`.
+    /// `params` must serialize to an object or to `null`. So must the member `_meta` of the params,
+    /// if they have one. Its members are sent with those of the library.
     ///
     /// # Errors
     ///
     /// As [`call_tool`](Self::call_tool), except that capabilities are not checked.
+    /// [`ErrorKind::Invalid`] when the params, or their `_meta`, are of another type.
     pub fn request(
         &self,
         method: &str,
