@@ -710,7 +710,7 @@ impl Client {
             return Ok(());
         }
         let text = format!(
-            "'{}' did not advertise the capability '{capability}', which {method} needs (assume_capabilities)",
+            "'{}' did not advertise the capability '{capability}', which {method} needs (ClientBuilder::assume_capabilities)",
             self.server_name()
         );
         Err(Error::new(ErrorKind::Unsupported, text))

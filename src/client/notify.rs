@@ -22,7 +22,7 @@ impl Client {
     /// [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
         if !self.0.supervisor.settings().inputs.has_roots() {
-            let text = "the client did not declare roots (on_list_roots)";
+            let text = "the client did not declare roots (ClientBuilder::on_list_roots)";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
         if self.revision().is_modern() {
