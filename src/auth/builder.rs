@@ -213,7 +213,9 @@ impl OAuthBuilder {
     /// hardware token, for example. Only asymmetric algorithms are allowed.
     pub fn dpop_key(mut self, signer: impl Signer + 'static) -> Self {
         if !is_asymmetric(signer.algorithm()) {
-            self.refuse("tokens are bound to keys of asymmetric algorithms only (dpop_key)");
+            self.refuse(
+                "tokens are bound to keys of asymmetric algorithms only (OAuthBuilder::dpop_key)",
+            );
         }
         self.signer = Some(Arc::new(signer));
         self

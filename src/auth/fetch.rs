@@ -268,8 +268,9 @@ impl Fetcher {
         match error {
             ureq::Error::Timeout(_) => {
                 let span = Span(self.timeout);
-                let text =
-                    format!("{what} did not come from '{shown}' within {span} (step_timeout)");
+                let text = format!(
+                    "{what} did not come from '{shown}' within {span} (OAuthBuilder::step_timeout)"
+                );
                 Error::new(ErrorKind::Timeout, text)
             }
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
@@ -294,7 +295,7 @@ impl Fetcher {
 fn refused(what: &str, url: &HttpUrl) -> Error {
     let text = format!(
         "{what} is not asked for at '{}': the server names an address on this machine or in a private network, \
-         where it is not itself (allow_private_addresses)",
+         where it is not itself (OAuthBuilder::allow_private_addresses)",
         url.shown()
     );
     Error::new(ErrorKind::Auth, text)

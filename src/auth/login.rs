@@ -266,7 +266,7 @@ impl Attempt<'_> {
         if Instant::now() >= errand.ends_at {
             let span = Span(errand.settings.login_timeout);
             let text = format!(
-                "nobody logged in at '{}' within {span} (login_timeout)",
+                "nobody logged in at '{}' within {span} (OAuthBuilder::login_timeout)",
                 url.shown()
             );
             return Err(Error::new(ErrorKind::Timeout, text));

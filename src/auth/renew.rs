@@ -65,7 +65,7 @@ impl Job {
             let is_late = error.kind() == ErrorKind::Cancelled && Instant::now() >= self.ends_at;
             let error = if is_late {
                 let span = Span(self.settings.login_timeout);
-                let text = format!("it was not done within {span} (login_timeout)");
+                let text = format!("it was not done within {span} (OAuthBuilder::login_timeout)");
                 Error::new(ErrorKind::Timeout, text)
             } else {
                 told(error)

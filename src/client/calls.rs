@@ -600,11 +600,13 @@ impl Client {
     /// Sends a request of any method, with the `_meta` members of the library. Returns the result
     /// as raw JSON.
     ///
-    /// `params` must serialize to an object or to `null`.
+    /// `params` must serialize to an object or to `null`. So must the member `_meta` of the params,
+    /// if they have one. Its members are sent with those of the library.
     ///
     /// # Errors
     ///
     /// As [`call_tool`](Self::call_tool), except that capabilities are not checked.
+    /// [`ErrorKind::Invalid`] when the params, or their `_meta`, are of another type.
     pub fn request(
         &self,
         method: &str,
@@ -708,7 +710,7 @@ impl Client {
             return Ok(());
         }
         let text = format!(
-            "'{}' did not advertise the capability '{capability}', which {method} needs (assume_capabilities)",
+            "'{}' did not advertise the capability '{capability}', which {method} needs (ClientBuilder::assume_capabilities)",
             self.server_name()
         );
         Err(Error::new(ErrorKind::Unsupported, text))

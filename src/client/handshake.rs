@@ -230,7 +230,7 @@ impl Handshake {
 
     fn late(&self, what: std::fmt::Arguments<'_>, since: Instant) -> Error {
         let text = format!(
-            "{what} '{}' after {} (connect_timeout is {})",
+            "{what} '{}' after {} (ClientBuilder::connect_timeout is {})",
             self.peer.name(),
             Span(since.elapsed()),
             Span(self.in_all)

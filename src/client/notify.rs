@@ -22,7 +22,7 @@ impl Client {
     /// [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
         if !self.0.supervisor.settings().inputs.has_roots() {
-            let text = "the client did not declare roots (on_list_roots)";
+            let text = "the client did not declare roots (ClientBuilder::on_list_roots)";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
         if self.revision().is_modern() {
@@ -34,13 +34,14 @@ impl Client {
         )
     }
 
-    /// Sends a notification of any method.
+    /// Sends a notification of any method. `params` are as those of [`request`](Self::request).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when the server does
     /// not read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only
-    /// requests.
+    /// requests. [`ErrorKind::Invalid`] when the params are not an object, or in the modern era
+    /// when their `_meta` is not.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         let connection = self.0.supervisor.connection();
         if connection.is_stateless() {

@@ -288,7 +288,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
             all.extend(page.into_items());
             if all.len() > max {
                 let text = format!(
-                    "the list of {} of '{}' exceeds max_list_items ({max})",
+                    "the list of {} of '{}' exceeds ClientBuilder::max_list_items ({max})",
                     P::METHOD,
                     client.server_name()
                 );
@@ -357,7 +357,9 @@ impl<'a, P: ListPage> Pages<'a, P> {
                     Excerpt(cursor.unwrap_or_default())
                 )
             }
-            Stray::TooManyPages => format!("max_list_pages ({})", self.course.max_pages),
+            Stray::TooManyPages => {
+                format!("ClientBuilder::max_list_pages ({})", self.course.max_pages)
+            }
         };
         if stray == Stray::TooManyPages || client.0.supervisor.settings().strict {
             let (kind, what) = match stray {

@@ -536,8 +536,7 @@ impl Client {
     ) -> Result<PendingCall<T>> {
         options.apply_defaults(self.0.supervisor.settings().timeouts);
         let Some(owned) = options.to_owned_options() else {
-            let text =
-                "a started call reports progress with PendingCall::events, not with on_progress";
+            let text = "a started call reports progress with PendingCall::events, not with CallOptions::on_progress";
             return Err(Error::new(ErrorKind::Invalid, text));
         };
         let rest = Rest {

@@ -7,10 +7,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde::ser::Error as _;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::memchr::find;
+use crate::jsonrpc::memchr::find_either;
+use crate::jsonrpc::raw_object::RawObject;
 use crate::schema::{
     ClientCapabilities, FitTo, Implementation, InputResponses, JsonObject, ProtocolVersion,
     RequestMetaObject, TASKS_EXTENSION, meta_key,
@@ -92,6 +94,10 @@ impl RequestMeta {
     /// The written `_meta` also contains the members of a `_meta` in the params. If names are
     /// equal, the library's members take precedence over `own`, and `own` takes precedence over the
     /// params. Only the capabilities in `own` replace those of the client.
+    ///
+    /// # Errors
+    ///
+    /// A `_meta` in the params is neither an object nor `null`.
     pub(super) fn write(
         &self,
         id: i64,
@@ -115,6 +121,10 @@ impl RequestMeta {
 
     /// Writes the params of a notification with the `_meta` of the modern era. In the legacy era
     /// the params are not changed.
+    ///
+    /// # Errors
+    ///
+    /// In the modern era, as [`write`](Self::write).
     pub(super) fn write_notification(&self, params: &str) -> serde_json::Result<Box<RawValue>> {
         let Some(members) = self.members.strip_prefix(',') else {
             return RawValue::from_string(params.to_owned());
@@ -130,8 +140,9 @@ fn write_rest(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json:
     for (key, value) in own.iter().filter(|(key, _)| !is_ours(key)) {
         write_member(key, value, text)?;
     }
-    if has_meta(params) {
-        return merge(params, own, text);
+    let metas = metas_of(params);
+    if !metas.is_empty() {
+        return merge(params, &metas, own, text);
     }
     text.push(b'}');
     let rest = params
@@ -146,14 +157,23 @@ fn write_rest(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json:
     Ok(())
 }
 
-/// Appends the params and the members of their own `_meta` to `text`. Members that are also in
-/// `own`, or that the library sets, are left out.
-fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
+/// Appends the params, and the members of each `_meta` that they have, to `text`. Members that are
+/// also in `own`, or that the library sets, are left out.
+fn merge(
+    params: &str,
+    metas: &[&str],
+    own: &JsonObject,
+    text: &mut Vec<u8>,
+) -> serde_json::Result<()> {
     let mut params: Members<'_> = serde_json::from_str(params)?;
-    let meta = match params.remove("_meta") {
-        Some(meta) if meta.get().starts_with('{') => serde_json::from_str(meta.get())?,
-        _ => Members::new(),
-    };
+    params.remove("_meta");
+    let mut meta = Members::new();
+    for written in metas.iter().filter(|written| **written != "null") {
+        if !written.starts_with('{') {
+            return Err(serde_json::Error::custom("_meta has to be an object"));
+        }
+        meta.extend(serde_json::from_str::<Members<'_>>(written)?);
+    }
     for (key, value) in meta {
         if !is_ours(&key) && !own.contains_key(&key) {
             write_member(&key, value, text)?;
@@ -228,28 +248,28 @@ pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::
     Ok(format!("{own}{comma}{added}"))
 }
 
-/// Whether the text contains `_meta"`, which ends the name of a member.
-fn names_meta(params: &str) -> bool {
-    let mut rest = params.as_bytes();
-    while let Some(at) = find(b'_', rest) {
-        rest = &rest[at + 1..];
-        if rest.starts_with(b"meta\"") {
-            return true;
-        }
+/// Returns the values of all members `_meta` of an object. Only objects that may have one are
+/// scanned.
+fn metas_of(params: &str) -> Vec<&str> {
+    if !may_name_meta(params) {
+        return Vec::new();
     }
-    false
+    let metas = RawObject::of(params).filter(|(key, _)| key == "_meta");
+    metas.map(|(_, value)| value).collect()
 }
 
-/// Whether an object has a member `_meta`. A text search comes first, so that most objects need not
-/// be parsed.
-fn has_meta(params: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Head<'a> {
-        #[serde(borrow, rename = "_meta", default)]
-        meta: Option<&'a RawValue>,
+/// Whether the text contains `_meta"`, which ends the name of a member, or an escaped character,
+/// with which the name can be spelled too.
+fn may_name_meta(params: &str) -> bool {
+    let mut rest = params.as_bytes();
+    while let Some(at) = find_either([b'_', b'\\'], rest) {
+        rest = &rest[at..];
+        if rest.starts_with(b"_meta\"") || rest.starts_with(b"\\u00") {
+            return true;
+        }
+        rest = &rest[1..];
     }
-    names_meta(params)
-        && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
+    false
 }
 
 /// Serializes params as JSON text. Returns an error if the params are not an object.
@@ -328,6 +348,28 @@ mod tests {
             written(&RequestMeta::legacy(), r#"{"a":"\"_meta\""}"#),
             r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#
         );
+    }
+
+    #[test]
+    fn params_get_one_meta_however_they_spell_their_own() {
+        fn check(params: &str, expected: &str) {
+            assert_eq!(written(&RequestMeta::legacy(), params), expected);
+        }
+        let plain = r#"{"_meta":{"progressToken":7},"a":1}"#;
+        check(r#"{"a":1,"_meta":null}"#, plain);
+        check(r#"{ "\u005fmeta" : null , "a":1}"#, plain);
+        let merged = r#"{"_meta":{"progressToken":7,"x":3,"y":2},"a":1}"#;
+        check(r#"{"_meta":{"x":1,"y":2},"a":1,"_meta":{"x":3}}"#, merged);
+        check(r#"{"_met\u0061":{"x":3,"y":2},"_meta":null,"a":1}"#, merged);
+        check(
+            r#"{"a":"\u001b","b":{"_meta":null}}"#,
+            r#"{"_meta":{"progressToken":7},"a":"\u001b","b":{"_meta":null}}"#,
+        );
+        for refused in [r#"{"_meta":[]}"#, r#"{"_meta":{},"\u005Fmeta":1}"#] {
+            let written =
+                RequestMeta::legacy().write(7, refused, &JsonObject::new(), &mut Vec::new());
+            assert!(written.is_err(), "{refused}");
+        }
     }
 
     // M-META-C-07

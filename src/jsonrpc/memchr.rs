@@ -24,7 +24,7 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
 
 /// Returns the index of the first byte in a text that is equal to either of two given bytes.
 #[inline]
-pub(super) fn find_either(bytes: [u8; 2], text: &[u8]) -> Option<usize> {
+pub(crate) fn find_either(bytes: [u8; 2], text: &[u8]) -> Option<usize> {
     let [a, b] = bytes;
     #[cfg(target_arch = "x86_64")]
     if text.len() < LARGE

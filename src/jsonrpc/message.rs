@@ -130,7 +130,7 @@ impl Parsed {
             return Self::Single(Err(Malformed::unreadable(
                 text.as_bytes(),
                 ErrorCode::INVALID_REQUEST,
-                format!("message is nested deeper than max_depth ({max_depth})"),
+                format!("message is nested deeper than {max_depth} levels"),
             )));
         }
         if text.trim_ascii_start().starts_with('[') {
@@ -780,7 +780,7 @@ mod tests {
             (malformed.error.code, malformed.id),
             (ErrorCode::INVALID_REQUEST, Some(RequestId::from(6)))
         );
-        assert!(malformed.error.message.contains("max_depth (128)"));
+        assert!(malformed.error.message.contains("128 levels"));
     }
 
     // M-BASE-B-16: a written message has no id exactly if it is a notification.

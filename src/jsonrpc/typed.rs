@@ -137,13 +137,16 @@ fn rewritten(text: &str) -> Option<String> {
 }
 
 /// Returns the digits of a number without fraction whose spelling has a point or an exponent, or is
-/// `-0`.
+/// `-0`. Returns `None` for a spelling that is not JSON, such as `5.` or `05.0`: rewriting it would
+/// repair the text.
 fn whole(number: &str) -> Option<String> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None if number.contains('.') || number == "-0" => (number, 0),
         None => return None,
     };
+    // RFC 8259, section 6.
+    serde_json::from_str::<IgnoredAny>(number).ok()?;
     let (sign, digits) = match mantissa.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", mantissa),
@@ -154,9 +157,6 @@ fn whole(number: &str) -> Option<String> {
         return None;
     }
     let all = format!("{integer}{fraction}");
-    if !all.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
     let significant = all.trim_start_matches('0');
     if significant.is_empty() {
         return Some("0".to_owned());
@@ -206,6 +206,11 @@ mod tests {
         check("1e-400", None);
         check("1e400", None);
         check("1e2147483648", None);
+        for broken in [
+            "5.", "01.0", "-01e1", "-.0", "1.e5", "1e", "1e+", "1.0.0", "-e1", "1.0x",
+        ] {
+            check(broken, None);
+        }
     }
 
     #[test]
@@ -221,6 +226,9 @@ mod tests {
         assert!(super::read::<u128>("5.0x").is_err());
         assert!(super::read::<i64>("0-5.0").is_err());
         assert!(super::read::<bool>("0true.0").is_err());
+        for broken in ["5.", "05.0", "1.e1"] {
+            assert!(read(broken).is_err(), "{broken}");
+        }
         type Mixed = HashMap<String, (i64, f64, String)>;
         let mixed: Mixed = super::read(r#"{"1.0":[1e2,2.5,"3.0 \" 4.0"]}"#).expect("it fits");
         assert_eq!(mixed["1.0"], (100, 2.5, "3.0 \" 4.0".to_owned()));

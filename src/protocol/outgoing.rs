@@ -272,7 +272,7 @@ impl Calls {
         }
         if table.owed.len() >= self.max_calls {
             let max = self.max_calls;
-            let text = format!("{max} calls are in flight already (max_calls)");
+            let text = format!("{max} calls are in flight already (Limits::max_calls)");
             return Err(Error::new(ErrorKind::Busy, text));
         }
         table.last_id += 1;

@@ -527,7 +527,7 @@ impl fmt::Debug for Writer {
 }
 
 fn stuck(bytes: usize) -> String {
-    format!("the peer does not read: {bytes} bytes wait to be written (max_queued_bytes)")
+    format!("the peer does not read: {bytes} bytes wait to be written (Limits::max_queued_bytes)")
 }
 
 fn bytes_of(messages: &VecDeque<SessionMessage>) -> usize {

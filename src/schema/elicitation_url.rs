@@ -110,7 +110,7 @@ impl URLElicitationRequiredError {
         for page in &this.elicitations {
             page.check()?;
             if page.elicitation_id.as_deref().is_none_or(str::is_empty) {
-                return invalid("a page that an error demands needs an elicitation_id");
+                return invalid("a page that an error demands needs an elicitation id");
             }
         }
         Ok(this)

@@ -103,9 +103,24 @@ impl Icon {
             frames,
         } = size;
         for (noun, found, setting, max) in [
-            ("pixels wide", width, "max_side", limits.max_side),
-            ("pixels high", height, "max_side", limits.max_side),
-            ("frames long", frames, "max_frames", limits.max_frames),
+            (
+                "pixels wide",
+                width,
+                "IconLimits::max_side",
+                limits.max_side,
+            ),
+            (
+                "pixels high",
+                height,
+                "IconLimits::max_side",
+                limits.max_side,
+            ),
+            (
+                "frames long",
+                frames,
+                "IconLimits::max_frames",
+                limits.max_frames,
+            ),
         ] {
             if found > max {
                 let text = format!("icon is {found} {noun}, more than {setting} ({max})");
@@ -145,7 +160,7 @@ fn decode(text: &str, limits: &IconLimits) -> Result<Vec<u8>> {
 
 fn too_long(bytes: usize, limits: &IconLimits) -> Error {
     let max = limits.max_bytes;
-    let text = format!("icon has {bytes} bytes, more than max_bytes ({max})");
+    let text = format!("icon has {bytes} bytes, more than IconLimits::max_bytes ({max})");
     Error::new(ErrorKind::Limit, text)
 }
 
@@ -319,15 +334,15 @@ mod tests {
             assert!(error.to_string().contains(setting), "{error}");
         }
         assert!(check(&png(1024, 1024, Some(1))).is_ok());
-        limit(&png(1025, 1, None), "max_side (1024)");
-        limit(&png(1, u32::MAX, None), "max_side (1024)");
-        limit(&jpeg(1, 65535), "max_side (1024)");
-        limit(&png(1, 1, Some(2)), "max_frames (1)");
+        limit(&png(1025, 1, None), "IconLimits::max_side (1024)");
+        limit(&png(1, u32::MAX, None), "IconLimits::max_side (1024)");
+        limit(&jpeg(1, 65535), "IconLimits::max_side (1024)");
+        limit(&png(1, 1, Some(2)), "IconLimits::max_frames (1)");
         assert!(check(&extended(2, 1)).is_ok());
-        limit(&extended(2, 300), "max_frames (1)");
+        limit(&extended(2, 300), "IconLimits::max_frames (1)");
         limit(
             &[png(1, 1, None), vec![0; 1 << 20]].concat(),
-            "max_bytes (1048576)",
+            "IconLimits::max_bytes (1048576)",
         );
         let data = |bytes: usize| {
             let text = base64::encode(&vec![7; bytes]);

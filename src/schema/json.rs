@@ -524,4 +524,37 @@ mod tests {
             assert!(JsonSchema::parse(refused).is_err(), "{refused}");
         }
     }
+
+    #[test]
+    fn json_of_peers_is_read_leniently() {
+        assert_eq!(read_json::<u8>("5.0").expect("an integer"), 5);
+        assert_eq!(read_json::<Vec<i128>>("[-0, 1e2]").expect("two"), [0, 100]);
+        let half: String = read_json(r#""a\ud83d""#).expect("a text");
+        assert_eq!(half, "a\u{fffd}");
+        let result = r#"{"content":[],"structuredContent":{},"_meta":[]}"#;
+        let result: crate::schema::CallToolResult = read_json(result).expect("a result");
+        assert!(result.content.is_empty());
+    }
+
+    #[test]
+    fn text_that_is_no_json_or_does_not_fit_is_refused() {
+        fn check<T: DeserializeOwned>(text: &str) {
+            let error = read_json::<T>(text).err().expect(text);
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{text}: {error}");
+        }
+        for number in [
+            "5.", "05.0", "-.0", "1.e1", "5.0x", "0x5", "5.0 5", "", "+5.0",
+        ] {
+            check::<i64>(number);
+            check::<Value>(number);
+            check::<Value>(&format!(r#"{{"a":[{number}]}}"#).replace("[]", "[,]"));
+        }
+        check::<Vec<u8>>("[5.,2]");
+        check::<Vec<u8>>("[5.0,2");
+        check::<(u8, String)>(r#"[5., "\ud83d"]"#);
+        check::<u8>("5.5");
+        check::<u8>("256.0");
+        let error = read_json::<(u8, u8)>(r#"[1,"x"]"#).expect_err("a text");
+        assert!(error.to_string().starts_with("/1: "), "{error}");
+    }
 }

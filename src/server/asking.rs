@@ -340,8 +340,8 @@ fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<
             format!("the call needs input, for which the client has to declare: {names}")
         } else {
             format!(
-                "the call needs input ({names}), for which there is no way back to the client: the server has to be served with sessions \
-                 (HttpOptions::sessions), or the client to speak 2026-07-28"
+                "the call needs input ({names}), for which there is no way back to the client: the server has to be served with sessions, \
+                 or the client to speak 2026-07-28"
             )
         };
         return fail(context, &text);

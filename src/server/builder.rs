@@ -224,7 +224,7 @@ impl ServerBuilder {
     /// [`state_store`](Self::state_store).
     pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
         if lifetime.is_zero() {
-            let text = "a client needs time to answer: state_lifetime is nothing";
+            let text = "a client needs time to answer: ServerBuilder::state_lifetime is nothing";
             return self.noting(Err(Error::new(ErrorKind::Invalid, text)));
         }
         self.services().state_lifetime = lifetime;

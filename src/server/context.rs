@@ -645,7 +645,7 @@ impl fmt::Debug for Context {
 /// Returns the error for a used-up memory budget.
 fn no_room(max: usize) -> RpcError {
     let text = format!(
-        "busy: large requests and calls that wait hold as much memory as they may ({max} bytes: max_workers times max_message_bytes, or 16 MiB); \
+        "busy: large requests and calls that wait hold as much memory as they may ({max} bytes); \
          try again later"
     );
     let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);

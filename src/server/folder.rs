@@ -130,7 +130,7 @@ impl Folder {
             .read_to_end(&mut bytes)?;
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > self.max_bytes {
             let (path, max) = (path.display(), self.max_bytes);
-            let text = format!("'{path}' has more than max_bytes ({max})");
+            let text = format!("'{path}' has more than Folder::max_bytes ({max})");
             return Err(Error::new(ErrorKind::Limit, text).into());
         }
         let contents = ResourceContents::of_bytes(read.uri(), bytes);

@@ -33,7 +33,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let asking = context.asking_client();
     let max = peer.core().limits().max_questions;
     let Some(permit) = context.input_permit(max) else {
-        let text = format!("busy: {max} calls wait for answers already (max_questions)");
+        let text = format!("busy: {max} calls wait for answers already; try again later");
         return fail(context, &text);
     };
     if let Err(error) = context.hold() {

@@ -225,13 +225,15 @@ fn invalid(text: &str) -> Error {
 fn within_limits(listed: &[SkillResource], limits: &SkillLimits) -> Result<u64> {
     let (found, max) = (listed.len(), limits.max_files);
     if found > max {
-        let text = format!("the manifest has {found} files, more than max_files ({max})");
+        let text =
+            format!("the manifest has {found} files, more than SkillLimits::max_files ({max})");
         return Err(Error::new(ErrorKind::Limit, text));
     }
     let sizes = listed.iter().map(|file| file.size);
     let (found, max) = (sizes.fold(0, u64::saturating_add), limits.max_bytes);
     if found > max {
-        let text = format!("the manifest has {found} bytes, more than max_bytes ({max})");
+        let text =
+            format!("the manifest has {found} bytes, more than SkillLimits::max_bytes ({max})");
         return Err(Error::new(ErrorKind::Limit, text));
     }
     Ok(found)
@@ -380,7 +382,11 @@ mod tests {
         let entry = SkillEntry::new(sized(16_777_215), &limits).expect("at the limit");
         assert_eq!(entry.total_size(), 16_777_216);
         refused(sized(16_777_216), ErrorKind::Limit, "16777217 bytes");
-        refused(sized(1 << 30), ErrorKind::Limit, "max_bytes (16777216)");
+        refused(
+            sized(1 << 30),
+            ErrorKind::Limit,
+            "SkillLimits::max_bytes (16777216)",
+        );
         refused(sized(u64::MAX), ErrorKind::Limit, "bytes");
         assert!(SkillEntry::new(sized(1 << 30), &limits.max_bytes(2 << 30)).is_ok());
     }

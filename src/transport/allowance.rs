@@ -2,7 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The largest allowance of one call, in bytes: more than the memory of a machine, so that the sum
+/// of all calls does not overflow.
+const MOST: u64 = 1 << 48;
 
 /// The number of bytes by which received messages may exceed
 /// [`max_message_bytes`](super::Limits::max_message_bytes) at the moment. Clones share the number.
@@ -11,12 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// it when the call is over. Receivers read the allowance for each piece of input. A message that
 /// is too long after the allowance was lowered is dropped.
 #[derive(Clone, Default)]
-pub(crate) struct Allowance(Arc<AtomicUsize>);
+pub(crate) struct Allowance(Arc<AtomicU64>);
 
 impl Allowance {
     /// Raises the allowance until the returned guard is dropped. The allowances of several calls
     /// add up.
     pub(crate) fn raise(&self, bytes: usize) -> RaisedLimit {
+        let bytes = u64::try_from(bytes).map_or(MOST, |bytes| bytes.min(MOST));
         // The number only decides how much may be read. It guards no other memory.
         self.0.fetch_add(bytes, Ordering::Relaxed);
         RaisedLimit {
@@ -25,9 +30,10 @@ impl Allowance {
         }
     }
 
-    /// Returns `max_bytes` plus the present allowance.
+    /// Returns `max_bytes` plus the present allowance, at most `usize::MAX`.
     pub(crate) fn above(&self, max_bytes: usize) -> usize {
-        max_bytes.saturating_add(self.0.load(Ordering::Relaxed))
+        let more = usize::try_from(self.0.load(Ordering::Relaxed));
+        max_bytes.saturating_add(more.unwrap_or(usize::MAX))
     }
 }
 
@@ -43,7 +49,7 @@ impl fmt::Debug for Allowance {
 #[must_use = "the length is restored when the guard is dropped"]
 pub struct RaisedLimit {
     allowance: Allowance,
-    bytes: usize,
+    bytes: u64,
 }
 
 impl Drop for RaisedLimit {

@@ -94,7 +94,7 @@ impl Threads {
     pub fn stack_size(mut self, bytes: usize) -> Result<Self> {
         if !STACK_SIZES.contains(&bytes) {
             let (least, most) = STACK_SIZES.into_inner();
-            let text = format!("a stack_size of {bytes} bytes is not within {least} to {most}");
+            let text = format!("a stack of {bytes} bytes is not within {least} to {most}");
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         self.stack_size = bytes;
@@ -121,7 +121,7 @@ impl Threads {
             }
             _ => "has more than 15 bytes",
         };
-        let text = format!("the name_prefix {prefix:?} {fault}");
+        let text = format!("the prefix {prefix:?} of thread names {fault}");
         Err(Error::new(ErrorKind::Invalid, text))
     }
 

@@ -48,7 +48,7 @@ pub(super) fn check(
         let cost = costs.of(part, 0)?;
         if cost.parts > limits.max_schemas_per_value {
             let text = format!(
-                "more than max_schemas_per_value ({}) parts of the schema apply to one value",
+                "more than SchemaLimits::max_schemas_per_value ({}) parts of the schema apply to one value",
                 limits.max_schemas_per_value
             );
             return Err(Error::new(ErrorKind::Limit, text));

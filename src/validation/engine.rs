@@ -34,7 +34,7 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
     let text = schema.as_str();
     if text.len() > limits.max_schema_bytes {
         let text = format!(
-            "a schema of {} bytes exceeds max_schema_bytes ({})",
+            "a schema of {} bytes exceeds SchemaLimits::max_schema_bytes ({})",
             text.len(),
             limits.max_schema_bytes
         );
@@ -131,11 +131,11 @@ fn check(
         None => {
             let time = Span(limits.max_time);
             let text = match *max_text {
-                usize::MAX => format!(
-                    "whether the value fits its schema can't be told within max_time ({time})"
-                ),
+                usize::MAX => {
+                    format!("whether the value fits its schema can't be told within {time}")
+                }
                 bytes => format!(
-                    "whether the value fits its schema can't be told within max_time ({time}), or \
+                    "whether the value fits its schema can't be told within {time}, or \
                      it has a text of more than {bytes} bytes, which a pattern that looks around \
                      or refers back is not tried on"
                 ),
@@ -170,9 +170,6 @@ fn check_depth(what: &str, text: &str, limits: &SchemaLimits) -> Result<()> {
     if !nesting::exceeds(text, limits.max_depth) {
         return Ok(());
     }
-    let text = format!(
-        "{what} is nested deeper than max_depth ({})",
-        limits.max_depth
-    );
+    let text = format!("{what} is nested deeper than {} levels", limits.max_depth);
     Err(Error::new(ErrorKind::Limit, text))
 }

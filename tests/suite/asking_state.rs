@@ -358,7 +358,7 @@ fn calls_that_wait_for_people_keep_no_other_call_out() {
     // They are bounded all the same.
     let refused = client.call("pay");
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("max_questions"), "{refused}");
+    assert!(text.contains("calls wait for answers already"), "{refused}");
     for question in &questions {
         client
             .script

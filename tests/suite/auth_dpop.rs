@@ -338,8 +338,8 @@ fn a_proof_is_taken_once() {
     for proof in &proofs {
         is_served(&holder.call(&web, proof));
     }
-    is_refused(&holder.call(&web, &proofs[0]), "max_proofs");
-    is_refused(&holder.call(&web, &at(120)), "max_proofs");
+    is_refused(&holder.call(&web, &proofs[0]), "older than all proofs");
+    is_refused(&holder.call(&web, &at(120)), "older than all proofs");
     is_refused(&holder.call(&web, &proofs[2]), "(jti)");
     is_served(&holder.call(&web, &holder.good()));
 

@@ -342,7 +342,7 @@ fn a_server_that_is_lost_again_and_again_is_given_up() {
     assert!(
         error
             .to_string()
-            .contains("after 2 restarts (max_attempts)"),
+            .contains("after 2 restarts (Restart::max_attempts)"),
         "{error}"
     );
     bench.servers.none_more();

@@ -244,6 +244,15 @@ fn longer_messages_are_accepted_while_the_limit_is_raised() {
     let error = read().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     assert!(error.to_string().contains("max_message_bytes"), "{error}");
+    // The sum of two guards is more than a number can hold.
+    let half = client.raise_max_message_bytes((1 << 20) + (usize::MAX / 2 + 1));
+    let other_half = client.raise_max_message_bytes((1 << 20) + (usize::MAX / 2 + 1));
+    read().unwrap();
+    drop(half);
+    let _no_limit = client.raise_max_message_bytes(usize::MAX);
+    read().unwrap();
+    drop(other_half);
+    read().unwrap();
 }
 
 #[test]

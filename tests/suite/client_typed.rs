@@ -8,6 +8,7 @@ use mcplink::schema::{
     CompleteRequestParams, CompletionReference, LoggingLevel, ProtocolVersion, method,
 };
 use mcplink::{ErrorKind, Result};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::rawserver::{LONG, connect, connect_with};
@@ -94,6 +95,69 @@ fn a_prompt_is_got_with_its_arguments() {
             json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "Look" } }] }),
         );
         assert_eq!(result.unwrap().messages[0].content.as_text(), Some("Look"));
+    }
+}
+
+/// Params of a request, as they are written.
+fn raw(params: &str) -> Box<RawValue> {
+    RawValue::from_string(params.to_owned()).unwrap()
+}
+
+// M-META-C-07
+#[test]
+fn params_with_an_odd_meta_are_sent_with_that_of_the_library() {
+    for revision in [LEGACY, MODERN] {
+        let check = |params: &str, own: Value| {
+            let (client, mut server) = connect(revision, &everything());
+            let params = raw(params);
+            server.serve(
+                || {
+                    client
+                        .request("test/any", &params, CallOptions::new())
+                        .unwrap();
+                    client.notify("test/told", &params).unwrap();
+                },
+                |server| {
+                    let request = server.asked("test/any");
+                    server.answer(&request, json!({ "resultType": "complete" }));
+                    let mut sent = vec![request];
+                    if revision.is_modern() {
+                        sent.push(server.receive());
+                    }
+                    for message in sent {
+                        let meta = &message["params"]["_meta"];
+                        assert_eq!(meta["a.example/b"], own, "{message}");
+                        let named = &meta["io.modelcontextprotocol/protocolVersion"];
+                        assert_eq!(named.is_string(), revision.is_modern(), "{message}");
+                        let is_request = message["method"] == "test/any";
+                        assert_eq!(meta["progressToken"].is_number(), is_request, "{message}");
+                        assert_eq!(message["params"]["x"], 1, "{message}");
+                    }
+                },
+            );
+        };
+        check(r#"{"x":1,"_meta":null}"#, Value::Null);
+        check(r#"{"x":1,"_meta":{"a.example/b":1},"_meta":{}}"#, json!(1));
+        check(r#"{"\u005fmeta":{"a.example/b":1},"x":1}"#, json!(1));
+    }
+}
+
+#[test]
+fn params_whose_meta_is_no_object_are_refused_before_they_are_sent() {
+    for revision in [LEGACY, MODERN] {
+        let (client, mut server) = connect(revision, &everything());
+        for params in [r#"{"_meta":[]}"#, r#"{"_meta":{},"_meta":"x"}"#] {
+            let params = raw(params);
+            let refused = client.request("test/any", &params, CallOptions::new());
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(error.to_string().contains("_meta"), "{error}");
+            if revision.is_modern() {
+                let error = client.notify("test/told", &params).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            }
+        }
+        server.has_heard_nothing(&client);
     }
 }
 

@@ -281,7 +281,10 @@ fn a_message_that_is_too_long_is_answered_and_the_next_one_served() {
         (&json!("long"), &json!(-32600))
     );
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("max_message_bytes (1000)"), "{message}");
+    assert!(
+        message.contains("exceeds the maximum of 1000 bytes"),
+        "{message}"
+    );
     script.send_bytes(vec![b'x'; 5000]);
     assert_eq!(script.receive().get("id"), None);
     script.expect_service("next");

@@ -524,7 +524,7 @@ fn questions_go_on_the_stream_of_the_call() {
     // An error explains why this client can't be asked, with the remedy.
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(
-        text.contains("HttpOptions::sessions") && text.contains("2026-07-28"),
+        text.contains("served with sessions") && text.contains("2026-07-28"),
         "{text}"
     );
 }

@@ -533,7 +533,10 @@ fn unfinished_bodies_are_bounded_together() {
         let response = client.receive();
         if response.status != 200 {
             assert_eq!(response.status, 503);
-            assert!(response.body.contains("max_body_bytes"), "{response:?}");
+            assert!(
+                response.body.contains("too many large requests"),
+                "{response:?}"
+            );
             client.expect_end();
             refused += 1;
         }

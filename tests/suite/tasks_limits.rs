@@ -55,7 +55,8 @@ fn client(server: &Server, revision: ProtocolVersion, who: &str) -> Player {
 
 fn is_busy(error: &Value, max: usize) -> bool {
     let text = error["message"].as_str().unwrap_or_default();
-    text.contains("max_tasks") && error["data"] == json!({"busy": true, "maxTasks": max})
+    text.contains("tasks are kept already")
+        && error["data"] == json!({"busy": true, "maxTasks": max})
 }
 
 /// Starts tasks that wait until one is refused; 16 are kept. Returns how many were started.

@@ -398,7 +398,7 @@ fn sizes_and_names_that_no_thread_can_have_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         let text = error.to_string();
         assert!(
-            text.contains("name_prefix") && text.contains(fault),
+            text.contains("thread names") && text.contains(fault),
             "{text}"
         );
     }

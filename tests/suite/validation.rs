@@ -240,7 +240,7 @@ fn a_schema_that_could_cost_too_much_is_refused() {
             "stacked more than 16",
         ),
         (chain(5000, wide), "max_schema_bytes (262144)"),
-        (json!({ "type": "object", "not": deep }), "max_depth (64)"),
+        (json!({ "type": "object", "not": deep }), "64 levels"),
     ] {
         let error = built(input).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
@@ -314,7 +314,7 @@ fn a_check_ends_in_time_whatever_schema_and_value() {
         (costly.check(&value).unwrap_err(), started.elapsed())
     });
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-    assert!(error.to_string().contains("max_time (50 ms)"), "{error}");
+    assert!(error.to_string().contains("within 50 ms"), "{error}");
     assert!(
         took >= Duration::from_millis(50),
         "it was given up after {took:?}"
@@ -345,7 +345,7 @@ fn a_check_ends_in_time_whatever_schema_and_value() {
 
     // Values as deep as a message may be.
     let error = compile(json!({})).unwrap().check(&nested(100).to_string());
-    assert!(error.unwrap_err().to_string().contains("max_depth (64)"));
+    assert!(error.unwrap_err().to_string().contains("64 levels"));
     let error = compile(json!({})).unwrap().check("[1e400]").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }

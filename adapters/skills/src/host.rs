@@ -250,7 +250,7 @@ impl Skills {
     pub fn load_with(&self, skill: &RemoteSkill, options: CallOptions<'_>) -> Result<LoadedSkill> {
         self.0.check(skill)?;
         let Some(parser) = self.0.parser.clone() else {
-            let text = "front matter can't be parsed: set front_matter_parser, or build with the \
+            let text = "front matter can't be parsed: set Skills::front_matter_parser, or build with the \
                         feature yaml of mcplink-skills";
             return Err(Error::new(ErrorKind::Unsupported, text));
         };

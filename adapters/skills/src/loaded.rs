@@ -191,7 +191,8 @@ impl LoadedSkill {
         let len = content.bytes().len() as u64;
         if read_bytes.fetch_add(len, Ordering::Relaxed) + len > max {
             let id = skill.id();
-            let text = format!("the files read of skill {id} exceed max_bytes ({max})");
+            let text =
+                format!("the files read of skill {id} exceed SkillLimits::max_bytes ({max})");
             return Err(Error::new(ErrorKind::Limit, text).sent(true));
         }
         Ok(content)

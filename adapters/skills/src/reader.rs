@@ -91,7 +91,7 @@ impl SkillReader {
         let (entry, limits) = (skill.entry(), self.limits);
         if entry.files().len() > limits.max_files || entry.total_size() > limits.max_bytes {
             let text = format!(
-                "the skill {} has {} files and {} bytes, more than max_files ({}) or max_bytes ({})",
+                "the skill {} has {} files and {} bytes, more than SkillLimits::max_files ({}) or SkillLimits::max_bytes ({})",
                 skill.id(),
                 entry.files().len(),
                 entry.total_size(),
@@ -102,7 +102,7 @@ impl SkillReader {
         }
         if entry.is_dynamic() && !self.allows_dynamic {
             let text = format!(
-                "the skill {} is dynamic, so its files can't be verified (allow_dynamic)",
+                "the skill {} is dynamic, so its files can't be verified (Skills::allow_dynamic)",
                 skill.id()
             );
             return Err(Error::new(ErrorKind::State, text));
@@ -166,7 +166,7 @@ impl SkillReader {
                 return Ok(());
             }
             let text = format!(
-                "the files read of skill {} exceed max_bytes ({})",
+                "the files read of skill {} exceed SkillLimits::max_bytes ({})",
                 skill.id(),
                 self.limits.max_bytes
             );

@@ -166,7 +166,7 @@ fn a_hostile_server_writes_nothing() {
         ("path", 3, "can't be used: the entry of skill"),
         ("encoded~path", 3, "encoded slash"),
         ("absolute~path", 3, "is not in the directory of the skill"),
-        ("huge", 3, "more than max_bytes (16777216)"),
+        ("huge", 3, "more than SkillLimits::max_bytes (16777216)"),
         ("dynamic", 3, "is dynamic"),
         ("front~matter", 4, "description"),
         ("clash", 2, "out/.pay."),

@@ -33,7 +33,7 @@ impl Supervisor {
         let running = RunningCall(Arc::clone(self));
         let max = self.settings.limits.max_calls;
         if self.running_calls.fetch_add(1, Ordering::AcqRel) >= max {
-            let text = format!("{max} started calls have threads already (max_calls)");
+            let text = format!("{max} started calls have threads already (Limits::max_calls)");
             return Err(Error::new(ErrorKind::Busy, text));
         }
         let threads = &self.settings.threads;

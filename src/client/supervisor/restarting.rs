@@ -138,7 +138,8 @@ impl Supervisor {
             .again
             .as_ref()
             .map_or(0, |again| again.attempts.lock().made());
-        let text = format!("the server is given up after {attempts} restarts (max_attempts)");
+        let text =
+            format!("the server is given up after {attempts} restarts (Restart::max_attempts)");
         let error = error.context(text);
         let mut state = self.state.lock();
         if matches!(state.phase, Phase::Over(_)) {
@@ -172,7 +173,7 @@ impl Supervisor {
                     LogLevel::Warning,
                     "client",
                     || {
-                        "a callback for on_connection_event still runs although the client is closed".to_owned()
+                        "a callback of ClientBuilder::on_connection_event still runs although the client is closed".to_owned()
                     },
                 );
             }

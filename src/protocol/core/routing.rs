@@ -590,7 +590,10 @@ impl Core {
             (id, false) if self.settings.serving || id.is_some() => {
                 let error = match long.no_memory {
                     true => RpcError::no_memory(text),
-                    false => RpcError::invalid_request(text),
+                    // A peer does not know the settings of this side.
+                    false => RpcError::invalid_request(format!(
+                        "message of {bytes} bytes exceeds the maximum of {max} bytes"
+                    )),
                 };
                 self.reply(id.as_ref(), &error, &Origin::default());
             }
@@ -657,7 +660,7 @@ impl Drop for Leaving {
 }
 
 fn busy(max: usize) -> RpcError {
-    let text = format!("busy: {max} requests are in hand already (max_requests); try again later");
+    let text = format!("busy: {max} requests are in hand already; try again later");
     let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
     error
         .clone()

@@ -37,9 +37,13 @@ impl Core {
     }
 
     fn log_late(&self, late: &SlowHandler, what: &str) {
+        let setting = match self.settings.serving {
+            true => "ServerBuilder::slow_handler",
+            false => "ClientBuilder::slow_handler",
+        };
         self.log(LogLevel::Warning, || {
             format!(
-                "the handler of {} of '{}' {what} {} (slow_handler is {})",
+                "the handler of {} of '{}' {what} {} ({setting} is {})",
                 late.what,
                 self.peer(),
                 Span(late.took),

@@ -367,11 +367,11 @@ impl HttpOptions {
         (max < needed).then(|| {
             let (streams, sessions) = (self.max_streams, self.max_sessions);
             let allowed = match self.sessions {
-                true => format!("max_streams ({streams}) and max_sessions ({sessions}) allow"),
-                false => format!("max_streams ({streams}) allows"),
+                true => format!("HttpOptions::max_streams ({streams}) and HttpOptions::max_sessions ({sessions}) allow"),
+                false => format!("HttpOptions::max_streams ({streams}) allows"),
             };
             format!(
-                "max_connections is {max}, but {allowed} more streams: the connections are the \
+                "HttpLimits::max_connections is {max}, but {allowed} more streams: the connections are the \
                  limit"
             )
         })

@@ -99,7 +99,7 @@ fn check_card_path(options: &HttpOptions) -> Result<()> {
     {
         true => {
             let text = format!(
-                "the server card and old_paths have the path '{}'",
+                "the server card and HttpOptions::old_paths have the path '{}'",
                 Excerpt(&card)
             );
             Err(Error::new(ErrorKind::Invalid, text))

@@ -509,10 +509,11 @@ impl Served {
     fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
         let max = self.options.max_sessions;
         let text = format!(
-            "as many sessions are in use as there may be (max_sessions: {max}, with 2 KiB each of what clients say of themselves); try again later"
+            "as many sessions are in use as there may be ({max}, with 2 KiB each of what clients say of themselves)"
         );
-        self.trouble(ServerEventKind::Busy, http, &text);
-        Refusal::text(503, text).header("Retry-After", "30")
+        let told = format!("{text}: see HttpOptions::max_sessions");
+        self.trouble(ServerEventKind::Busy, http, &told);
+        Refusal::text(503, format!("{text}; try again later")).header("Retry-After", "30")
     }
 
     /// Handles a notification or a response from a client. Neither gets an answer: the HTTP

@@ -164,7 +164,8 @@ fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimi
     let uri = entry.uri();
     let (found, max) = (files.len(), limits.max_files);
     if found > max {
-        let text = format!("skill '{uri}' has {found} files, more than max_files ({max})");
+        let text =
+            format!("skill '{uri}' has {found} files, more than SkillLimits::max_files ({max})");
         return Err(Error::new(ErrorKind::Limit, text));
     }
     let mut keys: Vec<&str> = files.iter().map(|file| &*file.key).collect();

@@ -284,13 +284,13 @@ impl<F> Scan<'_, F> {
 fn check_limits(files: &[(String, &FoundFile)], limits: &SkillLimits) -> Result<()> {
     let (found, max) = (files.len(), limits.max_files);
     if found > max {
-        let text = format!("the skill has {found} files, more than max_files ({max})");
+        let text = format!("the skill has {found} files, more than SkillLimits::max_files ({max})");
         return Err(Error::new(ErrorKind::Limit, text));
     }
     let sizes = files.iter().map(|(_, file)| file.size);
     let (found, max) = (sizes.fold(0, u64::saturating_add), limits.max_bytes);
     if found > max {
-        let text = format!("the skill has {found} bytes, more than max_bytes ({max})");
+        let text = format!("the skill has {found} bytes, more than SkillLimits::max_bytes ({max})");
         return Err(Error::new(ErrorKind::Limit, text));
     }
     Ok(())

@@ -47,10 +47,10 @@ struct Opening {
 fn too_many(client: Option<&Client>, limits: &Limits) -> RpcError {
     let max = limits.max_subscriptions;
     let text = match client {
-        None => format!("there are {max} subscriptions already (max_subscriptions)"),
+        None => format!("there are {max} subscriptions already"),
         Some(_) => format!(
             "busy: this client has as many subscriptions as it may have beside those of others (all \
-             clients together: {max}, max_streams); end some, or try again later"
+             clients together: {max}); end some, or try again later"
         ),
     };
     RpcError::new(ErrorCode::INTERNAL_ERROR, text)
@@ -515,8 +515,8 @@ impl ServerConnection {
             return Ok(());
         }
         let text = format!(
-            "busy: all clients together have subscribed to as many resources as they may ({max} bytes: {FULL_CLIENTS} KiB times \
-             max_subscriptions, or 16 MiB); unsubscribe from some, or try again later"
+            "busy: all clients together have subscribed to as many resources as they may ({max} bytes); \
+             unsubscribe from some, or try again later"
         );
         Err(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
     }

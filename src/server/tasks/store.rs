@@ -173,8 +173,8 @@ impl Tasks {
     fn no_slot(&self) -> RpcError {
         let max = self.options.max_tasks;
         let text = format!(
-            "busy: {max} tasks are kept already, and those that could give way still work \
-             (max_tasks); try again later"
+            "busy: {max} tasks are kept already, and those that could give way still work; \
+             try again later"
         );
         let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
         let data = serde_json::json!({ "busy": true, "maxTasks": max });
@@ -325,7 +325,10 @@ mod tests {
         assert!(short.is_terminal(), "its work is cancelled");
         assert!(tasks.find(&short.id, None, false).is_err());
         let error = create(&tasks, None, LEGACY, None).expect_err("full");
-        assert!(error.message.contains("max_tasks"), "{error}");
+        assert!(
+            error.message.contains("2 tasks are kept already"),
+            "{error}"
+        );
         tasks.forget(&third);
         create(&tasks, None, LEGACY, None).expect("room once more");
         assert!(tasks.find(&long.id, None, false).is_ok());

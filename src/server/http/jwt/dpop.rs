@@ -167,9 +167,7 @@ impl Dpop {
         drop(seen);
         noted.map_err(|unusable| match unusable {
             Unusable::Shown => "it was shown before (jti)",
-            Unusable::TooOld => {
-                "it is older than all of this client that are remembered (max_proofs)"
-            }
+            Unusable::TooOld => "it is older than all proofs of this client that are remembered",
         })
     }
 }

@@ -241,12 +241,12 @@ impl Sessions {
         for session in ended {
             let text = match session.is_unused_for(self.idle) {
                 true => format!(
-                    "nobody used the session for {} (session_idle)",
+                    "nobody used the session for {} (HttpOptions::session_idle)",
                     Span(self.idle)
                 ),
                 false => {
                     self.displaced.fetch_add(1, Ordering::Relaxed);
-                    "the session was idle, and made room for another one (max_sessions)".to_owned()
+                    "the session was idle, and made room for another one (HttpOptions::max_sessions)".to_owned()
                 }
             };
             session.end(&Error::new(ErrorKind::Closed, text));

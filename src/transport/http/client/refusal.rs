@@ -90,7 +90,7 @@ impl ClientTransport {
                 let target = target.split('?').next().unwrap_or_default();
                 message = format!(
                     "{message}: it redirects to '{}', where credentials are not sent \
-                     (followed are 307 and 308 to the same origin, if follow_redirects allows it)",
+                     (followed are 307 and 308 to the same origin, if Http::follow_redirects allows it)",
                     Excerpt(target)
                 );
                 ErrorKind::Http
@@ -181,14 +181,15 @@ impl ClientTransport {
         if watched.has_stalled() {
             let span = Span(self.http.stall_timeout);
             let text = format!(
-                "the stream of '{peer}' has stalled: nothing came for {span} (stall_timeout), not even a keep-alive; outcome unknown"
+                "the stream of '{peer}' has stalled: nothing came for {span} (Http::stall_timeout), not even a keep-alive; outcome unknown"
             );
             return Error::new(ErrorKind::Closed, text).sent(true);
         }
         match error {
             ureq::Error::Timeout(_) => {
                 let span = Span(self.http.connect_timeout);
-                let text = format!("'{peer}' can't be reached within {span} (connect_timeout)");
+                let text =
+                    format!("'{peer}' can't be reached within {span} (Http::connect_timeout)");
                 Error::new(ErrorKind::Timeout, text)
             }
             #[cfg(feature = "tls")]

@@ -271,7 +271,7 @@ impl Loop {
         if has_place {
             conn.welcome();
         } else {
-            conn.turn_away_at_once("too many connections (max_connections): try again later");
+            conn.turn_away_at_once("too many connections: try again later");
         }
         self.list(key);
     }

@@ -287,7 +287,7 @@ impl RequestParser {
         all.take(client, more);
         held.bytes += more;
         if !is_granted {
-            let text = "too many large requests come at once (max_workers, max_body_bytes): try again later";
+            let text = "too many large requests come at once: try again later";
             return Err(Refusal::new(503, text));
         }
         Ok(())

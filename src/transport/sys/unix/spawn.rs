@@ -33,7 +33,7 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
     {
         let name = command.program.display();
         let text = format!(
-            "can't start '{name}': its working directory '{}' is no directory; check current_dir()",
+            "can't start '{name}': its working directory '{}' is no directory; check Child::current_dir",
             directory.display()
         );
         return Err(Error::new(ErrorKind::Spawn, text));
@@ -79,7 +79,7 @@ mod fork {
         _: &[CString],
         _: &[CString],
     ) -> Result<Process> {
-        let text = "die_with_parent() needs Linux";
+        let text = "Child::die_with_parent needs Linux";
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 }

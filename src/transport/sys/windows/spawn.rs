@@ -55,7 +55,7 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
     {
         let name = command.program.display();
         let text = format!(
-            "can't start '{name}': its working directory '{}' is no directory; check current_dir()",
+            "can't start '{name}': its working directory '{}' is no directory; check Child::current_dir",
             directory.display()
         );
         return Err(Error::new(ErrorKind::Spawn, text));

@@ -53,7 +53,7 @@ const PROBES: u8 = 4;
 const PARTING_BYTES: u32 = 1 << 20;
 
 /// The error text for a client whose connection is displaced while its request is incomplete.
-const NO_PLACE: &str = "too many connections (max_connections): try again later";
+const NO_PLACE: &str = "too many connections: try again later";
 
 /// A connection between a client and a listener.
 pub(super) struct Connection {

@@ -162,15 +162,14 @@ impl Connection {
             return;
         }
         let Ok((spawn, displaced)) = self.shared.workers.wait(Arc::clone(self), key) else {
-            self.turn_away("too many requests wait already (max_waiting): try again later");
+            self.turn_away("too many requests wait already: try again later");
             return;
         };
         if let Some(displaced) = displaced {
             let count = &self.shared.displaced_requests;
             count.fetch_add(1, Ordering::Relaxed);
-            displaced.turn_away(
-                "too many requests wait (max_waiting), and most of this client's: try again later",
-            );
+            displaced
+                .turn_away("too many requests wait, and most of this client's: try again later");
         }
         self.shared.start(spawn);
     }
