@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The settings of Rust that error texts and log records name, with their names in C.
-const NAMES: [(&str, &str); 41] = [
+const NAMES: [(&str, &str); 42] = [
     (
         "Browser::show, Browser::program",
         "mcplink_oauth_set_browser",
@@ -88,6 +88,7 @@ const NAMES: [(&str, &str); 41] = [
         "mcplink_resource_server_set_root_certificates",
     ),
     ("Limits::max_calls", "MCPLINK_LIMIT_CALLS"),
+    ("Limits::max_message_bytes", "MCPLINK_LIMIT_MESSAGE_BYTES"),
     ("Limits::max_queued_bytes", "MCPLINK_LIMIT_QUEUED_BYTES"),
     ("OAuth::forget", "mcplink_oauth_forget"),
     (
@@ -303,8 +304,8 @@ mod tests {
 
     #[test]
     fn every_setting_in_a_text_has_its_type() {
-        // The first two are parameters in C. Programs in C compare the other one.
-        let bare = ["max_failures", "max_items", "max_message_bytes"];
+        // These are parameters in C.
+        let bare = ["max_failures", "max_items"];
         let known = NAMES.iter().chain(&RUST_ONLY);
         let known = known.flat_map(|(rust, _)| names(rust));
         let known = known.filter_map(|name| Some(name.split_once("::")?.1));

@@ -147,7 +147,7 @@ static void told_of_a_conversation(mcplink_pump_t *pump)
     snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"x\":\"%02500d\"}}", 0);
     talk_send(&talk, line);
     TALK_HOLDS(&talk, "\"id\":7");
-    NEXT(pump, MCPLINK_SERVER_TOO_LONG, "\"session\":1", "max_message_bytes (2000)");
+    NEXT(pump, MCPLINK_SERVER_TOO_LONG, "\"session\":1", "MCPLINK_LIMIT_MESSAGE_BYTES (2000)");
 
     talk_call(&talk, "8", "silent", "{}");
     NEXT(pump, MCPLINK_SERVER_HANDLER_FAILED, "\"session\":1", "\"method\":\"tools/call\"", "gave no answer");

@@ -156,7 +156,7 @@ fn progress_extends_a_timeout_but_not_for_ever() {
     drop(beat);
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(
-        error.to_string().contains("(max_timeout is 600 ms)"),
+        error.to_string().contains("max_timeout is 600 ms)"),
         "{error}"
     );
     assert!(took >= cap, "{took:?}");

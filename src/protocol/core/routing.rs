@@ -572,7 +572,7 @@ impl Core {
         let bytes = long.bytes;
         let text = match long.no_memory {
             true => format!("the system has no memory for a message of {bytes} bytes"),
-            false => format!("message of {bytes} bytes exceeds max_message_bytes ({max})"),
+            false => format!("message of {bytes} bytes exceeds Limits::max_message_bytes ({max})"),
         };
         let told = || format!("from '{}': {text}", self.peer());
         self.log(LogLevel::Warning, told);
