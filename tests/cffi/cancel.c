@@ -116,7 +116,6 @@ static void connecting(void)
     mcplink_cancel_t *cancel = mcplink_cancel_new();
     mcplink_client_t *c = NULL;
     mcplink_error_t *err = NULL;
-    mcplink_result_t *r = NULL;
     pthread_t thread;
 
     CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
@@ -134,10 +133,6 @@ static void connecting(void)
     CHECK(mcplink_client_options_on_event(o, on_event, NULL, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_start(o, &c, &err) == MCPLINK_OK);
     CHECK(mcplink_client_state(c) == MCPLINK_CLIENT_CONNECTING);
-    CHECK(mcplink_client_ping(c, NULL, &err) == MCPLINK_E_STATE);
-    mcplink_error_free(err);
-    err = NULL;
-    CHECK(mcplink_client_list_tools(c, NULL, &r, NULL) == MCPLINK_E_STATE);
     CHECK(mcplink_cancel_trigger(cancel) == MCPLINK_OK);
     CHECK(counter_wait(&failed, 1) && mcplink_client_state(c) == MCPLINK_CLIENT_FAILED);
     CHECK(mcplink_client_ping(c, NULL, &err) == MCPLINK_E_CANCELLED);
