@@ -33,9 +33,12 @@ foreach(MCPLINK_FOLDER LIBDIR INCLUDEDIR)
     endif()
 endforeach()
 set(MCPLINK_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+# A folder's name may have a space. pkg-config itself escapes pcfiledir.
+set(MCPLINK_PC_QUOTE "\"")
 if(MCPLINK_RELOCATABLE)
     file(RELATIVE_PATH MCPLINK_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
     string(REGEX REPLACE "/$" "" MCPLINK_PC_PREFIX "\${pcfiledir}/${MCPLINK_PC_PREFIX}")
+    set(MCPLINK_PC_QUOTE "")
 endif()
 configure_file(mcplink.pc.in mcplink.pc @ONLY)
 install(FILES cmake/mcplink-targets.cmake "${CMAKE_CURRENT_BINARY_DIR}/mcplink-config.cmake"
