@@ -529,7 +529,7 @@ mod loom_tests {
 
     unsafe extern "C-unwind" fn send(
         user: *mut c_void,
-        _: *const c_char,
+        _: *const c_void,
         _: usize,
     ) -> mcplink_status_t {
         // SAFETY: the host outlives the model's threads.
