@@ -2105,9 +2105,9 @@ mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
 /**
  * Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An
  * event reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Calls may be
- * made
- * before: each waits for the outcome, at most for its timeout. A blocking call in a callback
- * of the client or of its transport fails with MCPLINK_E_STATE until the client is connected.
+ * made before: each waits for the outcome, and its timeouts include this wait. A blocking call
+ * in a callback of the client or of its transport fails with MCPLINK_E_STATE until the client
+ * is connected.
  *
  * @param options the options, which are copied and remain the caller's. For the event function see
  * mcplink_client_options_on_event.

@@ -8,7 +8,7 @@
 //!     ///
 //!     /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 //!     fn mcplink_client_options_set_timeout_ms(milliseconds: u32) {
-//!         options.timeouts.timeout = Some(span(milliseconds));
+//!         options.timeouts.timeout = span(milliseconds);
 //!     }
 //!
 //!     /// Sets the function that receives events.

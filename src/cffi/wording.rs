@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The settings of Rust that error texts and log records name, with their names in C.
-const NAMES: [(&str, &str); 42] = [
+const NAMES: [(&str, &str); 41] = [
     (
         "Browser::show, Browser::program",
         "mcplink_oauth_set_browser",
@@ -11,10 +11,6 @@ const NAMES: [(&str, &str); 42] = [
     (
         "CallOptions::log_level",
         "mcplink_call_options_set_log_level",
-    ),
-    (
-        "CallOptions::max_timeout",
-        "mcplink_call_options_set_max_timeout_ms",
     ),
     ("Child::current_dir", "mcplink_client_options_set_cwd"),
     (

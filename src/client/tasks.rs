@@ -535,7 +535,7 @@ impl TaskHandle {
         match in_all.filter(|in_all| started.elapsed() >= *in_all) {
             Some(in_all) => {
                 let (named, in_all) = (self.named(), Span(in_all));
-                let text = format!("{named} is not over after {in_all} (CallOptions::max_timeout)");
+                let text = format!("{named} is not over after {in_all} (max_timeout)");
                 Err(Error::new(ErrorKind::Timeout, text).sent(true))
             }
             None => Ok(()),

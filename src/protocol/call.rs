@@ -612,7 +612,7 @@ pub(super) fn time_text(
 ) -> String {
     let (setting, span) = match bound {
         Bound::Timeout => ("timeout", spans.0),
-        Bound::Cap => ("CallOptions::max_timeout", spans.1),
+        Bound::Cap => ("max_timeout", spans.1),
     };
     let elapsed = Span(deadline.elapsed(Instant::now()));
     format!(

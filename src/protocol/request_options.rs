@@ -23,8 +23,8 @@ pub struct RequestOptions<'a> {
 impl Default for RequestOptions<'_> {
     fn default() -> Self {
         Self {
-            timeout: Some(Duration::from_secs(60)),
-            max_timeout: Some(Duration::from_secs(600)),
+            timeout: Some(Self::TIMEOUT),
+            max_timeout: Some(Self::MAX_TIMEOUT),
             cancel: None,
             on_progress: None,
             may_cancel: true,
@@ -33,6 +33,9 @@ impl Default for RequestOptions<'_> {
 }
 
 impl<'a> RequestOptions<'a> {
+    pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+    pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+
     /// Creates the default options.
     pub fn new() -> Self {
         Self::default()

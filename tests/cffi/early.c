@@ -30,7 +30,8 @@ static mcplink_status_t send_slowly(void *user, const void *bytes, size_t len)
     return peer_send(&s->peer, bytes, len);
 }
 
-static void begin(struct slow *s)
+/* timeout_ms: the timeout of the client's calls; 0 for the default. */
+static void begin(struct slow *s, uint32_t timeout_ms)
 {
     static const struct counter none = COUNTER;
     mcplink_error_t *err = NULL;
@@ -39,6 +40,8 @@ static void begin(struct slow *s)
     s->asked = s->let = s->ended = none;
     CHECK(mcplink_transport_set_send(s->peer.transport, send_slowly) == MCPLINK_OK);
     s->options = peer_options(&s->peer);
+    if (timeout_ms != 0) CHECK(mcplink_client_options_set_timeout_ms(s->options, timeout_ms) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_connect_timeout_ms(s->options, MCPLINK_FOREVER) == MCPLINK_OK);
     CHECK_STATUS(mcplink_client_start(s->options, &s->client, &err), MCPLINK_OK, err);
     CHECK(counter_wait(&s->asked, 1) && mcplink_client_state(s->client) == MCPLINK_CLIENT_CONNECTING);
 }
@@ -78,10 +81,13 @@ static void calls_wait(void)
     mcplink_call_t *started = NULL;
     mcplink_call_options_t *options = mcplink_call_options_new();
     mcplink_cancel_t *cancel = mcplink_cancel_new();
-    begin(&s);
+    begin(&s, 0);
 
     /* No longer than their own timeout, and not once they are cancelled: before, and while they wait. */
     mcplink_call_options_set_timeout_ms(options, 10);
+    CHECK_STATUS(mcplink_client_ping(s.client, options, &err), MCPLINK_E_TIMEOUT, err);
+    mcplink_call_options_set_timeout_ms(options, MCPLINK_FOREVER);
+    mcplink_call_options_set_max_timeout_ms(options, 10);
     CHECK_STATUS(mcplink_client_ping(s.client, options, &err), MCPLINK_E_TIMEOUT, err);
     mcplink_call_options_free(options);
     options = mcplink_call_options_new();
@@ -104,6 +110,31 @@ static void calls_wait(void)
     end(&s);
 }
 
+static void answer_nothing(struct peer *p, const char *method, const mcplink_json_t *message) { (void)p, (void)method, (void)message; }
+
+/* The time that a call waits for connecting is part of its timeouts, those of the client too. */
+static void waiting_counts(void)
+{
+    enum { SPAN = 400, WAITED = 100 };
+    struct slow s;
+    mcplink_error_t *err = NULL;
+    mcplink_call_t *started = NULL;
+    const char *left;
+    begin(&s, SPAN);
+    s.peer.answer = answer_nothing;
+    CHECK_STATUS(mcplink_client_notify(s.client, "notifications/a", NULL, 0, &err), MCPLINK_E_TIMEOUT, err);
+    CHECK_STATUS(mcplink_client_call_tool_start(s.client, "a", NULL, 0, NULL, NULL, NULL, NULL, &started, &err), MCPLINK_OK, err);
+    CHECK_STATUS(mcplink_call_wait(started, WAITED, NULL, &err), MCPLINK_PENDING, err);
+    counter_add(&s.let);
+    CHECK(mcplink_call_wait(started, MCPLINK_FOREVER, NULL, &err) == MCPLINK_E_TIMEOUT);
+    /* On a busy machine the time was perhaps over before the client was connected. */
+    left = strstr(mcplink_error_message(err), "(timeout is ");
+    CHECK(left == NULL || strtol(left + 12, NULL, 10) <= SPAN - WAITED / 2);
+    mcplink_error_free(err);
+    mcplink_call_free(started);
+    end(&s);
+}
+
 static void *call_in_vain(void *user)
 {
     struct slow *s = user;
@@ -120,7 +151,7 @@ static void closed(void)
     pthread_t thread;
     mcplink_error_t *err = NULL;
     mcplink_call_t *started = NULL;
-    begin(&s);
+    begin(&s, 0);
     CHECK_STATUS(mcplink_client_ping_start(s.client, NULL, NULL, NULL, NULL, &started, &err), MCPLINK_OK, err);
     CHECK(pthread_create(&thread, NULL, call_in_vain, &s) == 0 && counter_wait(&s.ended, 1));
     CHECK_STATUS(mcplink_client_close_start(s.client, NULL, NULL, NULL, &err), MCPLINK_OK, err);
@@ -159,6 +190,7 @@ static void failed(void)
 int main(void)
 {
     calls_wait();
+    waiting_counts();
     closed();
     failed();
     puts("calls wait until a client is connected");

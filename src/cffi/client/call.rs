@@ -306,8 +306,9 @@ fn begin(
                 let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
                 move |progress| latest.post(&shared, progress)
             });
-            let connected = here.await_client(options.timeout(here.timeouts), Some(&own))?;
-            let options = options.build(here.timeouts, Some(&own), on_progress);
+            let timeouts = options.timeouts(here.timeouts);
+            let (connected, timeouts) = here.await_client(timeouts, Some(&own))?;
+            let options = options.build(timeouts, Some(&own), on_progress);
             judged(work(connected, options), &here, Some(&own))
         });
         started.end(

@@ -63,25 +63,24 @@ impl Settings for mcplink_call_options_t {
 }
 
 impl mcplink_call_options_t {
-    /// Returns how long the call may wait for its result; `None` for the default of the library.
-    pub(super) fn timeout(&self, defaults: Timeouts) -> Option<Duration> {
-        self.timeout.or(defaults.timeout)
+    /// Returns the timeouts of the call.
+    pub(super) fn timeouts(&self, defaults: Timeouts) -> Timeouts {
+        Timeouts {
+            timeout: self.timeout.unwrap_or(defaults.timeout),
+            max_timeout: self.max_timeout.unwrap_or(defaults.max_timeout),
+        }
     }
 
-    /// Builds the call options of the Rust API.
+    /// Builds the call options of the Rust API, with `timeouts` in place of those of the options.
     pub(super) fn build<'a>(
         &self,
-        defaults: Timeouts,
+        timeouts: Timeouts,
         cancel: Option<&CancelToken>,
         on_progress: Option<impl FnMut(Progress) + 'a>,
     ) -> CallOptions<'a> {
-        let mut options = CallOptions::new();
-        if let Some(timeout) = self.timeout(defaults) {
-            options = options.timeout(timeout);
-        }
-        if let Some(timeout) = self.max_timeout.or(defaults.max_timeout) {
-            options = options.max_timeout(timeout);
-        }
+        let mut options = CallOptions::new()
+            .timeout(timeouts.timeout)
+            .max_timeout(timeouts.max_timeout);
         if let Some(cancel) = cancel {
             options = options.cancel_with(cancel);
         }

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::call_options::{ProgressFn, copied, mcplink_call_options_t, tell};
-use super::shared::{Shared, mcplink_client_t};
+use super::shared::{Shared, Timeouts, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, panicked};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Entered, enter};
@@ -113,13 +113,12 @@ pub(super) fn run(
 ) -> Outcome<SharedResult> {
     let shared = &entered.shared;
     let Request { method, work, .. } = request;
-    let timeout = options.timeout(shared.timeouts);
-    let client = shared.await_client(timeout, options.cancel.as_ref());
-    let client = client
-        .map_err(|error| Failure::from(error).of(&method))?
-        .clone();
+    let timeouts = options.timeouts(shared.timeouts);
+    let (client, timeouts) = shared
+        .await_client(timeouts, options.cancel.as_ref())
+        .map_err(|error| Failure::from(error).of(&method))?;
     let outcome = if shared.hooks.has_questions() && shared.stage.is_home() {
-        elsewhere(entered, client, options, work)
+        elsewhere(entered, client.clone(), options, timeouts, work)
     } else {
         let _mark = Direct::enter(shared.number);
         let on_progress = options
@@ -127,8 +126,8 @@ pub(super) fn run(
             .as_deref()
             .map(|hook| |progress| tell(shared.number, hook, progress));
         let cancel = options.cancel.as_ref();
-        let settings = options.build(shared.timeouts, cancel, on_progress);
-        judged(work(&client, settings), shared, cancel)
+        let settings = options.build(timeouts, cancel, on_progress);
+        judged(work(client, settings), shared, cancel)
     };
     outcome.map_err(|failure| failure.of(&method))
 }
@@ -138,6 +137,7 @@ fn elsewhere(
     entered: &Entered<mcplink_client_t>,
     client: Client,
     options: mcplink_call_options_t,
+    timeouts: Timeouts,
     work: Work,
 ) -> Outcome<SharedResult> {
     let slot = Arc::new(Mutex::new(None));
@@ -157,7 +157,7 @@ fn elsewhere(
                 }
             });
             let cancel = options.cancel.as_ref();
-            let settings = options.build(here.timeouts, cancel, on_progress);
+            let settings = options.build(timeouts, cancel, on_progress);
             judged(work(&client, settings), &here, cancel)
         });
         *filled.lock() = Some(outcome);
@@ -302,9 +302,9 @@ pub(super) unsafe fn act(
         ffi(err, || {
             let client = enter(client, "client")?;
             let shared = &client.shared;
-            let done = shared.await_client(shared.timeouts.timeout, None);
+            let done = shared.await_client(shared.timeouts, None);
             done.map_err(Failure::from)
-                .and_then(|connected| act(&client, connected))
+                .and_then(|(connected, _)| act(&client, connected))
                 .map_err(|failure| failure.of(method))?;
             Ok(mcplink_status::MCPLINK_OK)
         })

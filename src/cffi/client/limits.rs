@@ -36,7 +36,7 @@ actions! {
     ///
     /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
     fn mcplink_client_options_set_timeout_ms(milliseconds: u32) {
-        options.timeouts.timeout = Some(span(milliseconds));
+        options.timeouts.timeout = span(milliseconds);
     }
 
     /// Sets the default total timeout of calls. Progress does not restart the total timeout.
@@ -44,7 +44,7 @@ actions! {
     ///
     /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
     fn mcplink_client_options_set_max_timeout_ms(milliseconds: u32) {
-        options.timeouts.max_timeout = Some(span(milliseconds));
+        options.timeouts.max_timeout = span(milliseconds);
     }
 
     /// Sets a limit of the connection.

@@ -18,7 +18,7 @@ use crate::cffi::token::mcplink_bearer_fn;
 use crate::cffi::user::{Callback, Hook, Inside, marks};
 use crate::client::{Client, ClientBuilder, Subscription};
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::CancelToken;
+use crate::protocol::{CancelToken, RequestOptions};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, StderrTail, Threads};
 
@@ -57,11 +57,30 @@ pub enum mcplink_connection_state {
     MCPLINK_CLIENT_FAILED = 205,
 }
 
-/// The default timeouts of calls; `None` for the defaults of the library.
-#[derive(Clone, Copy, Debug, Default)]
+/// The timeouts of a call.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
-    pub(super) timeout: Option<Duration>,
-    pub(super) max_timeout: Option<Duration>,
+    pub(super) timeout: Duration,
+    pub(super) max_timeout: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            timeout: RequestOptions::TIMEOUT,
+            max_timeout: RequestOptions::MAX_TIMEOUT,
+        }
+    }
+}
+
+impl Timeouts {
+    /// Returns the time that remains of the timeouts after `elapsed`.
+    fn after(self, elapsed: Duration) -> Self {
+        Self {
+            timeout: self.timeout.saturating_sub(elapsed),
+            max_timeout: self.max_timeout.saturating_sub(elapsed),
+        }
+    }
 }
 
 /// The state shared by the handle of a client and the client's callbacks. The connection holds only
@@ -214,9 +233,9 @@ impl Shared {
         Err(self.phase.lock().why_not())
     }
 
-    /// Returns the connection. While the client is being connected, blocks until the outcome is
-    /// known, for at most `timeout`. The
-    /// timeout of connecting limits the wait too.
+    /// Returns the connection, and the time that remains of the timeouts of a call that begins now.
+    /// While the client is being connected, blocks until the outcome is known, for at most the
+    /// shorter of the timeouts.
     ///
     /// # Errors
     ///
@@ -225,12 +244,13 @@ impl Shared {
     /// or of its transport, for which connecting may wait.
     pub(super) fn await_client(
         self: &Arc<Self>,
-        timeout: Option<Duration>,
+        timeouts: Timeouts,
         cancel: Option<&CancelToken>,
-    ) -> Result<&Client> {
+    ) -> Result<(&Client, Timeouts)> {
         if let Some(client) = self.client.get() {
-            return Ok(client);
+            return Ok((client, timeouts));
         }
+        let began = Instant::now();
         let is_cancelled = || cancel.is_some_and(CancelToken::is_triggered);
         let woken = cancel.map(|cancel| {
             let me = Arc::clone(self);
@@ -239,7 +259,7 @@ impl Shared {
                 me.settled.notify_all();
             })
         });
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = began.checked_add(timeouts.timeout.min(timeouts.max_timeout));
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         // The function that makes the call is the first mark.
         let is_here =
@@ -252,14 +272,15 @@ impl Shared {
         drop(phase);
         drop(woken);
         // `Phase::Ready` is set together with the client.
-        self.client.get().ok_or_else(|| match error.kind() {
-            ErrorKind::State if is_cancelled() => {
+        match (self.client.get(), error.kind()) {
+            (Some(client), _) => Ok((client, timeouts.after(began.elapsed()))),
+            (None, ErrorKind::State) if is_cancelled() => {
                 let text = "the call was cancelled before the client was connected";
-                Error::new(ErrorKind::Cancelled, text)
+                Err(Error::new(ErrorKind::Cancelled, text))
             }
-            ErrorKind::State if !is_here => error.with_kind(ErrorKind::Timeout),
-            _ => error,
-        })
+            (None, ErrorKind::State) if !is_here => Err(error.with_kind(ErrorKind::Timeout)),
+            (None, _) => Err(error),
+        }
     }
 
     /// Fails if the client can't be connected any more.
