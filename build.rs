@@ -148,6 +148,7 @@ mod header {
                 "responder.rs",
                 "answer.rs",
                 "content.rs",
+                "server/form.rs",
                 "task_helpers.rs",
                 "extensions.rs",
             ],

@@ -338,6 +338,13 @@ typedef struct mcplink_error_t mcplink_error_t;
 typedef struct mcplink_exchange_t mcplink_exchange_t;
 
 /**
+ * A form: a question to the user, with fields to fill in. One thread at a time may use a form.
+ *
+ * mcplink_responder_elicit shows a form. A form may be shown many times.
+ */
+typedef struct mcplink_form_t mcplink_form_t;
+
+/**
  * A request about which a guard decides. It is valid until the function of the guard returns.
  */
 typedef struct mcplink_guarded_request_t mcplink_guarded_request_t;
@@ -4606,7 +4613,7 @@ MCPLINK_API mcplink_status_t mcplink_guarded_request_refuse(mcplink_guarded_requ
 MCPLINK_NODISCARD MCPLINK_API mcplink_tool_t *mcplink_tool_new(const char *name, const char *description);
 
 /**
- * The type of an argument of a tool.
+ * The type of an argument of a tool, or of a field of a form.
  */
 typedef enum mcplink_param_type {
     /**
@@ -4636,15 +4643,15 @@ typedef enum mcplink_param_type {
 } mcplink_param_type;
 
 /**
- * Whether an argument of a tool or prompt is required.
+ * Whether an argument of a tool or prompt, or a field of a form, is required.
  */
 typedef enum mcplink_param_flag {
     /**
-     * An optional argument, which calls may omit.
+     * An optional argument or field, which may be omitted.
      */
     MCPLINK_PARAM_OPTIONAL = 0,
     /**
-     * A required argument.
+     * A required argument or field.
      */
     MCPLINK_PARAM_REQUIRED = 32768,
 } mcplink_param_flag;
@@ -5441,7 +5448,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_responder_require_scopes(
  * pending. May be NULL.
  * @return MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
  * without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
- * invalid input request, MCPLINK_E_STATE after the request was answered.
+ * invalid input request, MCPLINK_E_STATE after the request was answered. If the handler returns
+ * without an answer after MCPLINK_E_PEER, the model of a tool call reads that the client refused.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
@@ -5626,6 +5634,184 @@ MCPLINK_API mcplink_status_t mcplink_responder_add_json(mcplink_responder_t *res
  * @note Blocks: only while a client does not read.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_send(mcplink_responder_t *responder);
+
+/**
+ * Makes a form without fields.
+ *
+ * @param message the question, for the user.
+ * @return the form. The caller owns it and frees it with mcplink_form_free. NULL for an invalid
+ * argument; functions that take a form refuse NULL.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_form_t *mcplink_form_new(const char *message);
+
+/**
+ * Adds a field to the form. Users see the fields in the order in which they were added.
+ *
+ * @param field the name of the field, by which the content has its value.
+ * @param kind MCPLINK_PARAM_STRING, MCPLINK_PARAM_INTEGER, MCPLINK_PARAM_NUMBER or
+ * MCPLINK_PARAM_BOOLEAN.
+ * @param flag MCPLINK_PARAM_REQUIRED if the user has to fill in the field, or
+ * MCPLINK_PARAM_OPTIONAL.
+ * @param description the meaning of the field, for the user; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or a form
+ * can't have a field of this type.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_form_add_field(mcplink_form_t *form,
+                                        const char *field,
+                                        mcplink_param_type kind,
+                                        mcplink_param_flag flag,
+                                        const char *description);
+
+/**
+ * Adds a field with a JSON Schema, for example with a title, a format or a default. The
+ * protocol defines the schemas that fields can have.
+ *
+ * @param field the name of the field.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param schema,len the JSON Schema of the field, for example {"type":"string","format":"email"};
+ * len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the protocol does not allow the schema
+ * for a field, or the default does not fit the schema.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_form_add_field_schema(mcplink_form_t *form,
+                                               const char *field,
+                                               mcplink_param_flag flag,
+                                               const char *schema,
+                                               size_t len);
+
+/**
+ * Adds an integer field with bounds.
+ *
+ * @param field the name of the field.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param min,max the smallest and the largest valid value; INT64_MIN and INT64_MAX for no bound.
+ * @param description the meaning of the field, for the user; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or min is
+ * greater than max.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_form_add_integer(mcplink_form_t *form,
+                                          const char *field,
+                                          mcplink_param_flag flag,
+                                          int64_t min,
+                                          int64_t max,
+                                          const char *description);
+
+/**
+ * Adds a number field with bounds.
+ *
+ * @param field the name of the field.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param min,max the smallest and the largest valid value; -INFINITY and INFINITY for no bound.
+ * @param description the meaning of the field, for the user; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, min is
+ * greater than max, or a bound is NaN.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_form_add_number(mcplink_form_t *form,
+                                         const char *field,
+                                         mcplink_param_flag flag,
+                                         double min,
+                                         double max,
+                                         const char *description);
+
+/**
+ * Adds a field in which the user chooses one of several values.
+ *
+ * @param field the name of the field.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param values,count the values, texts that end in NUL; at least one.
+ * @param description the meaning of the field, for the user; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_form_add_choice(mcplink_form_t *form,
+                                         const char *field,
+                                         mcplink_param_flag flag,
+                                         const char *const *values,
+                                         size_t count,
+                                         const char *description);
+
+/**
+ * Adds a field in which the user chooses any number of values. The content has them as an
+ * array. Clients of revisions before 2025-11-25 don't know such fields: then asking fails with
+ * MCPLINK_E_INVALID.
+ *
+ * @param field the name of the field.
+ * @param flag MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * @param values,count the values, texts that end in NUL; at least one.
+ * @param min_items,max_items the smallest and the largest valid number of choices; SIZE_MAX as
+ * max_items for no bound.
+ * @param description the meaning of the field, for the user; NULL for no description.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already, or
+ * min_items is greater than max_items.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_form_add_choices(mcplink_form_t *form,
+                                          const char *field,
+                                          mcplink_param_flag flag,
+                                          const char *const *values,
+                                          size_t count,
+                                          size_t min_items,
+                                          size_t max_items,
+                                          const char *description);
+
+/**
+ * Sets the default of a field that was added before: the value that the user sees first.
+ *
+ * @param field the name of the field.
+ * @param value,len the default as JSON, for example 10 or "name" with its quotes; len may be
+ * MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such field, or the default
+ * does not fit its schema.
+ */
+MCPLINK_API mcplink_status_t mcplink_form_set_default_value(mcplink_form_t *form, const char *field, const char *value, size_t len);
+
+/**
+ * Frees a form. Questions that were sent with it are not affected.
+ */
+MCPLINK_API void mcplink_form_free(mcplink_form_t *form);
+
+/**
+ * Asks the user to confirm an action. The user sees the message, and no fields. See
+ * mcplink_responder_ask: the handler is run again when the user has answered.
+ *
+ * @param responder the responder, of a call of a tool, resource or prompt.
+ * @param key identifies this question within the call.
+ * @param message the question, for the user.
+ * @param accepted receives true if the user agreed; false if the user declined or dismissed the
+ * question, and without an answer.
+ * @return the codes of mcplink_responder_ask. For all but MCPLINK_OK, the handler may simply
+ * return.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_confirm(mcplink_responder_t *responder,
+                                           const char *key,
+                                           const char *message,
+                                           bool *accepted,
+                                           mcplink_error_t **err);
+
+/**
+ * Asks the user to fill in a form. See mcplink_responder_ask: the handler is run again when the
+ * user has answered. Content that does not fit the form is not accepted: the user is asked again.
+ *
+ * @param responder the responder, of a call of a tool, resource or prompt.
+ * @param key identifies this question within the call.
+ * @param form the form, the same in each run of the handler. It remains the caller's.
+ * @param content receives the content of the form, an object with a member for each field that was
+ * filled in, valid as long as the responder; NULL if the user declined or dismissed the form, and
+ * without an answer.
+ * @return the codes of mcplink_responder_ask. For all but MCPLINK_OK, the handler may simply
+ * return.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_responder_elicit(mcplink_responder_t *responder,
+                                          const char *key,
+                                          const mcplink_form_t *form,
+                                          const mcplink_json_t **content,
+                                          mcplink_error_t **err);
 
 /**
  * Turns a tool call into a task, if the client supports tasks. The client receives the task at

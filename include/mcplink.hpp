@@ -520,6 +520,48 @@ private:
     detail::owner<mcplink_writer_t, mcplink_writer_free> owned_;
 };
 
+/* A question to the user, with fields to fill in: see responder::elicit. */
+class form : public detail::described<form> {
+public:
+    explicit form(const char *message) : owned_(mcplink_form_new(message)) { need(owned_ != nullptr, "form: its message was refused"); }
+    form &field(const char *name, mcplink_param_type type, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr) noexcept
+    {
+        return note(mcplink_form_add_field(get(), name, type, flag, description), "form::field was refused");
+    }
+    form &field_schema(const char *name, mcplink_param_flag flag, std::string_view schema) noexcept
+    {
+        return note(mcplink_form_add_field_schema(get(), name, flag, schema.data(), schema.size()), "form::field_schema was refused");
+    }
+    form &integer(const char *name, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr,
+                  std::int64_t min = std::numeric_limits<std::int64_t>::min(), std::int64_t max = std::numeric_limits<std::int64_t>::max()) noexcept
+    {
+        return note(mcplink_form_add_integer(get(), name, flag, min, max, description), "form::integer was refused");
+    }
+    form &number(const char *name, mcplink_param_flag flag = MCPLINK_PARAM_OPTIONAL, const char *description = nullptr, double min = -std::numeric_limits<double>::infinity(),
+                 double max = std::numeric_limits<double>::infinity()) noexcept
+    {
+        return note(mcplink_form_add_number(get(), name, flag, min, max, description), "form::number was refused");
+    }
+    form &choice(const char *name, mcplink_param_flag flag, const std::vector<const char *> &values, const char *description = nullptr) noexcept
+    {
+        return note(mcplink_form_add_choice(get(), name, flag, values.data(), values.size(), description), "form::choice was refused");
+    }
+    form &choices(const char *name, mcplink_param_flag flag, const std::vector<const char *> &values, const char *description = nullptr,
+                  std::size_t min_items = 0, std::size_t max_items = std::numeric_limits<std::size_t>::max()) noexcept
+    {
+        return note(mcplink_form_add_choices(get(), name, flag, values.data(), values.size(), min_items, max_items, description), "form::choices was refused");
+    }
+    /* Sets the default of a field that was added before; the default is JSON text. */
+    form &default_value(const char *name, std::string_view json) noexcept
+    {
+        return note(mcplink_form_set_default_value(get(), name, json.data(), json.size()), "form::default_value was refused");
+    }
+    mcplink_form_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_form_t, mcplink_form_free> owned_;
+};
+
 /* A request that a handler answers. */
 class request {
 public:
@@ -575,6 +617,27 @@ public:
         auto status = mcplink_responder_ask(raw_, key, method, params.data(), params.size(), &answer, &failed);
         if (status < 0) return failed ? error(failed) : error(status);
         return status == MCPLINK_PENDING ? std::nullopt : std::optional(json_view(answer));
+    }
+    /* Whether the user agreed. Empty while the answer is pending: return then, and the handler is
+       run again. */
+    result<std::optional<bool>> confirm(const char *key, const char *message)
+    {
+        bool accepted = false;
+        mcplink_error_t *failed = nullptr;
+        auto status = mcplink_responder_confirm(raw_, key, message, &accepted, &failed);
+        if (status < 0) return failed ? error(failed) : error(status);
+        return status == MCPLINK_PENDING ? std::nullopt : std::optional(accepted);
+    }
+    /* The content of the form, missing if the user declined or dismissed the form. Empty while the
+       answer is pending: return then, and the handler is run again. */
+    result<std::optional<json_view>> elicit(const char *key, const form &form)
+    {
+        const mcplink_json_t *content = nullptr;
+        mcplink_error_t *failed = nullptr;
+        if (auto unknown = form.unknown_to_c(); !unknown) return unknown.error();
+        auto status = mcplink_responder_elicit(raw_, key, form.get(), &content, &failed);
+        if (status < 0) return failed ? error(failed) : error(status);
+        return status == MCPLINK_PENDING ? std::nullopt : std::optional(json_view(content));
     }
     result<void> remember(const char *key, std::string_view json)
     {

@@ -8,27 +8,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
-
-/* Shows the user a form with one field. Returns false while there is no answer, and when there will
- * be none: the handler must return then. */
-static bool ask_user(mcplink_responder_t *resp, const char *key, const char *message, const char *field, const mcplink_json_t **filled)
-{
-    const mcplink_json_t *answer;
-    mcplink_error_t *err = NULL;
-    mcplink_status_t st;
-    char form[512];
-    snprintf(form, sizeof form,
-             "{\"message\":\"%s\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"%s\":{\"type\":\"%s\"}},\"required\":[\"%s\"]}}",
-             message, field, strcmp(field, "sure") == 0 ? "boolean" : "string", field);
-    st = mcplink_responder_ask(resp, key, "elicitation/create", form, MCPLINK_NUL, &answer, &err);
-    if (st < 0) mcplink_responder_tool_error(resp, mcplink_error_message(err), MCPLINK_NUL);
-    mcplink_error_free(err);
-    if (st != MCPLINK_OK) return false;
-    *filled = mcplink_json_get(mcplink_json_get(answer, "content"), field);
-    if (*filled == NULL) mcplink_responder_tool_error(resp, "the user did not want to", MCPLINK_NUL);
-    return *filled != NULL;
-}
 
 /* Takes the payment, and returns its number. */
 static int pay(void)
@@ -39,20 +18,31 @@ static int pay(void)
 
 static void book(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
-    const mcplink_json_t *name, *sure;
+    mcplink_form_t *form = mcplink_form_new("On which name?");
+    const mcplink_json_t *content;
+    mcplink_status_t st;
+    bool receipt;
     char line[256];
     int64_t number;
     (void)user;
     (void)req;
-    if (!ask_user(resp, "name", "On which name?", "name", &name)) return;
+    mcplink_form_add_field(form, "name", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, NULL);
+    st = mcplink_responder_elicit(resp, "name", form, &content, NULL);
+    mcplink_form_free(form);
+    /* Without an answer the handler returns: it is run again, or nobody can be asked. */
+    if (st != MCPLINK_OK) return;
+    if (content == NULL) {
+        mcplink_responder_tool_error(resp, "the user did not want to", MCPLINK_NUL);
+        return;
+    }
     if (!mcplink_json_i64(mcplink_responder_recall(resp, "payment"), &number)) {
         number = pay();
         snprintf(line, sizeof line, "%lld", (long long)number);
         if (mcplink_responder_remember(resp, "payment", line, MCPLINK_NUL) < 0) return;
     }
-    if (!ask_user(resp, "receipt", "Do you want a receipt?", "sure", &sure)) return;
-    snprintf(line, sizeof line, "Booked for %.100s, payment %lld%s.", mcplink_json_str(name).ptr, (long long)number,
-             mcplink_json_boolean(sure) ? ", with a receipt" : "");
+    if (mcplink_responder_confirm(resp, "receipt", "Do you want a receipt?", &receipt, NULL) != MCPLINK_OK) return;
+    snprintf(line, sizeof line, "Booked for %.100s, payment %lld%s.", mcplink_json_str(mcplink_json_get(content, "name")).ptr, (long long)number,
+             receipt ? ", with a receipt" : "");
     mcplink_responder_text(resp, line, MCPLINK_NUL);
 }
 

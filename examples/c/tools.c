@@ -63,26 +63,19 @@ HANDLER(count)
     mcplink_responder_text(resp, "done", MCPLINK_NUL);
 }
 
-/* Asks the client. NULL while the question is sent: return then, and the handler runs again. */
-static const mcplink_json_t *ask(mcplink_responder_t *resp, const char *method, const char *params)
-{
-    const mcplink_json_t *answer = NULL;
-    if (mcplink_responder_ask(resp, "answer", method, params, MCPLINK_NUL, &answer, NULL) < 0)
-        mcplink_responder_tool_error(resp, "the client can't be asked", MCPLINK_NUL);
-    return answer;
-}
-
+/* While the question is pending, a handler returns: it runs again when the answer has come. */
 HANDLER(erase)
 {
-    const mcplink_json_t *answer = ask(resp, "elicitation/create", user);
-    bool agreed = strcmp(mcplink_json_str(mcplink_json_get(answer, "action")).ptr, "accept") == 0;
-    if (answer) mcplink_responder_text(resp, agreed ? "erased" : "the user did not agree", MCPLINK_NUL);
+    bool agreed;
+    if (mcplink_responder_confirm(resp, "sure", "Really?", &agreed, NULL) != MCPLINK_OK) return;
+    mcplink_responder_text(resp, agreed ? "erased" : "the user did not agree", MCPLINK_NUL);
 }
 
 HANDLER(summarize)
 {
-    const mcplink_json_t *answer = ask(resp, "sampling/createMessage", user);
-    if (answer) mcplink_responder_text(resp, mcplink_json_str(mcplink_json_pointer(answer, "/content/text")).ptr, MCPLINK_NUL);
+    const mcplink_json_t *answer;
+    if (mcplink_responder_ask(resp, "summary", "sampling/createMessage", user, MCPLINK_NUL, &answer, NULL) != MCPLINK_OK) return;
+    mcplink_responder_text(resp, mcplink_json_str(mcplink_json_pointer(answer, "/content/text")).ptr, MCPLINK_NUL);
 }
 
 /* The list for the resource, and a note for the template and the prompt. */
@@ -137,7 +130,6 @@ static void serve_http(const char *address)
 int main(int argc, char **argv)
 {
     static const char *const orders[] = { "ascending", "descending" };
-    static char form[] = "{\"mode\":\"form\",\"message\":\"Really?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}";
     static char sampling[] = "{\"maxTokens\":50,\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"Summarize my notes\"}}]}";
     server = mcplink_server_new("tools", "1.0");
     mcplink_tool_t *tool = mcplink_tool_new("add", "Adds two numbers");
@@ -158,7 +150,7 @@ int main(int argc, char **argv)
     mcplink_tool_add_integer(tool, "to", MCPLINK_PARAM_REQUIRED, 1, 1000, NULL);
     add_tool(tool, count, NULL);
     add_tool(mcplink_tool_new("picture", "Shows a picture"), picture, NULL);
-    add_tool(mcplink_tool_new("erase", "Erases the notes, if the user agrees"), erase, form);
+    add_tool(mcplink_tool_new("erase", "Erases the notes, if the user agrees"), erase, NULL);
     add_tool(mcplink_tool_new("summarize", "Summarizes the notes with the model of the client"), summarize, sampling);
     if (!failed) add_notes();
     if (!failed && argc > 1) serve_http(argv[1]);

@@ -13,9 +13,9 @@ static const std::map<std::string, std::string> notes{{"cat", "feed the cat"}, {
 
 static void erase(const mcplink::request &, mcplink::responder &resp)
 {
-    auto answer = resp.ask("sure", "elicitation/create", R"({"mode":"form","message":"Really?","requestedSchema":{"type":"object","properties":{}}})").value();
-    if (!answer) return;                                     /* the question is sent; this handler runs again */
-    if ((*answer)["action"].str() != "accept") throw mcplink::tool_failure("the user did not agree");
+    auto agreed = resp.confirm("sure", "Really?").value();
+    if (!agreed) return;                                     /* the question is sent; this handler runs again */
+    if (!*agreed) throw mcplink::tool_failure("the user did not agree");
     resp.text("erased").value();
 }
 

@@ -10,6 +10,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use serde_json::Value;
 
+use super::arg::invalid;
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
@@ -524,6 +525,19 @@ pub(super) unsafe fn json_payload<'a>(
     let raw = serde_json::from_str(text)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not JSON: {error}")))?;
     Ok(raw)
+}
+
+/// Reads JSON text that the host passes, as a value.
+///
+/// # Safety
+///
+/// The requirements of [`payload`] apply.
+pub(super) unsafe fn json_value(ptr: *const c_char, len: usize, what: &str) -> Outcome<Value> {
+    // SAFETY: the safety contract of this function.
+    let json = unsafe { json_payload(ptr, len, what) }?;
+    // Valid JSON may hold a number or a depth that no value can have.
+    let value = serde_json::from_str(json.get());
+    Ok(value.map_err(|error| invalid(format!("{what}: {error}")))?)
 }
 
 /// Reads optional JSON text; `None` for NULL and for a length of 0.

@@ -80,6 +80,8 @@ struct Slot {
     /// The reason why the answer could not be delivered. A second attempt to answer returns this
     /// reason if it is `Closed` or `Cancelled`, and otherwise `State`.
     lost: Option<ErrorKind>,
+    /// The reason why the client refused an input request of the handler.
+    refused: Option<String>,
 }
 
 struct Shown {
@@ -107,6 +109,7 @@ impl mcplink_responder_t {
                 call: Some(Arc::new(call)),
                 answer: None,
                 lost: None,
+                refused: None,
             }),
             shown: Mutex::default(),
             on_cancel: Mutex::default(),
@@ -201,6 +204,25 @@ impl mcplink_responder_t {
         Ok(seen)
     }
 
+    /// Makes an input request of the method `method`. Returns `None` while the answer is pending.
+    pub(super) fn ask<T>(
+        &self,
+        method: &str,
+        ask: impl FnOnce(&Context) -> Result<T, AskError>,
+    ) -> Outcome<Option<T>> {
+        let asked = self.look(|call| Some(ask(call.context()?)))?;
+        match asked.ok_or_else(unsupported)? {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is_pending() => Ok(None),
+            Err(error) => {
+                if error.refusal().is_some() {
+                    self.slot.lock().refused = Some(error.to_string());
+                }
+                Err(refused(&error, method))
+            }
+        }
+    }
+
     /// Sends the client a message about the request, unless the request is answered.
     fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome<()> {
         let sent = self.look(|call| {
@@ -268,7 +290,7 @@ impl mcplink_responder_t {
     }
 
     /// Parses `json`, and returns its root node, which is valid as long as the responder.
-    fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
+    pub(super) fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
         let mut all = self.shown.lock();
         if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {
             return Ok(shown(Some(&known.node)));
@@ -281,6 +303,21 @@ impl mcplink_responder_t {
             node,
         });
         Ok(pointer)
+    }
+}
+
+/// A handler of a tool that returns because the client refused its input request leaves the reason
+/// to the model, as a handler in Rust does with the operator `?`.
+impl Drop for mcplink_responder_t {
+    fn drop(&mut self) {
+        let slot = self.slot.get_mut();
+        let is_of_tool = matches!(slot.call.as_deref(), Some(Call::Tool(..)));
+        if let Some(why) = slot.refused.take()
+            && is_of_tool
+        {
+            // Answering fails if the client no longer waits, which needs no handling.
+            _ = self.answer(Answer::ToolError(why));
+        }
     }
 }
 
@@ -527,7 +564,8 @@ pub unsafe extern "C" fn mcplink_responder_require_scopes(
 /// pending. May be NULL.
 /// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
 /// without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
-/// invalid input request, MCPLINK_E_STATE after the request was answered.
+/// invalid input request, MCPLINK_E_STATE after the request was answered. If the handler returns
+/// without an answer after MCPLINK_E_PEER, the model of a tool call reads that the client refused.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(
@@ -549,18 +587,15 @@ pub unsafe extern "C" fn mcplink_responder_ask(
             let responder = need(responder, "responder")?;
             let (key, method) = (name(key, "key")?, name(method, "method")?);
             let question = question(method, optional_json(params, len, "params")?)?;
-            let asked = responder.look(|call| Some(call.context()?.ask(key, question)))?;
-            match asked.ok_or_else(unsupported)? {
-                Ok(response) => {
-                    let node = responder.show(key, response.as_str())?;
-                    if !out.is_null() {
-                        out.write(node);
-                    }
-                    Ok(mcplink_status::MCPLINK_OK)
-                }
-                Err(error) if error.is_pending() => Ok(mcplink_status::MCPLINK_PENDING),
-                Err(error) => Err(refused(&error, method)),
+            let Some(response) = responder.ask(method, |context| context.ask(key, question))?
+            else {
+                return Ok(mcplink_status::MCPLINK_PENDING);
+            };
+            let node = responder.show(key, response.as_str())?;
+            if !out.is_null() {
+                out.write(node);
             }
+            Ok(mcplink_status::MCPLINK_OK)
         })
     }
 }

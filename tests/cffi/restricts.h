@@ -8,7 +8,7 @@
 
 typedef enum {
     KIND_client_options, KIND_call_options, KIND_server_options, KIND_http_options, KIND_resource_server, KIND_oauth, KIND_oauth_client, KIND_tool,
-    KIND_prompt, KIND_resource, KIND_template, KIND_exchange, KIND_server
+    KIND_form, KIND_prompt, KIND_resource, KIND_template, KIND_exchange, KIND_server
 } kind_t;
 
 /* A setter with arguments that it may not take; the same with good ones; whether it has to refuse the first ones by itself. */
@@ -232,6 +232,15 @@ static void run_object(const object_case_t *it)
     DEFINITION(prompt, "a_prompt", NULL)
     DEFINITION(resource, "a://resource", "name")
     DEFINITION(template, "a://{template}", "name")
+    case KIND_form: {
+        mcplink_form_t *form = mcplink_form_new("Which?");
+        const mcplink_json_t *content = NULL;
+        taken(it, form, &refused);
+        st = mcplink_responder_elicit(NULL, "key", form, &content, &err);
+        told(it, refused, st, err);
+        mcplink_form_free(form);
+        break;
+    }
     case KIND_exchange: {
         mcplink_exchange_t *exchange = mcplink_exchange_new("POST", "/mcp", no_head, send_nowhere, nothing_begins, NULL, NULL);
         mcplink_http_t *http = NULL;

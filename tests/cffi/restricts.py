@@ -16,7 +16,7 @@ import calls
 HPP = abi.HEADER.parent / "mcplink.hpp"
 
 # Objects that setters change, and whose refusals somebody tells.
-KINDS = ["client_options", "call_options", "server_options", "http_options", "resource_server", "oauth", "oauth_client", "tool", "prompt",
+KINDS = ["client_options", "call_options", "server_options", "http_options", "resource_server", "oauth", "oauth_client", "tool", "form", "prompt",
          "resource", "template", "exchange", "http_request"]
 # Functions of other objects that are setters by their names.
 VERBS = re.compile(r"_(set|add|on|clear|use|need|require|bind|admit|refuse|allow|deny|limit)_")
@@ -89,7 +89,8 @@ BY_NAME = """
 """
 # What is said or shown of something: texts for people and models, what a request has, what is granted (without which nothing is).
 DESCRIBES = """
-    mcplink_tool_add_array mcplink_tool_add_choice
+    mcplink_tool_add_array mcplink_tool_add_choice mcplink_form_add_field mcplink_form_add_field_schema mcplink_form_add_integer
+    mcplink_form_add_number mcplink_form_add_choice mcplink_form_add_choices mcplink_form_set_default_value
     mcplink_tool_add_integer mcplink_tool_add_number mcplink_tool_set_default_value
     mcplink_tool_add_param mcplink_tool_add_param_schema mcplink_tool_set_hint mcplink_tool_set_icons mcplink_tool_set_input_schema
     mcplink_tool_set_meta mcplink_tool_set_output_schema mcplink_tool_set_task_support mcplink_tool_set_title mcplink_prompt_add_argument

@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::shared::Timeouts;
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::arg::{invalid, span};
+use crate::cffi::arg::span;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
-use crate::cffi::json::json_payload;
+use crate::cffi::json::json_value;
 use crate::cffi::log::level_of;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
@@ -182,8 +182,7 @@ actions! {
     /// key: the name of the member.
     /// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
     fn mcplink_call_options_set_meta(key: *const c_char, json: *const c_char, len: usize) {
-        let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
-        let json = serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
+        let (key, json) = (name(key, "key")?, json_value(json, len, "json")?);
         options.meta.insert(key.to_owned(), json);
     }
 

@@ -4,13 +4,13 @@ use crate::cffi::arg::enumeration;
 use crate::error::Result;
 
 enumeration! {
-    /// Whether an argument of a tool or prompt is required.
+    /// Whether an argument of a tool or prompt, or a field of a form, is required.
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_param_flag {
-        /// An optional argument, which calls may omit.
+        /// An optional argument or field, which may be omitted.
         MCPLINK_PARAM_OPTIONAL = 0,
-        /// A required argument.
+        /// A required argument or field.
         MCPLINK_PARAM_REQUIRED = 32768,
     }
 }

@@ -4,6 +4,7 @@ mod activity;
 mod definition;
 mod events;
 mod folder;
+mod form;
 mod guard;
 mod handler;
 mod http;

@@ -1,4 +1,5 @@
-//! Functions that add arguments of one type to the definition of a tool, with bounds and defaults.
+//! Functions that add arguments of one type to the definition of a tool, with bounds and defaults,
+//! and the schemas that they share with the fields of forms.
 
 use std::ffi::c_char;
 
@@ -8,30 +9,78 @@ use super::tool::{mcplink_tool_t, type_of};
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::Outcome;
-use crate::cffi::json::json_payload;
+use crate::cffi::json::json_value;
 use crate::cffi::refusal::set;
 use crate::cffi::text::{missing, name, optional};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads the name and the description of an argument, and adds the argument with its schema.
+/// Adds a description to the schema of an argument or a field; NULL for no description.
 ///
 /// # Safety
 ///
-/// The texts are NULL or end in NUL.
-unsafe fn add(
-    tool: &mut mcplink_tool_t,
-    param: *const c_char,
-    flag: i32,
-    description: *const c_char,
-    mut schema: Value,
-) -> Outcome<()> {
+/// The description is NULL or ends in NUL.
+pub(super) unsafe fn described(mut schema: Value, description: *const c_char) -> Outcome<Value> {
     // SAFETY: the safety contract of this function.
-    let (param, description) =
-        unsafe { (name(param, "param")?, optional(description, "description")?) };
-    if let Some(description) = description {
+    if let Some(description) = unsafe { optional(description, "description") }? {
         schema["description"] = description.into();
     }
-    tool.add(param, flag, schema)
+    Ok(schema)
+}
+
+/// Makes the schema of an integer. `i64::MIN` and `i64::MAX` are no bounds.
+pub(super) fn integer(min: i64, max: i64) -> Outcome<Value> {
+    if min > max {
+        return Err(inverted().into());
+    }
+    let least = (min > i64::MIN).then(|| min.into());
+    let most = (max < i64::MAX).then(|| max.into());
+    Ok(bounded("integer", least, most))
+}
+
+/// Makes the schema of a number. Infinities are no bounds.
+pub(super) fn number(min: f64, max: f64) -> Outcome<Value> {
+    if min.is_nan() || max.is_nan() || min == f64::INFINITY || max == f64::NEG_INFINITY {
+        let text = "no number is within these bounds";
+        return Err(Error::new(ErrorKind::Invalid, text).into());
+    }
+    if min > max {
+        return Err(inverted().into());
+    }
+    Ok(bounded("number", bound(min), bound(max)))
+}
+
+/// Makes the schema of a string that must be one of several values.
+///
+/// # Safety
+///
+/// `values` is NULL or points to `count` texts, each NULL or ending in NUL.
+pub(super) unsafe fn choice(values: *const *const c_char, count: usize) -> Outcome<Value> {
+    if values.is_null() {
+        return Err(missing("values").into());
+    }
+    if count == 0 {
+        return Err(Error::new(ErrorKind::Invalid, "a choice needs at least one value").into());
+    }
+    let values = (0..count)
+        // SAFETY: the safety contract of this function.
+        .map(|at| unsafe { name(*values.add(at), "a value") })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(json!({ "type": "string", "enum": values }))
+}
+
+/// Adds bounds of the number of items to the schema of an array. `usize::MAX` is no upper bound.
+pub(super) fn sized(mut schema: Value, min_items: usize, max_items: usize) -> Outcome<Value> {
+    if min_items > max_items {
+        let text = "min_items must not be greater than max_items";
+        return Err(Error::new(ErrorKind::Invalid, text).into());
+    }
+    if min_items > 0 {
+        schema["minItems"] = min_items.into();
+    }
+    if max_items < usize::MAX {
+        schema["maxItems"] = max_items.into();
+    }
+    Ok(schema)
 }
 
 /// Makes the schema of a number with bounds; `None` for no bound.
@@ -51,7 +100,7 @@ fn inverted() -> Error {
 }
 
 /// Returns a finite bound as JSON. A whole bound has no fraction.
-fn number(bound: f64) -> Option<Value> {
+fn bound(bound: f64) -> Option<Value> {
     if !bound.is_finite() {
         return None;
     }
@@ -81,13 +130,8 @@ actions! {
         max: i64,
         description: *const c_char,
     ) {
-        if min > max {
-            return Err(inverted().into());
-        }
-        let least = (min > i64::MIN).then(|| min.into());
-        let most = (max < i64::MAX).then(|| max.into());
-        let schema = bounded("integer", least, most);
-        add(tool, param, flag, description, schema)?;
+        let schema = described(integer(min, max)?, description)?;
+        tool.add(name(param, "param")?, flag, schema)?;
     }
 
     /// Adds a number argument with bounds. Calls are checked as for mcplink_tool_add_param.
@@ -105,15 +149,8 @@ actions! {
         max: f64,
         description: *const c_char,
     ) {
-        if min.is_nan() || max.is_nan() || min == f64::INFINITY || max == f64::NEG_INFINITY {
-            let text = "no number is within these bounds";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        if min > max {
-            return Err(inverted().into());
-        }
-        let schema = bounded("number", number(min), number(max));
-        add(tool, param, flag, description, schema)?;
+        let schema = described(number(min, max)?, description)?;
+        tool.add(name(param, "param")?, flag, schema)?;
     }
 
     /// Adds a string argument that must be one of several values. Calls are checked as for
@@ -131,18 +168,8 @@ actions! {
         count: usize,
         description: *const c_char,
     ) {
-        if values.is_null() {
-            return Err(missing("values").into());
-        }
-        if count == 0 {
-            let text = "an argument needs at least one value";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        let values = (0..count)
-            .map(|at| name(*values.add(at), "a value"))
-            .collect::<Result<Vec<_>>>()?;
-        let schema = json!({ "type": "string", "enum": values });
-        add(tool, param, flag, description, schema)?;
+        let schema = described(choice(values, count)?, description)?;
+        tool.add(name(param, "param")?, flag, schema)?;
     }
 
     /// Adds an array argument whose items have one type. Calls are checked as for
@@ -164,18 +191,9 @@ actions! {
         max_items: usize,
         description: *const c_char,
     ) {
-        if min_items > max_items {
-            let text = "min_items must not be greater than max_items";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        let mut schema = json!({ "type": "array", "items": { "type": type_of(items)? } });
-        if min_items > 0 {
-            schema["minItems"] = min_items.into();
-        }
-        if max_items < usize::MAX {
-            schema["maxItems"] = max_items.into();
-        }
-        add(tool, param, flag, description, schema)?;
+        let items = json!({ "type": "array", "items": { "type": type_of(items)? } });
+        let schema = described(sized(items, min_items, max_items)?, description)?;
+        tool.add(name(param, "param")?, flag, schema)?;
     }
 
     /// Sets the default of an argument that was added before. The model sees the default, and the
@@ -188,9 +206,7 @@ actions! {
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is no such argument, the argument
     /// is required, or the default does not fit its schema.
     fn mcplink_tool_set_default_value(param: *const c_char, value: *const c_char, len: usize) {
-        let (param, value) = (name(param, "param")?, json_payload(value, len, "value")?);
-        let value: Value = serde_json::from_str(value.get())
-            .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+        let (param, value) = (name(param, "param")?, json_value(value, len, "value")?);
         tool.set_default(param, value)?;
     }
 }

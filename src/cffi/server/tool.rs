@@ -49,7 +49,7 @@ struct Params {
 }
 
 enumeration! {
-    /// The type of an argument of a tool.
+    /// The type of an argument of a tool, or of a field of a form.
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_param_type {

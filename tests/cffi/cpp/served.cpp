@@ -502,6 +502,19 @@ static void guards()
                 std::thread([kept = answer.keep()]() mutable { CHECK((*kept).text("here")); }).detach();
             }));
         }
+        mcplink::form form("Which?");
+        form.choice("one", MCPLINK_PARAM_REQUIRED, {"a", "b"}).choices("some", MCPLINK_PARAM_OPTIONAL, {"a", "b"}, "Any", 1, 2).integer("count");
+        form.number("size", MCPLINK_PARAM_OPTIONAL, nullptr, 0.5).field("name", MCPLINK_PARAM_STRING).default_value("count", "2");
+        form.field_schema("day", MCPLINK_PARAM_OPTIONAL, R"({"type":"string","format":"date"})");
+        CHECK(worked(form.refused()));
+        CHECK(server->add_tool(mcplink::tool("asks", ""), [&form](const mcplink::request &, mcplink::responder &answer) {
+            CHECK(failed_with(answer.elicit("none", mcplink::form(nullptr)), MCPLINK_E_INVALID));
+            CHECK(failed_with(answer.elicit("none", mcplink::form("?").field("a", MCPLINK_PARAM_OBJECT)), MCPLINK_E_INVALID));
+            auto sure = answer.confirm("sure", "Sure?").value();
+            auto content = answer.elicit("which", form).value();
+            if (!sure || !content) return;
+            CHECK(answer.text(std::string(*sure ? "sure " : "unsure ") + std::string((*content)["one"].str())));
+        }));
         auto ends = mcplink::transport::pair();
         CHECK(worked(ends));
         auto session = server->attach(ends->first, "ada");
@@ -514,12 +527,17 @@ static void guards()
         mcplink::client_options of_client;
         of_client.transport(ends->second).revisions("2026-07-28").cache(cache, "ada").era_memory(memory).send_client_info(false);
         of_client.title("A client").description("A test").website("https://example.com").icons("[]");
+        of_client.on_elicit([](const mcplink::request &asked, mcplink::responder &answer) {
+            const bool has_fields = asked.params().pointer("/requestedSchema/properties/one").type() == MCPLINK_JSON_OBJECT;
+            CHECK(answer.json(has_fields ? R"({"action":"accept","content":{"one":"b"}})" : R"({"action":"accept","content":{}})"));
+        });
         auto client = mcplink::client::open(of_client);
         CHECK(worked(client) && client->call_tool("open")->text() == "here");
+        CHECK(client->call_tool("asks")->text() == "sure b");
         CHECK(seen.take() == MCPLINK_DIRECTION_INCOMING);
         seen.take_until(MCPLINK_DIRECTION_OUTGOING);
         for (const char *name : {"hidden", "refused", "throws"}) CHECK(failed_with(client->call_tool(name), MCPLINK_E_PEER));
-        CHECK(client->list_tools()->json()["tools"].size() == 3);
+        CHECK(client->list_tools()->json()["tools"].size() == 4);
         cache.clear();
 
         CHECK(failed_with(mcplink::config::read("no such file"), MCPLINK_E_IO));
