@@ -104,6 +104,7 @@ mod header {
                 "cancel.rs",
                 "client/call.rs",
                 "result.rs",
+                "client/group.rs",
             ],
         ),
         ("Requests from servers", &["client/questions.rs"]),

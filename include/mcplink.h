@@ -345,6 +345,17 @@ typedef struct mcplink_exchange_t mcplink_exchange_t;
 typedef struct mcplink_form_t mcplink_form_t;
 
 /**
+ * Several servers used as one: joined lists, and names that tell the servers apart. Thread-safe.
+ *
+ * Each server has a name in the group. The group knows a tool or a prompt by the name of its
+ * server and its own name: the tool "read" of the server "files" is "files__read". Resources keep
+ * their URIs. A call is made with the client that mcplink_group_find returns.
+ *
+ * The clients remain the caller's. Their callbacks receive events and requests as before.
+ */
+typedef struct mcplink_group_t mcplink_group_t;
+
+/**
  * A request about which a guard decides. It is valid until the function of the guard returns.
  */
 typedef struct mcplink_guarded_request_t mcplink_guarded_request_t;
@@ -3345,6 +3356,124 @@ MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
  */
 MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);
 
+/**
+ * Makes a group without servers.
+ *
+ * @return the group. The caller owns it and frees it with mcplink_group_free. NULL after an
+ * internal error.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_group_t *mcplink_group_new(void);
+
+/**
+ * Adds a server to the group.
+ *
+ * @param server the name of the server in the group, which becomes the prefix of its tools and
+ * prompts. In the prefix, "_" replaces each character that is not an ASCII letter, a digit,
+ * "-" or "_".
+ * @param client the client, which is connected. It remains the caller's. If it is freed before it is
+ * removed from the group, the group reports MCPLINK_E_CLOSED for its names.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID also when the prefix is the beginning of the prefix
+ * of another server or the reverse; MCPLINK_E_STATE while the client is being connected.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_group_add(mcplink_group_t *group,
+                                   const char *server,
+                                   mcplink_client_t *client,
+                                   mcplink_error_t **err);
+
+/**
+ * A list that a server offers to clients.
+ */
+typedef enum mcplink_list {
+    /**
+     * The list of tools: tools/list.
+     */
+    MCPLINK_LIST_TOOLS = 1001,
+    /**
+     * The list of prompts: prompts/list.
+     */
+    MCPLINK_LIST_PROMPTS = 1002,
+    /**
+     * The list of resources: resources/list.
+     */
+    MCPLINK_LIST_RESOURCES = 1003,
+    /**
+     * The list of resource templates: resources/templates/list.
+     */
+    MCPLINK_LIST_TEMPLATES = 1004,
+} mcplink_list;
+
+/**
+ * Lists the tools, prompts, resources or resource templates of all servers. A server that
+ * fails does not affect the others. A server without such a list is no failure.
+ *
+ * The requests are sent to all servers before the function waits for an answer. For a list
+ * that does not block, use mcplink_client_list_tools_start of each client, and
+ * mcplink_group_prefix.
+ *
+ * @param list the list.
+ * @param options the options of each request; NULL for the defaults. Progress is not reported.
+ * @param out receives {"items":[{"server":...,"name":...,"item":{...}}],
+ * "failures":[{"server":...,"status":...,"message":...}]}; NULL on failure. The member name is
+ * the name in the group, and item is as the server listed it. The caller frees out with
+ * mcplink_json_free.
+ * @return MCPLINK_OK, also when a server has failed; MCPLINK_E_STATE on a thread that runs
+ * the handlers of one of the clients for requests from its server.
+ * @note Blocks: until each server has answered or failed.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_group_list(mcplink_group_t *group,
+                                    mcplink_list list,
+                                    const mcplink_call_options_t *options,
+                                    mcplink_json_t **out,
+                                    mcplink_error_t **err);
+
+/**
+ * Finds the server for a name in the group, for a call such as mcplink_client_call_tool.
+ *
+ * For a tool or a prompt, only the prefix of the name counts, and not whether the server has the
+ * item. A resource is found if exactly one server lists its URI, or if only one server has
+ * resources.
+ *
+ * @param primitive MCPLINK_PRIMITIVE_TOOL, MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_RESOURCE.
+ * @param name the name in the group, or the URI of a resource.
+ * @param client receives the client of the server, as it was added; NULL on failure.
+ * @param own receives the name that the server knows: the end of name. NULL on failure. May be NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID when no server, or more than one, is meant;
+ * MCPLINK_E_CLOSED when the client was freed; MCPLINK_E_STATE for a resource on a thread that runs
+ * the handlers of one of the clients for requests from its server.
+ * @note Blocks: only for a resource that was in no list: until each server has answered or failed.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_group_find(mcplink_group_t *group,
+                                    mcplink_primitive primitive,
+                                    const char *name,
+                                    mcplink_client_t **client,
+                                    const char **own,
+                                    mcplink_error_t **err);
+
+/**
+ * Removes a server from the group. Its client stays open, and calls continue.
+ *
+ * @param server the name of the server in the group.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when the group has no such server.
+ */
+MCPLINK_API mcplink_status_t mcplink_group_remove(mcplink_group_t *group, const char *server);
+
+/**
+ * Returns the prefix of the tools and prompts of a server, such as "files__".
+ *
+ * @param server the name of the server in the group.
+ * @return the prefix, valid until the server is removed or the group is freed; empty when the
+ * group has no such server.
+ */
+MCPLINK_API mcplink_str_t mcplink_group_prefix(const mcplink_group_t *group, const char *server);
+
+/**
+ * Frees a group. Its clients stay open.
+ */
+MCPLINK_API void mcplink_group_free(mcplink_group_t *group);
+
 /* ==== Requests from servers ==== */
 
 /**
@@ -4276,28 +4405,6 @@ MCPLINK_API mcplink_status_t mcplink_server_options_clear_validation(mcplink_ser
  * standard output corrupts the protocol.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool enabled);
-
-/**
- * A list that a server offers to clients.
- */
-typedef enum mcplink_list {
-    /**
-     * The list of tools: tools/list.
-     */
-    MCPLINK_LIST_TOOLS = 1001,
-    /**
-     * The list of prompts: prompts/list.
-     */
-    MCPLINK_LIST_PROMPTS = 1002,
-    /**
-     * The list of resources: resources/list.
-     */
-    MCPLINK_LIST_RESOURCES = 1003,
-    /**
-     * The list of resource templates: resources/templates/list.
-     */
-    MCPLINK_LIST_TEMPLATES = 1004,
-} mcplink_list;
 
 /**
  * Sets that the server declares the capability for a list even if the list has no entries yet.

@@ -1897,6 +1897,65 @@ private:
     detail::owner<mcplink_client_t, mcplink_client_free> owned_;
 };
 
+/* Several servers used as one. The clients remain the caller's, and outlive the group or are removed
+   from it. */
+class group {
+public:
+    /* The client and the own name of an item of the group. */
+    struct item {
+        mcplink_client_t *client;
+        std::string name;
+    };
+
+    group() : owned_(mcplink_group_new()) {}
+    result<void> add(const char *server, const client &client)
+    {
+        return detail::done([&](auto err) { return mcplink_group_add(get(), server, client.get(), err); });
+    }
+    result<void> remove(const char *server) { return detail::told(mcplink_group_remove(get(), server)); }
+    std::string prefix(const char *server) const { return std::string(detail::view(mcplink_group_prefix(get(), server))); }
+    result<json> list(mcplink_list list, const call_options *options = nullptr) const
+    {
+        if (options && !options->unknown_to_c()) return options->unknown_to_c().error();
+        return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_group_list(get(), list, options ? options->get() : nullptr, out, err); });
+    }
+    /* primitive: a tool, a prompt or a resource. */
+    result<item> find(mcplink_primitive primitive, const char *name) const
+    {
+        mcplink_client_t *client = nullptr;
+        const char *own = nullptr;
+        auto found = detail::done([&](auto err) { return mcplink_group_find(get(), primitive, name, &client, &own, err); });
+        if (!found) return found.error();
+        return item{client, own};
+    }
+    result<call_result> call_tool(const char *name, std::string_view arguments = "{}", const call_options *options = nullptr) const
+    {
+        return ask(MCPLINK_PRIMITIVE_TOOL, name, options, mcplink_client_call_tool, arguments.data(), arguments.size());
+    }
+    result<call_result> get_prompt(const char *name, std::string_view arguments = "{}", const call_options *options = nullptr) const
+    {
+        return ask(MCPLINK_PRIMITIVE_PROMPT, name, options, mcplink_client_get_prompt, arguments.data(), arguments.size());
+    }
+    result<call_result> read_resource(const char *uri, const call_options *options = nullptr) const
+    {
+        return ask(MCPLINK_PRIMITIVE_RESOURCE, uri, options, mcplink_client_read_resource);
+    }
+    mcplink_group_t *get() const noexcept { return owned_.get(); }
+
+private:
+    template <class C, class... Args>
+    result<call_result> ask(mcplink_primitive primitive, const char *name, const call_options *options, C function, Args... args) const
+    {
+        if (options && !options->unknown_to_c()) return options->unknown_to_c().error();
+        auto found = find(primitive, name);
+        if (!found) return found.error();
+        return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) {
+            return function(found->client, found->name.c_str(), args..., options ? options->get() : nullptr, out, err);
+        });
+    }
+    detail::owner<mcplink_group_t, mcplink_group_free> owned_;
+};
+
 /* The definition of a tool. */
 class tool : public detail::described<tool> {
     friend class arg;

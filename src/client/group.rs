@@ -15,6 +15,8 @@ use crossbeam_channel::Receiver;
 use serde::Serialize;
 
 pub use self::names::GroupNames;
+#[cfg(feature = "cffi")]
+pub(crate) use self::names::Kind as GroupItemKind;
 use self::names::{Kind, Listed};
 use super::event::Event;
 use super::subscription::{Subscription, into_channel};

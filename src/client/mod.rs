@@ -58,6 +58,8 @@ pub use self::config::fuzzing;
 pub use self::config::{Config, ConfigInput, ConfigWarning, ServerConfig};
 pub use self::era::{Era, EraMemory};
 pub use self::event::Event;
+#[cfg(feature = "cffi")]
+pub(crate) use self::group::GroupItemKind;
 pub use self::group::listing::{GroupItem, GroupList};
 pub use self::group::{Group, GroupEvent, GroupFailure, GroupNames, GroupSubscription};
 pub use self::handle::Client;

@@ -143,6 +143,8 @@ static void taken(const object_case_t *it, void *object, mcplink_status_t *refus
     if (*refused < 0) (void)it->heal(object);
 }
 
+static mcplink_status_t show(const mcplink_form_t *form, mcplink_error_t **err);
+
 static void run_object(const object_case_t *it)
 {
     mcplink_error_t *err = NULL;
@@ -234,9 +236,8 @@ static void run_object(const object_case_t *it)
     DEFINITION(template, "a://{template}", "name")
     case KIND_form: {
         mcplink_form_t *form = mcplink_form_new("Which?");
-        const mcplink_json_t *content = NULL;
         taken(it, form, &refused);
-        st = mcplink_responder_elicit(NULL, "key", form, &content, &err);
+        st = show(form, &err);
         told(it, refused, st, err);
         mcplink_form_free(form);
         break;
@@ -351,13 +352,27 @@ static void run_request(const request_case_t *it)
 }
 
 static const responder_case_t *responder_case;
+static const mcplink_form_t *shown_form;
+static mcplink_error_t **form_error;
 static mcplink_status_t responder_status;
 
 static void answer_anyway(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
+    const mcplink_json_t *content = NULL;
     (void)user, (void)request;
     responder_status = responder_case != NULL ? responder_case->set(responder) : MCPLINK_OK;
+    if (shown_form) responder_status = mcplink_responder_elicit(responder, "key", shown_form, &content, form_error);
     (void)mcplink_responder_text(responder, "what was asked for", MCPLINK_NUL);
+}
+
+/* A handler shows a form to its user. */
+static mcplink_status_t show(const mcplink_form_t *form, mcplink_error_t **err)
+{
+    answer_t answer;
+    responder_case = NULL, shown_form = form, form_error = err;
+    ask(server, NULL, &answer);
+    shown_form = NULL;
+    return responder_status;
 }
 
 static void run_responder(const responder_case_t *it)

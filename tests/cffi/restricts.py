@@ -140,7 +140,7 @@ WORKS = """
 OTHERS = """
     mcplink_cache_clear mcplink_config_set_input mcplink_responder_require_extension
     mcplink_client_require_extension mcplink_server_add_folder
-    mcplink_guarded_request_require_scopes mcplink_guarded_request_refuse
+    mcplink_guarded_request_require_scopes mcplink_guarded_request_refuse mcplink_group_add
     mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text
     mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_login_on_done mcplink_login_refuse mcplink_pump_set_notify
     mcplink_responder_on_cancel mcplink_server_add_completer mcplink_server_add_prompt mcplink_server_add_resource mcplink_server_add_template mcplink_server_add_tool mcplink_set_log

@@ -8,7 +8,7 @@
 //!  calling  how a call runs;  call_options  options of a call;  call  started calls
 //!  config   the configuration files of hosts
 //!  calls, lists, tasks, notifications  the calls and notifications themselves
-//!  memory   what clients share: caches and eras
+//!  memory   what clients share: caches and eras;      group   several servers used as one
 //! ```
 //!
 //! **Threads.** A client has the threads that a client in Rust has. A client for C also has a
@@ -24,6 +24,7 @@ mod config;
 mod endpoint;
 mod endpoint_options;
 mod events;
+mod group;
 mod info;
 mod limits;
 mod lists;

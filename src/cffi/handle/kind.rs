@@ -43,6 +43,7 @@ kinds! {
     Error = "mcplink_error_t",
     Exchange = "mcplink_exchange_t",
     Form = "mcplink_form_t",
+    Group = "mcplink_group_t",
     GuardedRequest = "mcplink_guarded_request_t",
     Http = "mcplink_http_t",
     HttpHead = "mcplink_http_head_t",

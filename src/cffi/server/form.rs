@@ -281,11 +281,11 @@ pub unsafe extern "C" fn mcplink_responder_confirm(
     // written to, a responder of this library.
     unsafe {
         ffi(err, || {
+            let responder = need(responder, "responder")?;
             if accepted.is_null() {
                 return Err(missing("accepted").into());
             }
             accepted.write(false);
-            let responder = need(responder, "responder")?;
             let (key, message) = (name(key, "key")?, name(message, "message")?);
             let agreed =
                 responder.ask(method::ELICITATION_CREATE, |it| it.confirm(key, message))?;
@@ -319,12 +319,12 @@ pub unsafe extern "C" fn mcplink_responder_elicit(
     // written to, objects of this library.
     unsafe {
         ffi(err, || {
+            let responder = need(responder, "responder")?;
             if content.is_null() {
                 return Err(missing("content").into());
             }
             content.write(std::ptr::null());
-            let form = taken(form, "form")?;
-            let (responder, key) = (need(responder, "responder")?, name(key, "key")?);
+            let (key, form) = (name(key, "key")?, taken(form, "form")?);
             let params = ElicitRequestParams::form(&form.message, form.form.to_schema()?);
             let answer = responder.ask(method::ELICITATION_CREATE, |it| it.elicit(key, params))?;
             if let Some(answer) = &answer

@@ -185,7 +185,7 @@ enumeration! {
     }
 }
 
-fn list_of(list: i32) -> crate::error::Result<List> {
+pub(in crate::cffi) fn list_of(list: i32) -> crate::error::Result<List> {
     use mcplink_list as Name;
     Ok(match Name::read(list, "list")? {
         Name::MCPLINK_LIST_TOOLS => List::Tools,

@@ -22,5 +22,6 @@ mod settings;
 mod template;
 mod tool;
 
+pub(super) use self::limits::list_of;
 pub(super) use self::registry::mcplink_primitive;
 use self::server_handle::mcplink_server_t;

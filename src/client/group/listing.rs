@@ -116,7 +116,15 @@ impl Group {
     /// Lists the resource templates of all servers, as [`list_tools`](Self::list_tools) does for
     /// tools.
     pub fn list_resource_templates(&self) -> GroupList<ResourceTemplate> {
-        let options = CallOptions::new();
+        self.list_resource_templates_with(CallOptions::new())
+    }
+
+    /// Lists the resource templates of all servers, as [`list_tools_with`](Self::list_tools_with)
+    /// does for tools.
+    pub fn list_resource_templates_with(
+        &self,
+        options: CallOptions<'_>,
+    ) -> GroupList<ResourceTemplate> {
         self.list::<ListResourceTemplatesResult>(None, options, |template| &template.uri_template)
     }
 

@@ -28,7 +28,7 @@ pub enum GroupNames {
 
 /// The kind of item that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Tool,
     Prompt,
     Resource,

@@ -49,11 +49,23 @@ impl Group {
 
     /// Returns the client for a name, and the own name of the tool, prompt or resource.
     pub(super) fn find(&self, kind: Kind, name: &str) -> Result<(Client, String)> {
+        let (member, own) = self.find_member(kind, name)?;
+        Ok((member.client.clone(), own))
+    }
+
+    /// Returns the name of the server for a name, and the own name of the tool, prompt or resource.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn find_server(&self, kind: Kind, name: &str) -> Result<(Arc<str>, String)> {
+        let (member, own) = self.find_member(kind, name)?;
+        Ok((Arc::clone(&member.name), own))
+    }
+
+    fn find_member(&self, kind: Kind, name: &str) -> Result<(Arc<Member>, String)> {
         let members = self.members();
         if kind != Kind::Resource {
             let prefixed = |member: &Arc<Member>| {
                 let own = name.strip_prefix(&member.prefix)?;
-                Some((member.client.clone(), own.to_owned()))
+                Some((Arc::clone(member), own.to_owned()))
             };
             if let Some(found) = members.iter().find_map(prefixed) {
                 return Ok(found);
@@ -72,13 +84,13 @@ impl Group {
             found = owners();
         }
         match found.as_slice() {
-            [member] => Ok((member.client.clone(), name.to_owned())),
+            [member] => Ok((Arc::clone(member), name.to_owned())),
             [] if kind == Kind::Resource => {
                 let with_resources =
                     |member: &&Arc<Member>| member.client.capabilities().resources.is_some();
                 let mut others = members.iter().filter(with_resources);
                 match (others.next(), others.next()) {
-                    (Some(only), None) => Ok((only.client.clone(), name.to_owned())),
+                    (Some(only), None) => Ok((Arc::clone(only), name.to_owned())),
                     _ => Err(self.unknown(kind, name)),
                 }
             }

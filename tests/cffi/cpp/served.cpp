@@ -540,6 +540,13 @@ static void guards()
         CHECK(client->list_tools()->json()["tools"].size() == 4);
         cache.clear();
 
+        mcplink::group group;
+        CHECK(group.add("one", *client) && failed_with(group.add("one", *client), MCPLINK_E_INVALID) && group.prefix("one") == "one__");
+        CHECK(group.list(MCPLINK_LIST_TOOLS)->view()["items"].size() == 4 && group.find(MCPLINK_PRIMITIVE_PROMPT, "one__a")->name == "a");
+        CHECK(group.call_tool("one__open")->text() == "here" && failed_with(group.call_tool("open"), MCPLINK_E_INVALID));
+        CHECK(failed_with(group.get_prompt("one__none"), MCPLINK_E_UNSUPPORTED) && failed_with(group.read_resource("a://none"), MCPLINK_E_INVALID));
+        CHECK(group.remove("one") && failed_with(group.find(MCPLINK_PRIMITIVE_TOOL, "one__open"), MCPLINK_E_INVALID));
+
         CHECK(failed_with(mcplink::config::read("no such file"), MCPLINK_E_IO));
         mcplink::config none(nullptr);
         CHECK(failed_with(mcplink::client::open(mcplink::client_options().configured(none, "a")), MCPLINK_E_INVALID));
