@@ -138,6 +138,7 @@ mod header {
                 "server/resource.rs",
                 "server/template.rs",
                 "server/folder.rs",
+                "server/skills.rs",
             ],
         ),
         ("Prompts", &["server/prompt.rs"]),

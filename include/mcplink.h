@@ -581,7 +581,7 @@ MCPLINK_API bool mcplink_check_version(uint32_t header_version);
  * MCPLINK_E_UNSUPPORTED.
  *
  * @param feature "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
- * on servers) or "validation"; "http" for clients and servers over HTTP together.
+ * on servers), "validation" or "skills"; "http" for clients and servers over HTTP together.
  * @return true if the build has the feature; false for NULL and unknown names.
  */
 MCPLINK_API bool mcplink_has_feature(const char *feature);
@@ -2836,6 +2836,96 @@ mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
                                                    mcplink_destroy_fn destroy,
                                                    mcplink_call_t **out,
                                                    mcplink_error_t **err);
+
+/**
+ * Lists all skills of the server (extension "io.modelcontextprotocol/skills"), as the server
+ * sent them. The function reads all pages of the list. The files of a skill are resources:
+ * see mcplink_client_read_resource.
+ *
+ * @param options the options for the request of each page; NULL for the defaults.
+ * @param out,err see mcplink_client_call_tool. The result is {"skills":[...]}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
+ * declared the extension; MCPLINK_E_LIMIT when the list has too many pages or items.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_skills(mcplink_client_t *client,
+                                            const mcplink_call_options_t *options,
+                                            mcplink_result_t **out,
+                                            mcplink_error_t **err);
+
+/**
+ * Starts to list the skills without waiting: the non-blocking form of
+ * mcplink_client_list_skills.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_skills_start(mcplink_client_t *client,
+                                                  const mcplink_call_options_t *options,
+                                                  mcplink_done_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy,
+                                                  mcplink_call_t **out,
+                                                  mcplink_error_t **err);
+
+/**
+ * Gets the entry of a skill, as the server sent it. A skill that is in no list may exist
+ * nevertheless.
+ *
+ * @param uri the URI of the skill's SKILL.md.
+ * @param options,out,err see mcplink_client_call_tool. The result is {"skill":{...}}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
+ * declared the extension.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_get_skill(mcplink_client_t *client,
+                                          const char *uri,
+                                          const mcplink_call_options_t *options,
+                                          mcplink_result_t **out,
+                                          mcplink_error_t **err);
+
+/**
+ * Starts to get the entry of a skill without waiting: the non-blocking form of
+ * mcplink_client_get_skill.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_get_skill_start(mcplink_client_t *client,
+                                                const char *uri,
+                                                const mcplink_call_options_t *options,
+                                                mcplink_done_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy,
+                                                mcplink_call_t **out,
+                                                mcplink_error_t **err);
+
+/**
+ * Lists the direct children of a directory of resources, as the server has it now. The
+ * function reads all pages of the list.
+ *
+ * @param uri the URI of the directory.
+ * @param options the options for the request of each page; NULL for the defaults.
+ * @param out,err see mcplink_client_call_tool. The result is {"resources":[...]}.
+ * @return see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
+ * declared the setting "directoryRead" of the extension for skills.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_directory(mcplink_client_t *client,
+                                               const char *uri,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list a directory without waiting: the non-blocking form of
+ * mcplink_client_list_directory.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_client_list_directory_start(mcplink_client_t *client,
+                                                     const char *uri,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
 
 /**
  * Sends a notification of any method.
@@ -5166,6 +5256,47 @@ mcplink_status_t mcplink_server_add_folder(mcplink_server_t *server,
                                            const char *template_name,
                                            uint64_t max_bytes,
                                            mcplink_error_t **err);
+
+/**
+ * Adds a folder whose skills are published (extension "io.modelcontextprotocol/skills"). Each
+ * folder below it with a file SKILL.md is a skill. Default: no folder.
+ *
+ * The folder is scanned when the server is made. Skills that break a rule are skipped: see
+ * mcplink_server_skipped_skills. A user with the right to write to the folder decides what
+ * clients get.
+ *
+ * @param path the path of the folder. On Windows the path is UTF-8.
+ * @param base_uri the URI that stands for the folder, without "/" at its end; NULL for "skill://".
+ * @return MCPLINK_OK; MCPLINK_E_INVALID also when path is blank; MCPLINK_E_UNSUPPORTED in a
+ * build without the feature "skills" (mcplink_has_feature).
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_add_skills(mcplink_server_options_t *options, const char *path, const char *base_uri);
+
+/**
+ * Scans the folders of mcplink_server_options_add_skills again, and replaces their skills at
+ * once. Clients are notified of changes. Without such a folder nothing changes.
+ *
+ * @param out receives {"added":[...],"changed":[...],"removed":[...]}, with the URIs of the skills;
+ * NULL on failure. The caller frees it with mcplink_json_free.
+ * @return MCPLINK_OK; MCPLINK_E_IO when a folder can't be read, and MCPLINK_E_LIMIT when it
+ * has too many entries; then the skills stay as they are.
+ * @note Threads: any, also while the server serves. Blocks: for the file system.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_reload_skills(mcplink_server_t *server,
+                                              mcplink_json_t **out,
+                                              mcplink_error_t **err);
+
+/**
+ * Returns the skills of the folders that are not published, with the reasons.
+ *
+ * @param out receives [{"path":...,"status":...,"message":...}]; NULL on failure. The caller frees
+ * it with mcplink_json_free.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_skipped_skills(mcplink_server_t *server,
+                                               mcplink_json_t **out,
+                                               mcplink_error_t **err);
 
 /* ==== Prompts ==== */
 

@@ -145,6 +145,7 @@ public:
     std::string_view oauth_code() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_oauth_code(get())); }
     std::string_view peer_stderr() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_peer_stderr(get())); }
     bool is_retryable() const noexcept { return mcplink_error_is_retryable(get()); }
+    bool was_sent() const noexcept { return mcplink_error_was_sent(get()); }
     const mcplink_error_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -658,6 +659,13 @@ public:
         if (status < 0) return failed ? error(failed) : error(status);
         return status == MCPLINK_PENDING;
     }
+    result<void> notify(const char *method, std::string_view params = "{}")
+    {
+        return detail::told(mcplink_responder_notify(raw_, method, params.data(), params.size()));
+    }
+    /* True if the client has declared the extension. If false, the request was answered with the
+       refusal: return. */
+    bool require_extension(const char *id) { return mcplink_responder_require_extension(raw_, id) == MCPLINK_OK; }
     result<void> close_stream_and_retry(milliseconds retry) { return detail::told(mcplink_responder_close_stream_and_retry(raw_, detail::count(retry))); }
 
     result<void> text(std::string_view text) { return detail::told(mcplink_responder_text(raw_, text.data(), text.size())); }
@@ -1128,6 +1136,8 @@ public:
     json_view structured() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_structured(get())); }
     json_view meta() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_meta(get())); }
     json_view misfits() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_misfits(get())); }
+    /* The id of the task that the call has become; empty if the call has not become a task. */
+    std::string_view task_id() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_task_id(get())); }
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
     json_view content(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_content(get(), index)); }
     mcplink_content_kind content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
@@ -1554,6 +1564,26 @@ public:
         return note(mcplink_client_options_set_max_list(get(), pages, items), "client_options::max_list was refused");
     }
     /* Limits the number of started calls that run at once. */
+    client_options &pipes(bool enabled = true) noexcept
+    {
+        return note(mcplink_client_options_set_pipes(get(), enabled), "client_options::pipes was refused");
+    }
+    client_options &clear_validation() noexcept
+    {
+        return note(mcplink_client_options_clear_validation(get()), "client_options::clear_validation was refused");
+    }
+    client_options &slow_handler(milliseconds time) noexcept
+    {
+        return note(mcplink_client_options_set_slow_handler_ms(get(), detail::count(time)), "client_options::slow_handler was refused");
+    }
+    client_options &thread_prefix(const char *prefix) noexcept
+    {
+        return note(mcplink_client_options_set_thread_prefix(get(), prefix), "client_options::thread_prefix was refused");
+    }
+    client_options &thread_stack_size(std::size_t bytes) noexcept
+    {
+        return note(mcplink_client_options_set_thread_stack_size(get(), bytes), "client_options::thread_stack_size was refused");
+    }
     client_options &max_started(std::size_t count) noexcept
     {
         return note(mcplink_client_options_set_max_started(get(), count), "client_options::max_started was refused");
@@ -1701,6 +1731,19 @@ public:
     {
         return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) { return mcplink_call_wait(get(), detail::count(timeout), out, err); });
     }
+    /* Waits until one of the calls has ended, and returns its index. An error with the status
+       MCPLINK_PENDING after the timeout. */
+    static result<std::size_t> wait_any(const std::vector<const call *> &calls, milliseconds timeout)
+    {
+        std::vector<mcplink_call_t *> raw;
+        for (const call *call : calls) raw.push_back(call->get());
+        std::size_t index = 0;
+        mcplink_error_t *failed = nullptr;
+        auto status = mcplink_call_wait_any(raw.data(), raw.size(), detail::count(timeout), &index, &failed);
+        if (failed) return error(failed);
+        if (status != MCPLINK_OK) return error(status);
+        return index;
+    }
     mcplink_call_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -1733,6 +1776,12 @@ public:
     result<call_result> list_resources(const call_options *options = nullptr) { return ask(options, mcplink_client_list_resources); }
     result<call_result> list_templates(const call_options *options = nullptr) { return ask(options, mcplink_client_list_templates); }
     result<call_result> list_prompts(const call_options *options = nullptr) { return ask(options, mcplink_client_list_prompts); }
+    result<call_result> list_skills(const call_options *options = nullptr) { return ask(options, mcplink_client_list_skills); }
+    result<call_result> list_directory(const char *uri, const call_options *options = nullptr)
+    {
+        return ask(options, mcplink_client_list_directory, uri);
+    }
+    result<call_result> get_skill(const char *uri, const call_options *options = nullptr) { return ask(options, mcplink_client_get_skill, uri); }
     result<call_result> call_tool(const char *name, std::string_view arguments = "{}", const call_options *options = nullptr)
     {
         return ask(options, mcplink_client_call_tool, name, arguments.data(), arguments.size());
@@ -1744,6 +1793,25 @@ public:
     result<call_result> read_resource(const char *uri, const call_options *options = nullptr)
     {
         return ask(options, mcplink_client_read_resource, uri);
+    }
+    /* Calls a tool as a task: the result has a task_id() if the call has become one. ttl: how long a
+       server of revision 2025-11-25 stores the task; 0 if the server decides. */
+    result<call_result> call_tool_as_task(const char *name, std::string_view arguments, milliseconds ttl, const call_options *options = nullptr)
+    {
+        return ask(options, mcplink_client_call_tool_as_task, name, arguments.data(), arguments.size(), detail::count(ttl));
+    }
+    result<call_result> task_status(const char *task_id, const call_options *options = nullptr)
+    {
+        return ask(options, mcplink_client_task_status, task_id);
+    }
+    /* tool: the tool that was called, whose output schema the result is checked with. */
+    result<call_result> task_wait(const char *task_id, const char *tool, const call_options *options = nullptr)
+    {
+        return ask(options, mcplink_client_task_wait, task_id, tool);
+    }
+    result<void> task_cancel(const char *task_id, const call_options *options = nullptr)
+    {
+        return act(options, mcplink_client_task_cancel, task_id);
     }
     /* primitive: a prompt or a template. */
     result<call_result> complete(mcplink_primitive primitive, const char *target, const char *argument, const char *value, std::string_view known = "{}",
@@ -1771,9 +1839,38 @@ public:
     {
         return begin(std::move(done), options, mcplink_client_list_prompts_start);
     }
+    template <class F> result<call> list_skills_start(F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_list_skills_start);
+    }
+    template <class F> result<call> list_directory_start(const char *uri, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_list_directory_start, uri);
+    }
+    template <class F> result<call> get_skill_start(const char *uri, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_get_skill_start, uri);
+    }
     template <class F> result<call> call_tool_start(const char *name, std::string_view arguments, F done, const call_options *options = nullptr)
     {
         return begin(std::move(done), options, mcplink_client_call_tool_start, name, arguments.data(), arguments.size());
+    }
+    template <class F>
+    result<call> call_tool_as_task_start(const char *name, std::string_view arguments, milliseconds ttl, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_call_tool_as_task_start, name, arguments.data(), arguments.size(), detail::count(ttl));
+    }
+    template <class F> result<call> task_status_start(const char *task_id, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_task_status_start, task_id);
+    }
+    template <class F> result<call> task_wait_start(const char *task_id, const char *tool, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_task_wait_start, task_id, tool);
+    }
+    template <class F> result<call> task_cancel_start(const char *task_id, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_task_cancel_start, task_id);
     }
     template <class F> result<call> get_prompt_start(const char *name, std::string_view arguments, F done, const call_options *options = nullptr)
     {
@@ -1843,6 +1940,10 @@ public:
         return detail::done([&](auto err) { return mcplink_client_clear_cache(get(), err); });
     }
     bool has(const char *capability) const noexcept { return mcplink_client_has(get(), capability); }
+    result<void> require_extension(const char *id)
+    {
+        return detail::done([&](auto err) { return mcplink_client_require_extension(get(), id, err); });
+    }
     std::string_view revision() const noexcept { return detail::view(mcplink_client_revision(get())); }
     /* One of enum mcplink_connection_state. */
     mcplink_connection_state state() const noexcept { return mcplink_client_state(get()); }
@@ -2535,6 +2636,11 @@ public:
     {
         return note(mcplink_server_options_add_rate_limit(get(), requests, detail::count(period), methods), "server_options::rate_limit was refused");
     }
+    /* A folder whose skills are published; base_uri is the URI that stands for it. */
+    server_options &skills(const char *path, const char *base_uri = nullptr) noexcept
+    {
+        return note(mcplink_server_options_add_skills(get(), path, base_uri), "server_options::skills was refused");
+    }
     /* guard(guarded_request &) returns an mcplink_decision about each request. A request is
        refused if the guard throws. */
     template <class F> server_options &guard(F guard)
@@ -2556,6 +2662,18 @@ public:
         return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_server_options_on_method(get(), method, c...); },
                                                           detail::handling<detail::nothing>(std::move(handler))),
                     "server_options::on_method was refused");
+    }
+    server_options &slow_handler(milliseconds time) noexcept
+    {
+        return note(mcplink_server_options_set_slow_handler_ms(get(), detail::count(time)), "server_options::slow_handler was refused");
+    }
+    server_options &thread_prefix(const char *prefix) noexcept
+    {
+        return note(mcplink_server_options_set_thread_prefix(get(), prefix), "server_options::thread_prefix was refused");
+    }
+    server_options &thread_stack_size(std::size_t bytes) noexcept
+    {
+        return note(mcplink_server_options_set_thread_stack_size(get(), bytes), "server_options::thread_stack_size was refused");
     }
     /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the
        server. */
@@ -2769,6 +2887,10 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_session_wait(get(), err); });
     }
+    result<void> notify(const char *method, std::string_view params = "{}")
+    {
+        return detail::done([&](auto err) { return mcplink_session_notify(get(), method, params.data(), params.size(), err); });
+    }
     result<void> close() { return detail::told(mcplink_session_close(get())); }
     bool is_closed() const noexcept { return mcplink_session_is_closed(get()); }
     std::uint64_t number() const noexcept { return mcplink_session_number(get()); }
@@ -2906,6 +3028,19 @@ public:
     {
         return enlist(detail::handling<detail::values>(std::move(handler)), [&](auto... rest) { return mcplink_server_add_completer(get(), primitive, target, argument, rest...); });
     }
+    /* Adds the files of a folder as resources; max_bytes is 0 for the default. */
+    result<void> add_folder(const char *path, const char *template_name, std::uint64_t max_bytes = 0)
+    {
+        return detail::done([&](auto err) { return mcplink_server_add_folder(get(), path, template_name, max_bytes, err); });
+    }
+    result<json> reload_skills()
+    {
+        return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_server_reload_skills(get(), out, err); });
+    }
+    result<json> skipped_skills() const
+    {
+        return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_server_skipped_skills(get(), out, err); });
+    }
     result<void> remove_tool(const char *name) { return detail::told(mcplink_server_remove_tool(get(), name)); }
     result<void> remove_resource(const char *uri) { return detail::told(mcplink_server_remove_resource(get(), uri)); }
     result<void> remove_template(const char *uri_template) { return detail::told(mcplink_server_remove_template(get(), uri_template)); }
@@ -2914,6 +3049,15 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), primitive, target, scopes, err); });
     }
+    /* Returns whether a client was notified: see mcplink_server_elicitation_complete. */
+    result<bool> elicitation_complete(const char *elicitation_id)
+    {
+        bool sent = false;
+        auto done = detail::done([&](auto err) { return mcplink_server_elicitation_complete(get(), elicitation_id, &sent, err); });
+        if (!done) return done.error();
+        return sent;
+    }
+    result<void> end_subscriptions() { return detail::told(mcplink_server_end_subscriptions(get())); }
     result<void> resource_updated(const char *uri) { return detail::told(mcplink_server_resource_updated(get(), uri)); }
     /* Sends a log message that belongs to no call, as JSON, to clients of revisions before
        2026-07-28. */

@@ -43,11 +43,11 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 /// MCPLINK_E_UNSUPPORTED.
 ///
 /// feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
-/// on servers) or "validation"; "http" for clients and servers over HTTP together.
+/// on servers), "validation" or "skills"; "http" for clients and servers over HTTP together.
 /// Returns: true if the build has the feature; false for NULL and unknown names.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
-    const BUILT: [(&str, bool); 7] = [
+    const BUILT: [(&str, bool); 8] = [
         ("http", cfg!(feature = "http-client")),
         ("http-client", cfg!(feature = "http-client")),
         ("http-server", true),
@@ -55,6 +55,7 @@ pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
         ("auth", cfg!(feature = "auth")),
         ("jwt", cfg!(feature = "jwt")),
         ("validation", cfg!(feature = "validation")),
+        ("skills", cfg!(feature = "skills")),
     ];
     // SAFETY: the header requires text that ends in NUL.
     let feature = unsafe { name(feature, "feature") };

@@ -32,6 +32,8 @@ fi
 # The one command that builds a library, as CMakeLists.txt has it too. Without the optimiser, which CMake does not ask for, both libraries are
 # compiled at once.
 features=${MCPLINK_FEATURES:-http-client,http-server,tls,auth,jwt}
+# What the archives of a release leave out is tried with this one.
+[ "$profile" != dev ] || [ -n "${MCPLINK_FEATURES:-}" ] || features+=,skills
 build_library() {
   local types=$1
   [ "$profile" != dev ] || types=staticlib,cdylib

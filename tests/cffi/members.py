@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The names of include/mcplink.hpp: a member is named after its C function, without the prefix of the object.
 
-    tests/cffi/members.py check    each member that calls a function of its object has that function's name, by the rule of docs/c.md
+    tests/cffi/members.py check    each member that calls a function of its object has that function's name, by the rule of docs/c.md; each C function
+                                   has a member
 """
 
 import re
@@ -24,6 +25,10 @@ OTHERS = {
     "json_view::size": "as containers of C++",
     "json::parse": "a constructor that can fail",
 }
+
+
+# C functions without an object, which C++ calls as they are.
+PLAIN = ["mcplink_check_version", "mcplink_debug_dump", "mcplink_has_feature", "mcplink_revisions", "mcplink_version", "mcplink_version_number"]
 
 
 def named(function):
@@ -58,6 +63,8 @@ def check():
         count += 1
         if member not in {named(it) for it in called} | set(called):
             wrong.append(f"{kind}::{member} calls {', '.join(called)}")
+    words = set(re.findall(r"\w+", HPP.read_text()))
+    wrong += [f"no member calls {function}" for function in sorted(FUNCTIONS - words - set(PLAIN))]
     if wrong or count < 300:
         sys.exit("\n".join([*wrong, f"{count} members have the names of their C functions; {len(wrong)} do not: see docs/c.md"]))
     print(f"{count} members")

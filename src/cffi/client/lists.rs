@@ -1,12 +1,16 @@
 //! The list calls of a client, which read all pages.
 
+use std::ffi::c_char;
+
 use serde::Serialize;
+use serde_json::json;
 
 use super::call_table::calls;
 use super::calling::Request;
 use super::shared::mcplink_client_t;
 use crate::cffi::entry::Outcome;
 use crate::cffi::result::mcplink_result_t;
+use crate::cffi::text::name;
 use crate::client::{CallOptions, Client};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
@@ -19,7 +23,7 @@ type Listed<T> = (Vec<T>, Vec<Misfit>);
 fn list<T: Serialize + 'static>(
     method: &'static str,
     member: &'static str,
-    read: fn(&Client, CallOptions<'_>) -> Result<Listed<T>>,
+    read: impl Fn(&Client, CallOptions<'_>) -> Result<Listed<T>> + Send + 'static,
 ) -> Outcome<Request> {
     Ok(Request::new(method, move |client, options| {
         let (items, misfits) = read(client, options)?;
@@ -99,4 +103,59 @@ calls! {
     /// Starts to list the prompts without waiting: the non-blocking form of
     /// mcplink_client_list_prompts.
     start mcplink_client_list_prompts_start;
+
+    /// Lists all skills of the server (extension "io.modelcontextprotocol/skills"), as the server
+    /// sent them. The function reads all pages of the list. The files of a skill are resources:
+    /// see mcplink_client_read_resource.
+    ///
+    /// options: the options for the request of each page; NULL for the defaults.
+    /// out, err: see mcplink_client_call_tool. The result is {"skills":[...]}.
+    /// Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
+    /// declared the extension; MCPLINK_E_LIMIT when the list has too many pages or items.
+    fn mcplink_client_list_skills() -> mcplink_result_t {
+        list(method::SKILLS_LIST, "skills", |client, options| {
+            client.skill_pages(options).read_all()
+        })
+    }
+    /// Starts to list the skills without waiting: the non-blocking form of
+    /// mcplink_client_list_skills.
+    start mcplink_client_list_skills_start;
+
+    /// Gets the entry of a skill, as the server sent it. A skill that is in no list may exist
+    /// nevertheless.
+    ///
+    /// uri: the URI of the skill's SKILL.md.
+    /// options, out, err: see mcplink_client_call_tool. The result is {"skill":{...}}.
+    /// Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
+    /// declared the extension.
+    fn mcplink_client_get_skill(uri: *const c_char) -> mcplink_result_t {
+        let uri = name(uri, "uri")?.to_owned();
+        Ok(Request::new(method::SKILLS_GET, move |client, options| {
+            let skill = client.get_skill_with(&uri, options)?;
+            let result = json!({ "skill": skill });
+            Ok(mcplink_result_t::new(RawResult::alone(result.to_string())))
+        }))
+    }
+    /// Starts to get the entry of a skill without waiting: the non-blocking form of
+    /// mcplink_client_get_skill.
+    start mcplink_client_get_skill_start;
+
+    /// Lists the direct children of a directory of resources, as the server has it now. The
+    /// function reads all pages of the list.
+    ///
+    /// uri: the URI of the directory.
+    /// options: the options for the request of each page; NULL for the defaults.
+    /// out, err: see mcplink_client_call_tool. The result is {"resources":[...]}.
+    /// Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
+    /// declared the setting "directoryRead" of the extension for skills.
+    fn mcplink_client_list_directory(uri: *const c_char) -> mcplink_result_t {
+        let uri = name(uri, "uri")?.to_owned();
+        let method = method::RESOURCES_DIRECTORY_READ;
+        list(method, "resources", move |client, options| {
+            client.resource_directory_pages(&uri, options).read_all()
+        })
+    }
+    /// Starts to list a directory without waiting: the non-blocking form of
+    /// mcplink_client_list_directory.
+    start mcplink_client_list_directory_start;
 }

@@ -19,6 +19,7 @@ mod server_handle;
 mod serving;
 mod session;
 mod settings;
+mod skills;
 mod template;
 mod tool;
 

@@ -362,7 +362,20 @@ static void completes()
         CHECK(client->read_resource("data://bytes")->content_bytes(1).empty());
         CHECK(client->read_resource("user://ada")->content(0)["mimeType"].str() == "text/markdown");
         auto result = client->call_tool("long");
-        CHECK(worked(result) && result->text() == "at last");
+        CHECK(worked(result) && result->text() == "at last" && result->task_id().empty());
+        auto task = client->call_tool_as_task("long", "{}", 0ms);
+        CHECK(worked(task) && !task->task_id().empty());
+        const std::string id(task->task_id());
+        auto waiting = client->task_wait_start(id.c_str(), "long", nullptr), asked = client->task_status_start(id.c_str(), nullptr);
+        CHECK(worked(waiting) && worked(asked));
+        CHECK(mcplink::call::wait_any({&*waiting}, 60s).value() == 0 && waiting->wait(60s)->text() == "at last");
+        CHECK(asked->wait(60s)->json()["taskId"].str() == id && client->task_status(id.c_str())->json()["status"].str() == "completed");
+        CHECK(client->task_wait(id.c_str(), nullptr)->text() == "at last");
+        auto cancelled = client->task_cancel_start("none", nullptr);
+        CHECK(failed_with(client->task_cancel("none"), MCPLINK_E_PEER) && failed_with(cancelled->wait(60s), MCPLINK_E_PEER));
+        auto second = client->call_tool_as_task_start("long", "{}", 0ms, nullptr);
+        CHECK(worked(second) && !second->wait(60s)->task_id().empty());
+        CHECK(failed_with(mcplink::call::wait_any({}, 1s), MCPLINK_E_INVALID));
         CHECK(server->remove_prompt("colour") && server->remove_template("user://{id}") && server->remove_resource("data://bytes"));
         CHECK(!server->remove_prompt("colour") && !server->remove_template("user://{id}") && !server->remove_resource("data://bytes"));
         CHECK(!client->read_resource("data://bytes") && !client->get_prompt("colour"));
@@ -509,6 +522,7 @@ static void guards()
         CHECK(worked(form.refused()));
         CHECK(server->add_tool(mcplink::tool("asks", ""), [&form](const mcplink::request &, mcplink::responder &answer) {
             CHECK(failed_with(answer.elicit("none", mcplink::form(nullptr)), MCPLINK_E_INVALID));
+            CHECK(answer.notify("notifications/progress", R"({"progressToken":1,"progress":1})"));
             CHECK(failed_with(answer.elicit("none", mcplink::form("?").field("a", MCPLINK_PARAM_OBJECT)), MCPLINK_E_INVALID));
             auto sure = answer.confirm("sure", "Sure?").value();
             auto content = answer.elicit("which", form).value();
@@ -539,6 +553,11 @@ static void guards()
         for (const char *name : {"hidden", "refused", "throws"}) CHECK(failed_with(client->call_tool(name), MCPLINK_E_PEER));
         CHECK(client->list_tools()->json()["tools"].size() == 4);
         cache.clear();
+        CHECK(session->notify("notifications/message", R"({"level":"info","data":1})") && server->end_subscriptions());
+        CHECK(!server->elicitation_complete("none").value() && failed_with(client->require_extension("com.example/none"), MCPLINK_E_UNSUPPORTED));
+        CHECK(failed_with(client->list_skills(), MCPLINK_E_UNSUPPORTED) && failed_with(client->list_directory("a://b"), MCPLINK_E_UNSUPPORTED));
+        CHECK(failed_with(client->get_skill("skill://a/SKILL.md"), MCPLINK_E_UNSUPPORTED) && server->skipped_skills()->view().size() == 0);
+        CHECK(server->reload_skills()->view()["added"].size() == 0 && failed_with(server->add_folder(" ", "a"), MCPLINK_E_INVALID));
 
         mcplink::group group;
         CHECK(group.add("one", *client) && failed_with(group.add("one", *client), MCPLINK_E_INVALID) && group.prefix("one") == "one__");

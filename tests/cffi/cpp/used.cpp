@@ -407,6 +407,7 @@ static void takes_empty_ones_for_none()
     mcplink::client_options options;
     options.transport(*link.client).on_event(event).on_notification("notifications/a", event).on_request("a", handler).on_log(MCPLINK_LOG_DEBUG, line);
     options.on_thread(name, name).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_list_roots(handler);
+    options.pipes(false).clear_validation().slow_handler(1s).thread_prefix("used").thread_stack_size(1 << 20);
     {
         auto session = server->attach(*link.server);
         auto client = mcplink::client::open(options);
