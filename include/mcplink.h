@@ -1784,6 +1784,20 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplin
 MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
 /**
+ * Sets the certificate that the client presents to servers over HTTPS that request one.
+ * Default: none.
+ *
+ * @param pem,len PEM text, which is copied: the certificate, then the certificates that lead to an
+ * authority that the server knows, and the private key of the certificate, unencrypted
+ * (PKCS #8, PKCS #1 or SEC 1). The key appears in no error and no log. len may be MCPLINK_NUL
+ * for text that ends in NUL.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID for NULL and blank text. Text without a valid
+ * certificate or key is reported when the client is opened, with MCPLINK_E_INVALID. In a build
+ * without HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_client_certificate(mcplink_client_options_t *options, const char *pem, size_t len);
+
+/**
  * Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
  * follows at most five redirects in a row, and only to the same origin. Default: true. A
  * redirect to another origin is always an error, and the error message names the origin.
@@ -3175,6 +3189,16 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
 MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool enabled);
 
 /**
+ * Sets a number of the host's own that identifies the call, or its address in memory. A
+ * handler of the client gets it from mcplink_request_tag, so that a host with several calls
+ * knows which of them needs input of the user. The number is not sent to the server. Default:
+ * 0.
+ *
+ * @param tag the number; 0 for no tag.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_tag(mcplink_call_options_t *options, uint64_t tag);
+
+/**
  * Receives the progress of a call.
  *
  * @param progress,total the progress so far, and its value when the call is complete; total is 0 when
@@ -3527,7 +3551,7 @@ mcplink_status_t mcplink_group_list(mcplink_group_t *group,
  *
  * @param primitive MCPLINK_PRIMITIVE_TOOL, MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_RESOURCE.
  * @param name the name in the group, or the URI of a resource.
- * @param client receives the client of the server, as it was added; NULL on failure.
+ * @param found receives the client of the server, which remains the caller's; NULL on failure.
  * @param own receives the name that the server knows: the end of name. NULL on failure. May be NULL.
  * @return MCPLINK_OK; MCPLINK_E_INVALID when no server, or more than one, is meant;
  * MCPLINK_E_CLOSED when the client was freed; MCPLINK_E_STATE for a resource on a thread that runs
@@ -3538,7 +3562,7 @@ MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_group_find(mcplink_group_t *group,
                                     mcplink_primitive primitive,
                                     const char *name,
-                                    mcplink_client_t **client,
+                                    mcplink_client_t **found,
                                     const char **own,
                                     mcplink_error_t **err);
 
@@ -5482,6 +5506,14 @@ MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *reques
  * @return a number from 1 on a server; 0 on a client.
  */
 MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
+
+/**
+ * Returns the tag of the client's call that needs the input: see mcplink_call_options_set_tag.
+ *
+ * @return the tag; 0 for a call without a tag, in the legacy era, where an input request does
+ * not say to which call it belongs, and on a server.
+ */
+MCPLINK_API uint64_t mcplink_request_tag(const mcplink_request_t *request);
 
 /**
  * Returns the authenticated principal for which the client acts. Over HTTP, the authentication

@@ -580,6 +580,8 @@ public:
     std::string_view value() const noexcept { return detail::view(mcplink_request_value(raw_)); }
     /* The session number, as session::number(). */
     std::uint64_t session() const noexcept { return mcplink_request_session(raw_); }
+    /* The tag of the client's call that needs the input; 0 without one. */
+    std::uint64_t tag() const noexcept { return mcplink_request_tag(raw_); }
     std::int64_t expiry() const noexcept { return mcplink_request_expiry(raw_); }
     json_view client_info() const noexcept { return json_view(mcplink_request_client_info(raw_)); }
     json_view capabilities() const noexcept { return json_view(mcplink_request_capabilities(raw_)); }
@@ -1184,6 +1186,8 @@ public:
     {
         return note(mcplink_call_options_set_bypass_cache(get(), bypasses), "call_options::bypass_cache was refused");
     }
+    /* A number that identifies the call for request::tag(). */
+    call_options &tag(std::uint64_t tag) noexcept { return note(mcplink_call_options_set_tag(get(), tag), "call_options::tag was refused"); }
     /* callback(double progress, double total, std::string_view message) */
     template <class F> call_options &on_progress(F callback)
     {
@@ -1433,6 +1437,11 @@ public:
     {
         return note(mcplink_client_options_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()),
                     "client_options::root_certificates was refused");
+    }
+    client_options &client_certificate(std::string_view pem) noexcept
+    {
+        return note(mcplink_client_options_set_client_certificate(get(), pem.data() ? pem.data() : "", pem.size()),
+                    "client_options::client_certificate was refused");
     }
     client_options &env(const char *name, const char *value) noexcept
     {

@@ -64,21 +64,21 @@ pub(super) unsafe fn giving<T>(
     // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
-            clear(out, "out")?;
+            clear(out)?;
             out.write(body()?);
             Ok(mcplink_status::MCPLINK_OK)
         })
     }
 }
 
-/// Sets `*out` to NULL. Fails if `out` is NULL. `what` is the name of its parameter.
+/// Sets `*out` to NULL. Fails if `out` is NULL.
 ///
 /// # Safety
 ///
 /// `out` is NULL or can be written to.
-pub(super) unsafe fn clear<T>(out: *mut *mut T, what: &str) -> Outcome<()> {
+pub(super) unsafe fn clear<T>(out: *mut *mut T) -> Outcome<()> {
     if out.is_null() {
-        return Err(missing(what).into());
+        return Err(missing("out").into());
     }
     // SAFETY: the safety contract of this function.
     unsafe { out.write(ptr::null_mut()) };

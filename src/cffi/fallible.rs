@@ -53,7 +53,7 @@ macro_rules! fallible {
             // that can be written to.
             unsafe {
                 $crate::cffi::entry::ffi(err, || {
-                    $($crate::cffi::entry::clear($out, stringify!($out))?;)?
+                    $($crate::cffi::entry::clear($out)?;)?
                     let $this = $find($this, stringify!($this))?;
                     let _made = $body;
                     $($out.write(_made);)?

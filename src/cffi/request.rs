@@ -37,6 +37,7 @@ pub struct mcplink_request_t {
     /// other kinds.
     schema: Option<Arc<Document>>,
     session: u64,
+    tag: Option<u64>,
     principal: Option<Text>,
     identity: Option<Principal>,
     scopes: OnceLock<Text>,
@@ -64,6 +65,7 @@ impl mcplink_request_t {
             arguments: Some(&[]),
             schema: None,
             session: 0,
+            tag: None,
             principal: None,
             identity: None,
             scopes: OnceLock::new(),
@@ -108,6 +110,12 @@ impl mcplink_request_t {
         self.session = connection + 1;
         self.principal = identity.as_ref().map(|who| who.name().into());
         self.identity = identity;
+        self
+    }
+
+    /// Adds the tag of the client's call that needs the input.
+    pub(super) fn with_tag(mut self, tag: Option<u64>) -> Self {
+        self.tag = tag;
         self
     }
 
@@ -320,6 +328,14 @@ getters! {
     /// Returns: a number from 1 on a server; 0 on a client.
     fn mcplink_request_session() -> u64 {
         request.session
+    }
+
+    /// Returns the tag of the client's call that needs the input: see mcplink_call_options_set_tag.
+    ///
+    /// Returns: the tag; 0 for a call without a tag, in the legacy era, where an input request does
+    /// not say to which call it belongs, and on a server.
+    fn mcplink_request_tag() -> u64 {
+        request.tag?
     }
 
     /// Returns the authenticated principal for which the client acts. Over HTTP, the authentication

@@ -18,7 +18,7 @@ use super::error::{Failure, mcplink_error_t};
 use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
 use super::log::{self, level_of};
-use super::pending_request::{Answer, Call, Question};
+use super::pending_request::{Answer, Call};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
 use super::status::{mcplink_status, mcplink_status_t};
@@ -115,18 +115,6 @@ impl mcplink_responder_t {
             on_cancel: Mutex::default(),
             blocks: Mutex::default(),
         })
-    }
-
-    /// Makes the responder of a request from a server to a client.
-    pub(super) fn of_question(
-        method: &str,
-        params: &str,
-        question: Question,
-        owner: u64,
-        pump: Option<Arc<CallbackExecutor>>,
-    ) -> Arc<Self> {
-        let request = mcplink_request_t::new(method, params);
-        Self::new(request, Call::Question(question), owner, pump)
     }
 
     pub(super) fn request(&self) -> &mcplink_request_t {

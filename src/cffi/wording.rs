@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The settings of Rust that error texts and log records name, with their names in C.
-const NAMES: [(&str, &str); 41] = [
+const NAMES: [(&str, &str); 42] = [
     (
         "Browser::show, Browser::program",
         "mcplink_oauth_set_browser",
@@ -56,6 +56,10 @@ const NAMES: [(&str, &str); 41] = [
         "mcplink_responder_ask with the mode \"url\"",
     ),
     ("Folder::max_bytes", "mcplink_server_add_folder"),
+    (
+        "Http::client_certificate",
+        "mcplink_client_options_set_client_certificate",
+    ),
     (
         "Http::follow_redirects",
         "mcplink_client_options_set_follow_redirects",
@@ -165,12 +169,8 @@ mod tests {
     use super::*;
 
     /// Names in texts that no user of C reads, or that have no counterpart in C, with the reason.
-    const RUST_ONLY: [(&str, &str); 19] = [
+    const RUST_ONLY: [(&str, &str); 18] = [
         ("CallOptions::on_progress", "C has no pending calls"),
-        (
-            "Http::client_certificate",
-            "C has no certificates of clients",
-        ),
         (
             "Http::connect_timeout",
             "C has one time for all of connecting",
@@ -182,7 +182,10 @@ mod tests {
         ("JsonSchema::any_object", "it is said of types of Rust"),
         ("OAuthBuilder::dpop_key", "C passes no keys of its own"),
         ("PendingCall::events", "C has no pending calls"),
-        ("PublishedSkill::front_matter", "C publishes no skills"),
+        (
+            "PublishedSkill::front_matter",
+            "C publishes skills of folders",
+        ),
         (
             "Receiver::is_patient",
             "C makes no transport that can't wait",
@@ -192,10 +195,16 @@ mod tests {
             "SchemaLimits::max_schemas_per_value",
             "C has the default limits",
         ),
-        ("ServerBuilder::skill_options", "C publishes no skills"),
+        (
+            "ServerBuilder::skill_options",
+            "C publishes skills of folders",
+        ),
         ("SkillLimits::max_bytes", "C has no skills"),
         ("SkillLimits::max_files", "C has no skills"),
-        ("SkillOptions::front_matter_parser", "C publishes no skills"),
+        (
+            "SkillOptions::front_matter_parser",
+            "C publishes skills of folders",
+        ),
         ("Tool::input_schema", "it is said of types of Rust"),
     ];
 
@@ -300,8 +309,8 @@ mod tests {
 
     #[test]
     fn every_setting_in_a_text_has_its_type() {
-        // These are parameters in C.
-        let bare = ["max_failures", "max_items"];
+        // These are parameters in C, and a setting whose name is the same in all its types.
+        let bare = ["max_failures", "max_items", "max_timeout"];
         let known = NAMES.iter().chain(&RUST_ONLY);
         let known = known.flat_map(|(rust, _)| names(rust));
         let known = known.filter_map(|name| Some(name.split_once("::")?.1));

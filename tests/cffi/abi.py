@@ -15,6 +15,8 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 HEADER = HERE.parent.parent / "include" / "mcplink.h"
+# Parameters that receive an object which remains another's. All others of their kind hand over what they receive.
+BORROWED = ["found"]
 
 
 def statements():

@@ -65,7 +65,7 @@ build_program() {
     link) source=$out/link.c && tests/cffi/abi.py link "$source" ;;
     fuzz) tests/cffi/calls.py cases "$out/cases.h" ;;
     kinds) tests/cffi/calls.py kinds "$out/kinds.h" ;;
-  esac
+  esac || return
   if [ -f "tests/cffi/$name.rs" ]; then
     rustc --edition 2021 --crate-type staticlib -C panic=unwind -O "tests/cffi/$name.rs" -o "$out/$name.a"
     more+=("$out/$name.a")
@@ -78,7 +78,7 @@ build_program() {
 build_cpp() {
   local name=$1 source=tests/cffi/cpp/$1.cpp
   shift
-  [ "$name" != restricts ] || { source=$out/cpp/$name.cpp && tests/cffi/restricts.py cpp "$source"; }
+  [ "$name" != restricts ] || { source=$out/cpp/$name.cpp && tests/cffi/restricts.py cpp "$source"; } || return
   # shellcheck disable=SC2086
   g++ -std=c++17 "${cpp_flags[@]}" "$@" -Itests/cffi "$source" "$linked" $native -o "$out/cpp/$name"
 }

@@ -20,7 +20,7 @@ class Parameter:
         self.type = self.type.strip()
         # A text is memory of the caller's: it is written without a look at what it is.
         self.object = re.fullmatch(r"(?:const )?mcplink_(?!str_t)(\w+)_t \*", self.type)
-        self.out = re.fullmatch(r"mcplink_(\w+)_t \*\*", self.type)
+        self.out = None if self.name in abi.BORROWED else re.fullmatch(r"mcplink_(\w+)_t \*\*", self.type)
 
     def is_callback(self):
         return self.type.endswith("_fn") and self.type != "mcplink_destroy_fn"
@@ -232,7 +232,7 @@ def argument(function, at):
         "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "ptrdiff_t": "pick_fd()",
         "size_t *": "any(4) ? &some_size : NULL", "int64_t *": "any(4) ? &some_int : NULL", "double *": "any(4) ? &some_double : NULL", "bool *": "any(4) ? &some_bool : NULL",
         "mcplink_str_t *": "any(4) ? &some_text : NULL", "mcplink_call_t *const *": "pick_calls()",
-        "const mcplink_json_t **": "any(4) ? &some_node : NULL",
+        "const mcplink_json_t **": "any(4) ? &some_node : NULL", "const char **": "any(4) ? &some_chars : NULL", "mcplink_client_t **": "any(4) ? &some_client : NULL",
     }
     return simple[parameter.type]
 

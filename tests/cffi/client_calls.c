@@ -177,13 +177,14 @@ struct host {
     pthread_t thread;
     mcplink_responder_t *kept;
     const char *answer;
+    uint64_t tag;
 };
 
 static void on_question(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
     struct host *h = user;
-    (void)request;
     h->thread = pthread_self();
+    h->tag = mcplink_request_tag(request);
     if (h->answer) CHECK(mcplink_responder_json(responder, h->answer, MCPLINK_NUL) == MCPLINK_OK);
     else h->kept = mcplink_responder_keep(responder);
     if (h->answer) CHECK(mcplink_responder_json(responder, h->answer, MCPLINK_NUL) == MCPLINK_E_STATE);
@@ -230,24 +231,28 @@ static mcplink_client_t *open_asked(struct host *elicit, struct host *sample, st
     return open_with(o, revision);
 }
 
-#define ASKED_NOTHING { COUNTER, 0, NULL, NULL }
+#define ASKED_NOTHING { COUNTER, 0, NULL, NULL, 0 }
 
 static void questions(const char *revision)
 {
     struct host elicit = ASKED_NOTHING, sample = ASKED_NOTHING, roots = ASKED_NOTHING;
     int modern = strcmp(revision, MODERN) == 0;
     mcplink_client_t *c;
+    mcplink_call_options_t *tagged = mcplink_call_options_new();
     mcplink_result_t *r = NULL;
     mcplink_error_t *err = NULL;
     struct outcome o;
+    CHECK(mcplink_call_options_set_tag(tagged, 7) == MCPLINK_OK);
 
     elicit.answer = "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}";
     sample.answer = "{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"42\"},\"model\":\"m\"}";
     roots.answer = "{\"roots\":[{\"uri\":\"file:///home/ada\"}]}";
     c = open_asked(&elicit, &sample, &roots, revision);
-    CHECK_STATUS(mcplink_client_call_tool(c, "test_input_required_result_elicitation", "{}", MCPLINK_NUL, NULL, &r, &err), MCPLINK_OK, err);
+    CHECK_STATUS(mcplink_client_call_tool(c, "test_input_required_result_elicitation", "{}", MCPLINK_NUL, tagged, &r, &err), MCPLINK_OK, err);
+    mcplink_call_options_free(tagged);
     CHECK(strstr(mcplink_result_text(r).ptr, "Ada") != NULL && counter_wait(&elicit.asked, 1));
     /* A modern server says which call asks. */
+    CHECK(elicit.tag == (modern ? 7 : 0));
     CHECK(pthread_equal(elicit.thread, pthread_self()) == modern);
     mcplink_result_free(r);
     CHECK_STATUS(mcplink_client_call_tool(c, "test_input_required_result_sampling", "{}", MCPLINK_NUL, NULL, &r, &err), MCPLINK_OK, err);

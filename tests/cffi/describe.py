@@ -117,7 +117,7 @@ def described(name, prototype, docs, frees):
             is_neutral = parameter == names[0] and returns != "mcplink_status_t" and "mcplink_" in kind and not is_callback
             is_allowed = is_allowed or is_neutral
             one["null"] = "allowed" if is_allowed else "refused"
-            if kind.endswith("**") and owned(kind, frees):
+            if kind.endswith("**") and owned(kind, frees) and parameter not in abi.BORROWED:
                 one |= {"owner": "caller", "free": frees[owned(kind, frees)]}
             elif name == frees.get(kind.removesuffix(" *")):
                 one["owner"] = "library"

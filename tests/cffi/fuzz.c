@@ -264,7 +264,9 @@ static void one_call(void)
     bool some_bool = false;
     mcplink_str_t some_text = { "", 0 };
     const mcplink_json_t *some_node = NULL;
-    (void)len, (void)some_size, (void)some_int, (void)some_double, (void)some_bool, (void)some_text, (void)some_node;
+    const char *some_chars = NULL;
+    mcplink_client_t *some_client = NULL;
+    (void)len, (void)some_size, (void)some_int, (void)some_double, (void)some_bool, (void)some_text, (void)some_node, (void)some_chars, (void)some_client;
     switch (below(COUNT_OF_CASES)) {
         CASES
     }

@@ -234,6 +234,8 @@ int main(void)
     objects[KIND_call] = call;
     objects[KIND_transport] = mcplink_transport_new(NULL, NULL);
     objects[KIND_cache] = mcplink_cache_new(0, 0);
+    objects[KIND_group] = mcplink_group_new();
+    objects[KIND_form] = mcplink_form_new("Which?");
     objects[KIND_era_memory] = mcplink_era_memory_new();
     objects[KIND_config] = a_config();
     objects[KIND_oauth] = mcplink_oauth_new();
@@ -307,6 +309,9 @@ int main(void)
     use_stale(KIND_cancel, objects[KIND_cancel]);
     mcplink_config_free(objects[KIND_config]);
     mcplink_cache_free(objects[KIND_cache]);
+    mcplink_group_free(objects[KIND_group]);
+    use_stale(KIND_group, objects[KIND_group]);
+    mcplink_form_free(objects[KIND_form]);
     use_stale(KIND_cache, objects[KIND_cache]);
     mcplink_era_memory_free(objects[KIND_era_memory]);
     use_stale(KIND_era_memory, objects[KIND_era_memory]);

@@ -61,6 +61,7 @@ RESTRICTS = {
     "mcplink_client_options_set_oauth": "",
     "mcplink_client_options_set_proxy": "",
     "mcplink_client_options_set_root_certificates": "",
+    "mcplink_client_options_set_client_certificate": "",
     "mcplink_client_options_set_limit": "",
     "mcplink_oauth_add_client": "",
     "mcplink_oauth_set_authorization_param": "value=empty",
@@ -110,7 +111,7 @@ WORKS = """
     mcplink_client_options_set_configured mcplink_client_options_set_send_client_info mcplink_client_options_on_message mcplink_client_options_set_cache mcplink_client_options_set_era_memory
     mcplink_server_options_on_message mcplink_client_options_pass_env mcplink_client_options_set_assume_capabilities mcplink_client_options_set_die_with_parent
     mcplink_exchange_begin_stream mcplink_oauth_set_redirect mcplink_server_options_set_list_changes
-    mcplink_call_options_on_progress mcplink_call_options_set_bypass_cache mcplink_call_options_set_cancel mcplink_call_options_set_log_level
+    mcplink_call_options_on_progress mcplink_call_options_set_tag mcplink_call_options_set_bypass_cache mcplink_call_options_set_cancel mcplink_call_options_set_log_level
     mcplink_call_options_set_max_timeout_ms mcplink_call_options_set_timeout_ms mcplink_client_options_add_extension
     mcplink_client_options_on_elicit mcplink_client_options_on_elicit_url mcplink_client_options_on_event mcplink_client_options_on_notification
     mcplink_client_options_on_request mcplink_client_options_on_list_roots mcplink_client_options_on_sample mcplink_client_options_on_thread

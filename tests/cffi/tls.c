@@ -1,7 +1,7 @@
 /* A company's own certificate authority: whom clients, authorizations and servers trust over HTTPS. */
 #include "issuer.h"
 
-static char root[8192], other_root[8192];
+static char root[8192], other_root[8192], own[8192];
 
 static void read_file(const char *path, char *text, size_t size)
 {
@@ -21,7 +21,8 @@ struct front {
     unsigned port;
 };
 
-static struct front front_begin(uint16_t port)
+/* authority: whose certificates clients need; NULL if they need none. */
+static struct front front_begin(uint16_t port, const char *authority)
 {
     struct front front;
     int in[2], out[2];
@@ -33,7 +34,7 @@ static struct front front_begin(uint16_t port)
     CHECK(front.process >= 0);
     if (front.process == 0) {
         dup2(in[0], 0), dup2(out[1], 1);
-        execlp("python3", "python3", "tests/cffi/tls_front.py", "tests/data/tls/server.pem", number, (char *)NULL);
+        execlp("python3", "python3", "tests/cffi/tls_front.py", "tests/data/tls/server.pem", number, authority, (char *)NULL);
         _exit(127);
     }
     close(in[0]), close(out[1]);
@@ -77,6 +78,19 @@ static void opens(const char *url, const char *pem, const mcplink_oauth_t *oauth
     mcplink_client_options_free(o);
 }
 
+/* Opens a client with a certificate of its own. */
+static void presents(const char *url, const char *pem, mcplink_status_t expected)
+{
+    mcplink_client_options_t *o = mcplink_client_options_new();
+    mcplink_client_t *c = NULL;
+    mcplink_error_t *err = NULL;
+    CHECK(mcplink_client_options_set_url(o, url) == MCPLINK_OK && mcplink_client_options_set_root_certificates(o, root, MCPLINK_NUL) == MCPLINK_OK);
+    (void)mcplink_client_options_set_client_certificate(o, pem, MCPLINK_NUL);
+    CHECK_STATUS(mcplink_client_open(o, &c, &err), expected, err);
+    mcplink_client_free(c);
+    mcplink_client_options_free(o);
+}
+
 static void clients(void)
 {
     char url[64], both[2 * sizeof root];
@@ -87,7 +101,7 @@ static void clients(void)
     mcplink_error_t *err = NULL;
     struct front front;
     CHECK_STATUS(mcplink_server_listen_http(server, NULL, "0", &listener, &err), MCPLINK_OK, err);
-    front = front_begin((uint16_t)mcplink_listener_port(listener));
+    front = front_begin((uint16_t)mcplink_listener_port(listener), NULL);
     snprintf(url, sizeof url, "https://127.0.0.1:%u/mcp", front.port);
     snprintf(both, sizeof both, "%s%s", other_root, root);
 
@@ -109,11 +123,21 @@ static void clients(void)
     CHECK(mcplink_client_options_set_root_certificates(o, both, strlen(both)) == MCPLINK_OK);
     CHECK_STATUS(mcplink_client_open(o, &c, &err), MCPLINK_OK, err);
     mcplink_client_free(c);
+    front_end(front);
+
+    /* A server that asks who its clients are. */
+    front = front_begin((uint16_t)mcplink_listener_port(listener), "tests/data/tls/root.pem");
+    snprintf(url, sizeof url, "https://127.0.0.1:%u/mcp", front.port);
+    presents(url, own, MCPLINK_OK);
+    presents(url, root, MCPLINK_E_INVALID);
+    presents(url, "", MCPLINK_E_INVALID);
+    presents(url, NULL, MCPLINK_E_INVALID);
+    CHECK(mcplink_client_options_set_url(o, url) == MCPLINK_OK && mcplink_client_open(o, &c, NULL) < 0);
     mcplink_client_options_free(o);
+    front_end(front);
 
     mcplink_listener_free(listener);
     mcplink_server_free(server);
-    front_end(front);
 }
 
 /* The server is reached without TLS here, who authorizes it with. */
@@ -123,7 +147,7 @@ static void authorizations(void)
     mcplink_oauth_client_t *me;
     struct front front;
     issuer_begin();
-    front = front_begin(issuer.port);
+    front = front_begin(issuer.port, NULL);
     snprintf(issuer.url, sizeof issuer.url, "https://127.0.0.1:%u", front.port);
     resource_begin(NULL, NULL);
     me = mcplink_oauth_client_new(issuer.url, "me");
@@ -220,7 +244,7 @@ static void keys_of_an_issuer(void)
     uint16_t port;
     int fd = any_port(&port);
     pthread_t thread;
-    struct front front = front_begin(port);
+    struct front front = front_begin(port, NULL);
     CHECK(pthread_create(&thread, NULL, run_keys, &fd) == 0);
     snprintf(url, sizeof url, "https://127.0.0.1:%u/keys", front.port);
     serves(url, "", NULL);
@@ -240,6 +264,7 @@ int main(void)
 {
     state_t before;
     read_file("tests/data/tls/root.pem", root, sizeof root);
+    read_file("tests/data/tls/client.pem", own, sizeof own);
     read_file("tests/data/tls/other-root.pem", other_root, sizeof other_root);
     state_take(&before);
     clients();

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Stands in front of a server on this machine: speaks TLS with clients, and hands on what is in it.
 
-tls_front.py CERTIFICATE PORT prints the port that it listens at, and ends with its standard input.
+tls_front.py CERTIFICATE PORT [AUTHORITY] prints the port that it listens at, and ends with its standard input. With an authority, clients need a
+certificate of it.
 """
 import asyncio
 import os
@@ -31,6 +32,9 @@ async def main():
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[1])
+    if len(sys.argv) > 3:
+        context.load_verify_locations(sys.argv[3])
+        context.verify_mode = ssl.CERT_REQUIRED
     listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
     print(listener.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

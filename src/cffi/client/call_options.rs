@@ -31,6 +31,7 @@ pub struct mcplink_call_options_t {
     meta: JsonObject,
     log_level: Option<LoggingLevel>,
     bypasses_cache: bool,
+    tag: Option<u64>,
     refusal: Refusal,
 }
 
@@ -92,6 +93,9 @@ impl mcplink_call_options_t {
         }
         if self.bypasses_cache {
             options = options.bypass_cache();
+        }
+        if let Some(tag) = self.tag {
+            options = options.tag(tag);
         }
         for (key, value) in &self.meta {
             options = options.meta(key, value.clone());
@@ -201,6 +205,16 @@ actions! {
     /// enabled: true to bypass the cache.
     fn mcplink_call_options_set_bypass_cache(enabled: bool) {
         options.bypasses_cache = enabled
+    }
+
+    /// Sets a number of the host's own that identifies the call, or its address in memory. A
+    /// handler of the client gets it from mcplink_request_tag, so that a host with several calls
+    /// knows which of them needs input of the user. The number is not sent to the server. Default:
+    /// 0.
+    ///
+    /// tag: the number; 0 for no tag.
+    fn mcplink_call_options_set_tag(tag: u64) {
+        options.tag = (tag != 0).then_some(tag);
     }
 
     /// Sets the function that receives the progress of the call.

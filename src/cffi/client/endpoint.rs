@@ -59,6 +59,8 @@ pub(super) struct Endpoint {
     pub(super) proxy_from_environment: bool,
     /// The trusted certificate authorities for servers over HTTPS, as PEM text.
     pub(super) roots: Option<Vec<u8>>,
+    /// The PEM text of the client certificate, its chain and its private key.
+    pub(super) certificate: Option<Vec<u8>>,
     pub(super) follows_redirects: Option<bool>,
     /// The function that adds OAuth authorization to requests. The function is set with the OAuth
     /// settings, so that a program without OAuth is linked without the OAuth code.
@@ -236,6 +238,9 @@ impl Endpoint {
         if let Some(pem) = &self.roots {
             http = trusting(http, pem)?;
         }
+        if let Some(pem) = &self.certificate {
+            http = presenting(http, pem)?;
+        }
         if let Some(close) = self.close {
             http = http.close_timeout(close);
         }
@@ -253,6 +258,19 @@ impl Endpoint {
 #[expect(clippy::unnecessary_wraps, reason = "there are builds that can't")]
 fn trusting(http: Http, pem: &[u8]) -> Result<Http> {
     Ok(http.root_certificates(pem))
+}
+
+#[cfg(feature = "tls")]
+#[expect(clippy::unnecessary_wraps, reason = "there are builds that can't")]
+fn presenting(http: Http, pem: &[u8]) -> Result<Http> {
+    Ok(http.client_certificate(pem, pem))
+}
+
+#[cfg(all(feature = "http-client", not(feature = "tls")))]
+fn presenting(_: Http, _: &[u8]) -> Result<Http> {
+    let text = "this library was built without HTTPS (feature 'tls'), so a client certificate is of no use: leave out \
+                mcplink_client_options_set_client_certificate";
+    Err(Error::new(ErrorKind::Unsupported, text))
 }
 
 #[cfg(all(feature = "http-client", not(feature = "tls")))]

@@ -290,6 +290,20 @@ actions! {
         options.endpoint.roots = None
     }
 
+    /// Sets the certificate that the client presents to servers over HTTPS that request one.
+    /// Default: none.
+    ///
+    /// pem, len: PEM text, which is copied: the certificate, then the certificates that lead to an
+    /// authority that the server knows, and the private key of the certificate, unencrypted
+    /// (PKCS #8, PKCS #1 or SEC 1). The key appears in no error and no log. len may be MCPLINK_NUL
+    /// for text that ends in NUL.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for NULL and blank text. Text without a valid
+    /// certificate or key is reported when the client is opened, with MCPLINK_E_INVALID. In a build
+    /// without HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
+    fn mcplink_client_options_set_client_certificate(pem: *const c_char, len: usize) {
+        options.endpoint.certificate = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
+    }
+
     /// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
     /// follows at most five redirects in a row, and only to the same origin. Default: true. A
     /// redirect to another origin is always an error, and the error message names the origin.

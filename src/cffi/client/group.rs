@@ -11,7 +11,7 @@ use super::shared::{Shared, Timeouts, mcplink_client_t};
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::invalid;
-use crate::cffi::entry::{Outcome, clear, ffi, value};
+use crate::cffi::entry::{Outcome, ffi, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::failure::Failure;
 use crate::cffi::fallible::fallible;
@@ -22,7 +22,7 @@ use crate::cffi::handle::{
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::server::{list_of, mcplink_primitive};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, mcplink_str_t, name};
+use crate::cffi::text::{Text, mcplink_str_t, missing, name};
 use crate::client::{CallOptions, Group, GroupItemKind, GroupList};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::server::List;
@@ -204,7 +204,7 @@ fallible! {
 ///
 /// primitive: MCPLINK_PRIMITIVE_TOOL, MCPLINK_PRIMITIVE_PROMPT or MCPLINK_PRIMITIVE_RESOURCE.
 /// name: the name in the group, or the URI of a resource.
-/// client: receives the client of the server, as it was added; NULL on failure.
+/// found: receives the client of the server, which remains the caller's; NULL on failure.
 /// own: receives the name that the server knows: the end of name. NULL on failure. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when no server, or more than one, is meant;
 /// MCPLINK_E_CLOSED when the client was freed; MCPLINK_E_STATE for a resource on a thread that runs
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn mcplink_group_find(
     group: *mut mcplink_group_t,
     primitive: arg::mcplink_primitive,
     name: *const c_char,
-    client: *mut *mut mcplink_client_t,
+    found: *mut *mut mcplink_client_t,
     own: *mut *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
@@ -227,16 +227,21 @@ pub unsafe extern "C" fn mcplink_group_find(
             if !own.is_null() {
                 own.write(std::ptr::null());
             }
-            clear(client, "client")?;
+            if !found.is_null() {
+                found.write(std::ptr::null_mut());
+            }
             let group = enter(group, "group")?;
+            if found.is_null() {
+                return Err(missing("found").into());
+            }
             let kind = match mcplink_primitive::read(primitive, "primitive")? {
                 mcplink_primitive::MCPLINK_PRIMITIVE_TOOL => GroupItemKind::Tool,
                 mcplink_primitive::MCPLINK_PRIMITIVE_PROMPT => GroupItemKind::Prompt,
                 mcplink_primitive::MCPLINK_PRIMITIVE_RESOURCE => GroupItemKind::Resource,
                 _ => return Err(invalid("primitive must be a tool, a prompt or a resource").into()),
             };
-            let (found, prefix) = group.find(kind, crate::cffi::text::name(name, "name")?)?;
-            client.write(found);
+            let (client, prefix) = group.find(kind, crate::cffi::text::name(name, "name")?)?;
+            found.write(client);
             if !own.is_null() {
                 own.write(name.add(prefix));
             }

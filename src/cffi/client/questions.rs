@@ -18,13 +18,14 @@ use super::shared::{HandlerFn, Shared, set_by_method};
 use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::log;
-use crate::cffi::pending_request::Question;
+use crate::cffi::pending_request::{Call, Question};
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::set;
+use crate::cffi::request::mcplink_request_t;
 use crate::cffi::responder::mcplink_responder_t;
 use crate::cffi::text::name;
 use crate::cffi::user::Hook;
-use crate::client::{ClientBuilder, Era};
+use crate::client::{ClientBuilder, Era, Requester};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, LogRecord};
 use crate::schema::{
@@ -85,12 +86,12 @@ impl Shared {
         hook: &Arc<Hook<HandlerFn>>,
         method: &str,
         params: &impl Serialize,
-        withdrawn: &CancelToken,
+        by: &Requester,
     ) -> Result<T, RpcError> {
         let params = serde_json::to_string(params);
         let params = params.map_err(|error| RpcError::internal(error.to_string()))?;
         let (waiting, cancel) = (Arc::new(Waiting::default()), CancelToken::new());
-        let ends = [withdrawn, &self.closing].map(|token| {
+        let ends = [by.cancel_token(), &self.closing].map(|token| {
             let cancel = cancel.clone();
             token.on_trigger(move || cancel.cancel())
         });
@@ -108,7 +109,8 @@ impl Shared {
         let question = Question::new(cancel.clone(), self.failure_log(method), move |answer| {
             given.give(answer, &closing)
         });
-        self.put(hook, method, &params, question);
+        let request = mcplink_request_t::new(method, &params).with_tag(by.tag());
+        self.put(hook, request, question);
         let answer = waiting.wait(&cancel);
         drop(ends);
         let Some(answer) = answer else {
@@ -145,10 +147,10 @@ impl Shared {
 
     /// Runs the host's handler for a request of the server, on this thread or on the thread that
     /// runs the client's callbacks.
-    fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
+    fn put(&self, hook: &Arc<Hook<HandlerFn>>, request: mcplink_request_t, question: Question) {
         let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
         let responder =
-            mcplink_responder_t::of_question(method, params, question, self.number, pump);
+            mcplink_responder_t::new(request, Call::Question(question), self.number, pump);
         let hook = Arc::clone(hook);
         let run = move || {
             // Skip a handler whose request was cancelled before it started.
@@ -166,14 +168,14 @@ impl Shared {
         }
     }
 
-    fn elicit(&self, params: ElicitRequestParams, withdrawn: &CancelToken) -> ElicitResult {
+    fn elicit(&self, params: ElicitRequestParams, by: &Requester) -> ElicitResult {
         let hook = match &params {
             ElicitRequestParams::Url(_) => &self.hooks.elicit_url,
             _ => &self.hooks.elicit,
         };
         let answer = hook
             .as_ref()
-            .map(|hook| self.ask(hook, method::ELICITATION_CREATE, &params, withdrawn));
+            .map(|hook| self.ask(hook, method::ELICITATION_CREATE, &params, by));
         // An elicitation has no error result, so a failure is reported as "cancel".
         answer
             .and_then(Result::ok)
@@ -200,7 +202,7 @@ fn ask_forms(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
         let Some(me) = me.upgrade() else {
             return ElicitResult::cancel();
         };
-        me.elicit(ElicitRequestParams::Form(params.clone()), by.cancel_token())
+        me.elicit(ElicitRequestParams::Form(params.clone()), by)
     })
 }
 
@@ -213,7 +215,7 @@ fn ask_pages(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
         let Some(me) = me.upgrade() else {
             return ElicitResult::cancel();
         };
-        me.elicit(ElicitRequestParams::Url(params.clone()), by.cancel_token())
+        me.elicit(ElicitRequestParams::Url(params.clone()), by)
     })
 }
 
@@ -224,12 +226,7 @@ fn ask_models(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let (me, hook) = (Arc::downgrade(shared), Arc::downgrade(hook));
     builder.on_sample(move |params, by| -> Result<CreateMessageResult, RpcError> {
         let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
-        me.ask(
-            &hook,
-            method::SAMPLING_CREATE_MESSAGE,
-            params,
-            by.cancel_token(),
-        )
+        me.ask(&hook, method::SAMPLING_CREATE_MESSAGE, params, by)
     })
 }
 
@@ -241,7 +238,7 @@ fn ask_roots(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     builder.on_list_roots(move |by| -> Result<Vec<Root>, RpcError> {
         let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
         let params = serde_json::Map::new();
-        let roots = me.ask(&hook, method::ROOTS_LIST, &params, by.cancel_token());
+        let roots = me.ask(&hook, method::ROOTS_LIST, &params, by);
         roots.map(|roots: ListRootsResult| roots.roots)
     })
 }
@@ -261,7 +258,8 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
                 Ok(result) => responder.respond(&result),
                 Err(error) => responder.refuse(&error),
             });
-            me.put(&hook, request.method(), request.params(), question);
+            let request = mcplink_request_t::new(request.method(), request.params());
+            me.put(&hook, request, question);
         })
     })
 }
