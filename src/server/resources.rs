@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use super::call::Unanswered;
@@ -84,6 +85,8 @@ fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> 
 pub struct ResourceRead {
     pub(super) uri: String,
     pub(super) mime_type: Option<String>,
+    /// The names of the template's variables. `None` for a resource without a template.
+    pub(super) declared: Option<Arc<[String]>>,
     pub(super) variables: BTreeMap<String, String>,
 }
 
@@ -98,8 +101,52 @@ impl ResourceRead {
         self.mime_type.as_deref()
     }
 
+    /// Parses the value of a template variable as `T`, for example as a number. Return the error
+    /// with `?`.
+    ///
+    /// For a variable that the URI may omit, check first with [`variable`](Self::variable) whether
+    /// it has a value.
+    ///
+    /// # Errors
+    ///
+    /// [`HandlerError::not_found`] when the URI has no value for the variable, or when the value
+    /// can't be parsed: there is no resource with such a URI.
+    ///
+    /// If the template declares no variable of this name, the handler has a mistake: the client
+    /// gets an internal error, and the text is for the host. See
+    /// [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::server::{HandlerError, ResourceRead};
+    ///
+    /// // The handler of the template `notes://{id}{?lines}`.
+    /// fn note(read: &ResourceRead) -> Result<String, HandlerError> {
+    ///     let id: u32 = read.get("id")?;
+    ///     let lines = match read.variable("lines") {
+    ///         Some(_) => read.get("lines")?,
+    ///         None => 100,
+    ///     };
+    ///     Ok(format!("the first {lines} lines of note {id}"))
+    /// }
+    /// ```
+    pub fn get<T: FromStr>(&self, name: &str) -> Result<T, HandlerError> {
+        let is_declared = |names: &Arc<[String]>| names.iter().any(|declared| declared == name);
+        if !self.declared.as_ref().is_some_and(is_declared) {
+            let name = Excerpt(name);
+            let text = match &self.declared {
+                Some(_) => format!("its template declares no variable '{name}'"),
+                None => format!("it belongs to no template, so it has no variable '{name}'"),
+            };
+            return Err(HandlerError(Failure::Inner(text)));
+        }
+        let value = self.variable(name).and_then(|value| value.parse().ok());
+        value.ok_or_else(HandlerError::not_found)
+    }
+
     /// Returns the value of a template variable, or `None` when the URI has no value for the
-    /// variable.
+    /// variable. [`get`](Self::get) parses the value.
     ///
     /// Values come from the client. The values of `{var}` are percent-decoded, so they may contain
     /// `/` and `..` too. Check a value before using it in a path.

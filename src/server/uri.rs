@@ -21,6 +21,7 @@
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::{
@@ -48,7 +49,7 @@ pub(super) struct UriTemplate {
     normalized: Vec<Path>,
     /// The names of the variables in the query. `None` when the template has no query.
     query: Option<Vec<String>>,
-    names: Vec<String>,
+    names: Arc<[String]>,
 }
 
 /// The parts of a path: texts and variables. Invariant: no two variables are adjacent.
@@ -117,7 +118,7 @@ impl UriTemplate {
     }
 
     /// Returns the names of all variables in the template.
-    pub(super) fn names(&self) -> &[String] {
+    pub(super) fn names(&self) -> &Arc<[String]> {
         &self.names
     }
 
@@ -340,7 +341,7 @@ impl Parser {
             paths,
             normalized,
             query: self.query,
-            names: self.names,
+            names: self.names.into(),
         })
     }
 

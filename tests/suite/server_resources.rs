@@ -1,14 +1,15 @@
 //! Resources and templates, read by clients of every revision.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use mcplink::RpcError;
 use mcplink::schema::*;
-use mcplink::server::{Cached, Context, HandlerError, List, ResourceRead, Server};
+use mcplink::server::{Cached, Context, HandlerError, List, ResourceCall, ResourceRead, Server};
 use serde_json::json;
 
+use crate::common::LONG;
 use crate::raw::Raw;
 
 fn server() -> Server {
@@ -360,5 +361,77 @@ fn annotations_of_what_is_offered_are_checked() {
     for server in annotated(Annotations::default().priority(1.1)) {
         let error = server.build().unwrap_err();
         assert!(error.to_string().contains("priority 1.1"), "{error}");
+    }
+}
+
+// M-ERR-S-06, M-RES-S-08, L-RES-S-06
+#[test]
+fn a_variable_that_does_not_parse_is_a_missing_resource() {
+    let server = Server::builder("notes", "1")
+        .template(
+            ResourceTemplate::new("notes://{id}{?lines}", "note"),
+            |read: &ResourceRead, _: &Context| {
+                let id: u32 = read.get("id")?;
+                let lines = match read.variable("lines") {
+                    Some(_) => read.get("lines")?,
+                    None => 100,
+                };
+                Ok(format!("{lines} lines of note {id}"))
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (uri, text) in [
+            ("notes://7", "100 lines of note 7"),
+            ("notes://%37?lines=5", "5 lines of note 7"),
+        ] {
+            let result = client.result("resources/read", json!({ "uri": uri }));
+            assert_eq!(result["contents"][0]["text"], text);
+        }
+        for uri in ["notes://seven", "notes://-7", "notes://7?lines=few"] {
+            let error = client.error("resources/read", json!({ "uri": uri }));
+            let code = if revision.is_modern() { -32602 } else { -32002 };
+            assert_eq!(error["code"], code, "{revision}: {uri}");
+            assert_eq!(error["message"], "resource not found");
+            assert_eq!(error["data"], json!({ "uri": uri }));
+        }
+    }
+}
+
+#[test]
+fn an_undeclared_variable_is_a_mistake_that_only_the_host_sees() {
+    let (log, logged) = mpsc::channel();
+    let get = |read: &ResourceRead, _: &Context| read.get::<String>("ib");
+    let server = Server::builder("notes", "1")
+        .template(ResourceTemplate::new("notes://{id}", "note"), get)
+        .resource(Resource::new("note:first", "first"), get)
+        .deferred_unlisted_resources(|call: ResourceCall| {
+            let output = call.read().get::<String>("id");
+            _ = call.respond(output);
+        })
+        .on_log(move |record| drop(log.send(record.text.to_owned())))
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    for (uri, why) in [
+        ("notes://7", "its template declares no variable 'ib'"),
+        (
+            "note:first",
+            "it belongs to no template, so it has no variable 'ib'",
+        ),
+        (
+            "other:7",
+            "it belongs to no template, so it has no variable 'id'",
+        ),
+    ] {
+        let error = client.error("resources/read", json!({ "uri": uri }));
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32603), &json!("internal error"))
+        );
+        let text = logged.recv_timeout(LONG).unwrap();
+        assert_eq!(text, format!("resource '{uri}' failed: {why}"));
     }
 }

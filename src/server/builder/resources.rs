@@ -62,8 +62,8 @@ impl ServerBuilder {
     ///
     /// let server = Server::builder("users", "1.0")
     ///     .template(ResourceTemplate::new("users://{id}", "user"), |read, _| {
-    ///         let id = read.variable("id")?;
-    ///         (id == "1").then(|| "the first one".to_owned())
+    ///         let id: u64 = read.get("id")?;
+    ///         Ok(format!("user number {id}"))
     ///     })
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
