@@ -14,10 +14,11 @@ use super::context::Context;
 use super::error_map::HandlerError;
 use super::guard::GuardedResult;
 use super::mrtr::Rerun;
+use super::prompt_arguments::parsed;
 use super::raw_result;
 use super::uri::is_uri;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{RawResult, typed};
+use crate::jsonrpc::RawResult;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptResult, ListPromptsResult, Prompt, PromptMessage,
     ProtocolVersion, ResourceContents,
@@ -142,8 +143,8 @@ impl PromptCall {
         self.call.arguments()
     }
 
-    /// Parses the arguments as `A`. All arguments are strings, so `A` is a struct of strings, a
-    /// map, or `()`.
+    /// Parses the arguments as `A`: a struct, a map, or `()`. All arguments are texts. A field of
+    /// the struct that is a number, a `bool` or an enum without data is parsed from its text.
     ///
     /// # Errors
     ///
@@ -232,15 +233,6 @@ pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
         // Answering fails when the client no longer waits, which is not the handler's fault.
         drop(answered);
     })
-}
-
-/// Parses the arguments of a call as `A`. An empty object can also be parsed as `()`.
-fn parsed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
-    let read = match typed::read(arguments) {
-        Err(error) if arguments == "{}" => serde_json::from_str("null").map_err(|_| error),
-        read => read,
-    };
-    read.map_err(|error| RpcError::invalid_params(format!("arguments: {}", Excerpt(&error))))
 }
 
 /// Checks that a call has all required arguments of the prompt, and no undeclared arguments. A

@@ -5,11 +5,10 @@
 //! cargo run -p sqlite_server -- FILE 8080     # http://127.0.0.1:8080/mcp
 //! ```
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcplink::schema::{Prompt, PromptArgument, ResourceTemplate, Tool};
+use mcplink::schema::{Prompt, ResourceTemplate, Tool};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, HandlerError, Json, Server};
 use rusqlite::types::ValueRef;
@@ -22,6 +21,12 @@ use serde_json::Value;
 struct Statement {
     /// One SQL statement.
     sql: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Explained {
+    /// The name of the table.
+    table: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -90,13 +95,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .description("Changes the database")
         .destructive();
     let table = ResourceTemplate::new("table://{name}", "table");
-    let explain = Prompt::new("explain").argument(PromptArgument::new("table").required(true));
     let server = Server::builder("sqlite", "1.0")
         .tool_with(query, |asked, context| database.query(asked, context))
         .tool_with(execute, |asked, context| database.execute(asked, context))
         .template(table, |read, _| database.schema(read.variable("name")?))
-        .prompt(explain, |asked: HashMap<String, String>, _| {
-            let sql = database.schema(&asked["table"]);
+        .prompt(Prompt::new("explain"), |asked: Explained, _| {
+            let sql = database.schema(&asked.table);
             let sql = sql.ok_or_else(|| HandlerError::from("no such table"))?;
             Ok(format!("Explain this table: {sql}"))
         })
