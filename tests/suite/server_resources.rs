@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use mcplink::RpcError;
 use mcplink::schema::*;
 use mcplink::server::{Cached, Context, HandlerError, List, ResourceCall, ResourceRead, Server};
+use mcplink::{ErrorKind, RpcError};
 use serde_json::json;
 
 use crate::common::LONG;
@@ -433,5 +433,55 @@ fn an_undeclared_variable_is_a_mistake_that_only_the_host_sees() {
         );
         let text = logged.recv_timeout(LONG).unwrap();
         assert_eq!(text, format!("resource '{uri}' failed: {why}"));
+    }
+}
+
+#[test]
+fn a_template_expands_lists_and_objects() {
+    #[derive(serde::Serialize)]
+    struct Search {
+        path: &'static str,
+        tags: Vec<&'static str>,
+        page: Option<u32>,
+    }
+    let template = ResourceTemplate::new("search:///{+path}{?tags*,page}", "search");
+    let values = |page| Search {
+        path: "a/b",
+        tags: vec!["x y", "z"],
+        page,
+    };
+    assert_eq!(
+        template.expand(&values(Some(2))).unwrap(),
+        "search:///a/b?tags=x%20y&tags=z&page=2"
+    );
+    assert_eq!(
+        template.expand(&values(None)).unwrap(),
+        "search:///a/b?tags=x%20y&tags=z"
+    );
+    assert_eq!(
+        template.expand(&[("path", "a"), ("page", "1")]).unwrap(),
+        "search:///a?page=1"
+    );
+    assert_eq!(template.expand(&()).unwrap(), "search:///");
+    let by = ResourceTemplate::new("search:///{?by*}", "by");
+    let values = json!({ "by": { "author": "Ada", "year": 1843 } });
+    assert_eq!(
+        by.expand(&values).unwrap(),
+        "search:///?author=Ada&year=1843"
+    );
+    for (values, why) in [
+        (json!({ "pages": 1 }), "it has no variable 'pages'"),
+        (
+            json!({ "path": [["a"]] }),
+            "'path' has a list or an object in it",
+        ),
+        (
+            json!("path"),
+            "its values are an object, or a list of names and values",
+        ),
+    ] {
+        let error = template.expand(&values).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().ends_with(why), "{error}");
     }
 }
