@@ -16,7 +16,7 @@ use super::guard::GuardedResult;
 use super::mrtr::Rerun;
 use super::prompt_arguments::parsed;
 use super::raw_result;
-use super::uri::is_uri;
+use super::uri::{is_uri, why_no_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::schema::{
@@ -267,7 +267,8 @@ fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
         ContentBlock::Resource(embedded) => {
             let uri = embedded.resource.uri();
             if !is_uri(uri) {
-                let text = format!("'{}' is not the address of a resource", Excerpt(uri));
+                let (uri, why) = (Excerpt(uri), why_no_uri(uri));
+                let text = format!("'{uri}' is not the address of a resource: {why}");
                 return Err(Error::new(ErrorKind::Invalid, text).into());
             }
             match &mut embedded.resource {

@@ -18,7 +18,7 @@ use super::error_map::{Failure, HandlerError, resource_not_found};
 use super::guard::GuardedResult;
 use super::mrtr::Rerun;
 use super::raw_result;
-use super::uri::{UriTemplate, is_uri};
+use super::uri::{UriTemplate, is_uri, why_no_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::schema::url::normalized;
@@ -54,8 +54,8 @@ listed!(
 /// Adds a resource after checking its URI and annotations.
 pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandler) -> Result<()> {
     if !is_uri(&resource.uri) {
-        let uri = Excerpt(&resource.uri);
-        let text = format!("'{uri}' is not the address of a resource: use scheme:rest (RFC 3986)");
+        let (uri, why) = (Excerpt(&resource.uri), why_no_uri(&resource.uri));
+        let text = format!("'{uri}' is not the address of a resource: {why}");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     check_annotations(&resource, resource.annotations.as_ref())?;
@@ -369,7 +369,8 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     if is_uri(uri) {
         return Ok(());
     }
-    let text = format!("uri is not an address: {}", Excerpt(uri));
+    let (uri, why) = (Excerpt(uri), why_no_uri(uri));
+    let text = format!("uri '{uri}' is not the address of a resource: {why}");
     Err(RpcError::invalid_params(text))
 }
 

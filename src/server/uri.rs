@@ -38,6 +38,21 @@ pub(super) fn is_uri(text: &str) -> bool {
         && has_whole_escapes(rest)
 }
 
+/// Describes why a text is not the URI of a resource. The text is one for which [`is_uri`] returns
+/// false.
+pub(super) fn why_no_uri(text: &str) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    let foreign = rest
+        .chars()
+        .find(|c| c.is_ascii() && !is_uri_byte(*c as u8));
+    match foreign {
+        _ if !is_scheme(scheme) || rest.is_empty() => "use scheme:rest (RFC 3986)".to_owned(),
+        Some(' ') => "write a space as %20 (RFC 3986)".to_owned(),
+        Some(other) => format!("write {other:?} as %{:02X} (RFC 3986)", u32::from(other)),
+        None => "write '%' as %25, or two hexadecimal digits after it (RFC 3986)".to_owned(),
+    }
+}
+
 /// A URI template.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
@@ -327,9 +342,8 @@ impl Parser {
             })
             .collect();
         if !is_uri(&sample) {
-            return Err(
-                "what it gives is not an absolute address, scheme:rest (RFC 3986)".to_owned(),
-            );
+            let why = why_no_uri(&sample);
+            return Err(format!("it does not give the address of a resource: {why}"));
         }
         let mut paths = vec![Path::new(self.parts.clone())];
         for end in self.ends.iter().rev() {
@@ -477,6 +491,19 @@ mod tests {
             "é:a",
         ] {
             assert!(!is_uri(bad), "{bad}");
+        }
+        for (bad, why) in [
+            ("x://a b", "write a space as %20"),
+            ("a:<b>", "write '<' as %3C"),
+            ("a:\n", "write '\\n' as %0A"),
+            (
+                "a:%2",
+                "write '%' as %25, or two hexadecimal digits after it",
+            ),
+            ("my scheme://x", "use scheme:rest"),
+            ("a:", "use scheme:rest"),
+        ] {
+            assert_eq!(why_no_uri(bad), format!("{why} (RFC 3986)"));
         }
     }
 

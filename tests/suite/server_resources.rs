@@ -273,8 +273,24 @@ fn what_can_not_be_served_is_refused_at_the_start() {
             .resource(Resource::new(uri, "n"), text)
             .build()
     };
-    assert!(build("my scheme://x").is_err());
-    assert!(build("a:b").is_ok());
+    for (uri, why) in [
+        ("my scheme://x", "use scheme:rest (RFC 3986)"),
+        ("x://a b", "write a space as %20 (RFC 3986)"),
+        ("x://<a>", "write '<' as %3C (RFC 3986)"),
+    ] {
+        let text = format!("'{uri}' is not the address of a resource: {why}");
+        assert_eq!(build(uri).unwrap_err().to_string(), text);
+        let mut client = Raw::open(&build("a:b").unwrap(), ProtocolVersion::LATEST);
+        let error = client.error("resources/read", json!({ "uri": uri }));
+        assert_eq!(error["message"], format!("uri {text}"));
+    }
+    let pattern =
+        Server::builder("s", "1").template(ResourceTemplate::new("x://a b/{c}", "n"), text);
+    let error = pattern.build().unwrap_err().to_string();
+    assert!(
+        error.ends_with("write a space as %20 (RFC 3986)"),
+        "{error}"
+    );
     let twice = Server::builder("s", "1")
         .template(ResourceTemplate::new("a:{b}", "n"), text)
         .template(ResourceTemplate::new("a:{b}", "n"), text);
