@@ -170,7 +170,7 @@ impl PromptCall {
             }
             context.release(GuardedResult::Prompt(&mut result));
             context.mark(&mut result.meta);
-            result.fit_to(context.terms().revision);
+            result.fit_to(context.client().revision);
             Ok(result)
         });
         let answer = result.map_err(|error| context.reveal(error, "prompt", &entry.item.name));

@@ -291,7 +291,7 @@ impl ResourceCall {
         let result = output.into_result(read).map(|mut result| {
             context.release(GuardedResult::Resource(&mut result));
             context.mark(&mut result.meta);
-            result.fit_to(context.terms().revision);
+            result.fit_to(context.client().revision);
             result
         });
         let answer = result.map_err(|error| match error.0 {
