@@ -11,16 +11,20 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
 use super::error_map::{Failure, HandlerError, resource_not_found};
 use super::guard::GuardedResult;
 use super::mrtr::Rerun;
+use super::output::Json;
 use super::raw_result;
 use super::uri::{UriTemplate, is_uri, why_no_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::RawResult;
+use crate::schema::finite;
 use crate::schema::url::normalized;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
@@ -170,15 +174,17 @@ impl ResourceRead {
 /// The types that the handler of a resource may return.
 ///
 /// A `String` is the text of the resource and a `Vec<u8>` its bytes. Text and bytes are sent with
-/// the requested URI and the registered MIME type. One or several [`ResourceContents`] have a URI
+/// the requested URI and the registered MIME type. [`Json`] is sent as JSON text, with the MIME
+/// type `application/json` if none is registered. One or several [`ResourceContents`] have a URI
 /// and MIME type of their own.
 ///
-/// `None` means that the resource does not exist. [`Cached`] lets clients cache the wrapped value.
-/// A `Result` may hold a [`HandlerError`].
+/// A `Result` may hold a [`HandlerError`]. Both [`HandlerError::not_found`] and `None` mean that
+/// the resource does not exist. [`Cached`] lets clients cache the wrapped value.
 #[diagnostic::on_unimplemented(
     message = "a resource can't return `{Self}`",
     label = "the handler of this resource returns `{Self}`",
-    note = "return a `String`, a `Vec<u8>`, `ResourceContents` or a `ReadResourceResult`",
+    note = "return a `String`, a `Vec<u8>`, `Json`, `ResourceContents` or a `ReadResourceResult`",
+    note = "a resource that does not exist is `None`, or the error `HandlerError::not_found()`",
     note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
 )]
 pub trait ResourceOutput {
@@ -211,6 +217,21 @@ impl ResourceOutput for &str {
 impl ResourceOutput for Vec<u8> {
     fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
         Ok(read.typed(ResourceContents::blob(read.uri(), &self)))
+    }
+}
+
+impl<T: Serialize> ResourceOutput for Json<T> {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        let text = serde_json::to_string(&self.0)?;
+        // `serde_json` writes an infinite number and NaN as `null`.
+        if text.contains("null")
+            && let Some(found) = finite::unrepresentable(&self.0)
+        {
+            let text = format!("it has a number that JSON can't represent: {found}");
+            return Err(HandlerError(Failure::Inner(text)));
+        }
+        let contents = ResourceContents::text(read.uri(), text).mime_type("application/json");
+        Ok(read.typed(contents))
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use mcplink::schema::*;
-use mcplink::server::{Cached, Context, HandlerError, List, ResourceCall, ResourceRead, Server};
+use mcplink::server::{
+    Cached, Context, HandlerError, Json, List, ResourceCall, ResourceRead, Server,
+};
 use mcplink::{ErrorKind, RpcError};
 use serde_json::json;
 
@@ -499,5 +501,55 @@ fn a_template_expands_lists_and_objects() {
         let error = template.expand(&values).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().ends_with(why), "{error}");
+    }
+}
+
+#[test]
+fn a_structured_value_is_the_json_text_of_a_resource() {
+    #[derive(serde::Serialize)]
+    struct Measured {
+        id: i32,
+        ratio: f64,
+        note: Option<&'static str>,
+    }
+    let (log, logged) = mpsc::channel();
+    let ratio = |read: &ResourceRead, _: &Context| {
+        let id: i32 = read.get("id")?;
+        let ratio = 1.0 / f64::from(id);
+        if id < 0 {
+            return Err(HandlerError::not_found());
+        }
+        Ok(Json(Measured {
+            id,
+            ratio,
+            note: None,
+        }))
+    };
+    let typed = ResourceTemplate::new("typed:{id}", "typed").mime_type("application/x+json");
+    let server = Server::builder("s", "1")
+        .template(ResourceTemplate::new("ratio:{id}", "ratio"), ratio)
+        .template(typed, ratio)
+        .on_log(move |record| drop(log.send(record.text.to_owned())))
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (uri, mime_type) in [
+            ("ratio:2", "application/json"),
+            ("typed:2", "application/x+json"),
+        ] {
+            let result = client.result("resources/read", json!({ "uri": uri }));
+            let contents = json!([{
+                "uri": uri, "mimeType": mime_type, "text": "{\"id\":2,\"ratio\":0.5,\"note\":null}",
+            }]);
+            assert_eq!(result["contents"], contents);
+        }
+        let error = client.error("resources/read", json!({ "uri": "ratio:-1" }));
+        assert_eq!(error["message"], "resource not found");
+        let error = client.error("resources/read", json!({ "uri": "ratio:0" }));
+        assert_eq!(error["message"], "internal error");
+        let text =
+            "resource 'ratio:0' failed: it has a number that JSON can't represent: /ratio is inf";
+        assert_eq!(logged.recv_timeout(LONG).unwrap(), text);
     }
 }
