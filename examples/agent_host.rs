@@ -88,7 +88,7 @@ fn converse(group: &Group) -> Result<(), Box<dyn Error>> {
 /// Asks the user on behalf of a server. A real host shows the form; this user says yes.
 fn ask_user(question: &ElicitRequestFormParams) -> ElicitResult {
     println!("user: {} Yes.", question.message);
-    ElicitResult::accept(&json!({})).unwrap_or_else(|_| ElicitResult::cancel())
+    ElicitResult::confirm()
 }
 
 // The model.

@@ -666,6 +666,22 @@ pub(crate) fn without_position(error: &serde_json::Error) -> String {
 /// Displays a duration with its unit, for example `250 ms` or `60 s`.
 pub(crate) struct Span(pub(crate) Duration);
 
+impl Span {
+    /// Returns a measured duration, rounded to a tenth of a second from one second on. A timeout of
+    /// 3 s that is noticed a millisecond late is reported as `3 s`.
+    pub(crate) fn measured(duration: Duration) -> Self {
+        const TENTH: u128 = 100;
+        let millis = duration.as_millis();
+        if millis < 1000 {
+            return Self(duration);
+        }
+        let tenths = (millis + TENTH / 2) / TENTH;
+        Self(Duration::from_millis(
+            u64::try_from(tenths * TENTH).unwrap_or(u64::MAX),
+        ))
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis();
@@ -713,6 +729,27 @@ mod tests {
         assert_eq!(format!("{error:#}"), whole);
         assert_eq!(format!("{error:?}"), format!("Peer: {whole}"));
         assert_eq!(error.stderr_tail(), Some("a\nb"));
+    }
+
+    #[test]
+    fn durations_have_a_unit_and_measured_ones_few_digits() {
+        for (millis, set, measured) in [
+            (0, "0 s", "0 s"),
+            (250, "250 ms", "250 ms"),
+            (999, "999 ms", "999 ms"),
+            (1000, "1 s", "1 s"),
+            (1500, "1500 ms", "1500 ms"),
+            (2996, "2996 ms", "3 s"),
+            (3000, "3 s", "3 s"),
+            (3001, "3001 ms", "3 s"),
+            (3070, "3070 ms", "3100 ms"),
+            (60_004, "60 s", "60 s"),
+        ] {
+            let span = Duration::from_millis(millis);
+            assert_eq!(Span(span).to_string(), set);
+            assert_eq!(Span::measured(span).to_string(), measured);
+        }
+        assert!(Span::measured(Duration::MAX).to_string().ends_with(" s"));
     }
 
     #[test]

@@ -37,6 +37,31 @@
 //! # fn main() {}
 //! ```
 //!
+//! # State of a server
+//!
+//! Handlers are closures: a handler owns what it captures. Handlers that share a database or a
+//! cache get a clone of an `Arc` each:
+//!
+//! ```
+//! # #[cfg(feature = "schemars")]
+//! # fn main() -> mcplink::Result<()> {
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! use mcplink::server::Server;
+//!
+//! let count = Arc::new(AtomicU64::new(0));
+//! let shared = count.clone();
+//! let server = Server::builder("counter", "1.0")
+//!     .tool("add", "Adds one", move |(), _| count.fetch_add(1, Ordering::Relaxed) + 1)
+//!     .tool("show", "Shows the count", move |(), _| shared.load(Ordering::Relaxed))
+//!     .build()?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "schemars"))]
+//! # fn main() {}
+//! ```
+//!
 //! # A client
 //!
 //! A client starts a server as a child process, or connects to one over HTTP or a stream. It finds

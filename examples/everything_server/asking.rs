@@ -163,7 +163,7 @@ fn asks_twice(_: Nothing, context: &Context) -> Answer {
 
 /// Asks only questions for which the client has declared a capability.
 fn asks_what_it_can(_: Nothing, context: &Context) -> Answer {
-    let can = &context.terms().capabilities;
+    let can = &context.client().capabilities;
     if can.sampling.is_some() {
         Ok(ask_model(context, "greeting", "Write a greeting.")?)
     } else if can.roots.is_some() {

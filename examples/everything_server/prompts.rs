@@ -1,17 +1,18 @@
 //! Prompts.
 
 use mcplink::schema::{
-    CompletionReference, ContentBlock, Prompt, PromptArgument, PromptMessage, ResourceContents,
-    Role,
+    CompletionReference, ContentBlock, Prompt, PromptMessage, ResourceContents, Role,
 };
 use mcplink::server::{CompletionRequest, Context, HandlerError, ServerBuilder};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::asking::ask_text;
 use crate::tools::PIXEL;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Greeting {
+    /// The person to greet
     name: String,
 }
 
@@ -26,9 +27,11 @@ fn complete_name(typed: &CompletionRequest, _: &Context) -> Vec<&'static str> {
         .collect()
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Two {
+    /// The first one
     arg1: String,
+    /// The second one
     arg2: String,
 }
 
@@ -37,9 +40,10 @@ fn with_arguments(args: Two, _: &Context) -> String {
     format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Embedding {
+    /// Its address
     resource_uri: String,
 }
 
@@ -66,21 +70,12 @@ fn with_question(_: (), context: &Context) -> Result<String, HandlerError> {
     Ok(format!("Write about {topic}."))
 }
 
-fn required(name: &str, description: &str) -> PromptArgument {
-    PromptArgument::new(name)
-        .description(description)
-        .required(true)
-}
-
 /// Adds the prompts.
 pub(crate) fn add(server: ServerBuilder) -> ServerBuilder {
     let prompt = |name: &str, description: &str| Prompt::new(name).description(description);
     server
         .prompt(prompt("hello", "Says hello"), |(): (), _| "Say hello.")
-        .prompt(
-            prompt("greet", "Greets someone").argument(required("name", "Who is greeted")),
-            greet,
-        )
+        .prompt(prompt("greet", "Greets someone"), greet)
         .completer(&CompletionReference::prompt("greet"), "name", complete_name)
         .prompt(
             prompt("third", "The third one"),
@@ -91,14 +86,11 @@ pub(crate) fn add(server: ServerBuilder) -> ServerBuilder {
             |(): (), _| "This is a simple prompt for testing.",
         )
         .prompt(
-            prompt("test_prompt_with_arguments", "Has two arguments")
-                .argument(required("arg1", "The first one"))
-                .argument(required("arg2", "The second one")),
+            prompt("test_prompt_with_arguments", "Has two arguments"),
             with_arguments,
         )
         .prompt(
-            prompt("test_prompt_with_embedded_resource", "Holds a resource")
-                .argument(required("resourceUri", "Its address")),
+            prompt("test_prompt_with_embedded_resource", "Holds a resource"),
             with_resource,
         )
         .prompt(

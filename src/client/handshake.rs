@@ -232,7 +232,7 @@ impl Handshake {
         let text = format!(
             "{what} '{}' after {} (ClientBuilder::connect_timeout is {})",
             self.peer.name(),
-            Span(since.elapsed()),
+            Span::measured(since.elapsed()),
             Span(self.in_all)
         );
         Error::new(ErrorKind::Timeout, text).sent(true)

@@ -234,7 +234,7 @@ impl Subscriber {
             if wait.deadline.is_some_and(|at| Instant::now() >= at) {
                 let text = format!(
                     "'{server}' did not agree to a subscription after {} (timeout is {})",
-                    Span(wait.started.elapsed()),
+                    Span::measured(wait.started.elapsed()),
                     Span(wait.timeout.unwrap_or_default())
                 );
                 return Err(Error::new(ErrorKind::Timeout, text).sent(true));

@@ -324,7 +324,7 @@ impl Supervisor {
                 let text = format!(
                     "'{}' was not back after {} (timeout is {})",
                     state.last().peer.name(),
-                    Span(started.elapsed()),
+                    Span::measured(started.elapsed()),
                     Span(timeout.unwrap_or_default())
                 );
                 let error = Error::new(ErrorKind::Timeout, text);

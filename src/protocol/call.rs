@@ -614,7 +614,7 @@ pub(super) fn time_text(
         Bound::Timeout => ("timeout", spans.0),
         Bound::Cap => ("max_timeout", spans.1),
     };
-    let elapsed = Span(deadline.elapsed(Instant::now()));
+    let elapsed = Span::measured(deadline.elapsed(Instant::now()));
     format!(
         "{elapsed} ({setting} is {})",
         Span(span.unwrap_or_default())

@@ -236,6 +236,36 @@ impl ElicitResult {
         })
     }
 
+    /// Makes the result of a form that the user accepted without entering a value. A form without
+    /// fields asks for a confirmation in this way.
+    ///
+    /// The content is an empty object. The answer to an elicitation by URL has no content: use
+    /// [`new`](Self::new) with [`ElicitAction::Accept`].
+    ///
+    /// Spec: Client Features, Elicitation, "Response Actions" (2025-06-18 and later).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::Client;
+    /// use mcplink::schema::ElicitResult;
+    ///
+    /// let builder = Client::builder("host", "1.0").on_elicit(|question, _| {
+    ///     println!("{} [y/n]", question.message);
+    ///     let mut answer = String::new();
+    ///     match std::io::stdin().read_line(&mut answer) {
+    ///         Ok(_) if answer.trim() == "y" => ElicitResult::confirm(),
+    ///         _ => ElicitResult::decline(),
+    ///     }
+    /// });
+    /// ```
+    pub fn confirm() -> Self {
+        Self {
+            content: RawValue::from_string("{}".to_owned()).ok(),
+            ..Self::new(ElicitAction::Accept)
+        }
+    }
+
     /// Makes the result of an elicitation that the user explicitly refused.
     pub fn decline() -> Self {
         Self::new(ElicitAction::Decline)

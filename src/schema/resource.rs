@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 
 use super::annotations::Annotations;
 use super::base64::{self, Base64};
@@ -15,7 +16,7 @@ use super::json::Count;
 use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 use super::result::{CacheScope, ResultType};
-use super::tree::Extra;
+use super::tree::{Extra, JsonObject};
 use super::uri_template;
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -87,34 +88,50 @@ object! {
 impl ResourceTemplate {
     /// Expands the URI template with values of its variables, and returns the URI of a resource.
     ///
-    /// The values are plain text: this function percent-encodes them as RFC 6570 requires. A
-    /// variable without a value is omitted from its expression.
+    /// `values` is a struct, a map or a `serde_json::Value` with a member for each variable, or a
+    /// list of names and values. A value is a text, a number, a `bool`, or a list or an object of
+    /// these. This function percent-encodes the values as RFC 6570 requires. A variable without a
+    /// value is omitted from its expression. So is a variable whose value is `None`, an empty list
+    /// or an empty object.
+    ///
+    /// All expressions of RFC 6570 (level 4) are expanded. A server of this library matches fewer
+    /// of them: see [`ServerBuilder::template`](crate::server::ServerBuilder::template).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the template is not a valid URI
-    /// template, or when the template has no variable with the name of a value.
+    /// template, when the template has no variable with the name of a value, or when a value has
+    /// another type or can't be written as JSON.
     ///
     /// # Examples
     ///
     /// ```
     /// use mcplink::schema::ResourceTemplate;
+    /// use serde_json::json;
     ///
     /// let template = ResourceTemplate::new("users://{name}/posts{?tag}", "posts");
     /// let uri = template.expand(&[("name", "Ada Lovelace"), ("tag", "maths")])?;
     /// assert_eq!(uri, "users://Ada%20Lovelace/posts?tag=maths");
+    ///
+    /// let template = ResourceTemplate::new("users://{name}/posts{?tags*}", "posts");
+    /// let uri = template.expand(&json!({ "name": "Ada", "tags": ["maths", "poetry"] }))?;
+    /// assert_eq!(uri, "users://Ada/posts?tags=maths&tags=poetry");
     /// # Ok::<(), mcplink::Error>(())
     /// ```
-    pub fn expand(&self, values: &[(&str, &str)]) -> Result<String> {
-        let unused = RefCell::new(BTreeSet::from_iter(values.iter().map(|(name, _)| *name)));
-        let value_of = |wanted: &str| {
-            unused.borrow_mut().remove(wanted);
-            let found = values.iter().find(|(name, _)| *name == wanted);
-            found.map(|(_, value)| *value)
-        };
+    ///
+    /// Spec: RFC 6570; Server Features, Resources, "Resource Templates" (every revision).
+    pub fn expand(&self, values: &(impl Serialize + ?Sized)) -> Result<String> {
         let invalid = |problem: &str| {
             let text = format!("URI template '{}': {problem}", Excerpt(&self.uri_template));
             Error::new(ErrorKind::Invalid, text)
+        };
+        let values = serde_json::to_value(values).map_err(|why| invalid(&why.to_string()))?;
+        let values = values_by_name(values)
+            .ok_or_else(|| invalid("its values are an object, or a list of names and values"))?;
+        let unused = RefCell::new(BTreeSet::from_iter(values.keys().map(String::as_str)));
+        let value_of = |wanted: &str| {
+            unused.borrow_mut().remove(wanted);
+            values.get(wanted)
         };
         let uri =
             uri_template::expand(&self.uri_template, value_of).map_err(|why| invalid(&why))?;
@@ -127,6 +144,21 @@ impl ResourceTemplate {
     /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Returns the values of an object, or of a list of names and values.
+fn values_by_name(values: Value) -> Option<JsonObject> {
+    match values {
+        Value::Object(members) => Some(members),
+        Value::Null => Some(JsonObject::new()),
+        Value::Array(pairs) => {
+            let pairs = pairs
+                .into_iter()
+                .map(|pair| serde_json::from_value::<(String, Value)>(pair).ok());
+            pairs.collect()
+        }
+        _ => None,
     }
 }
 

@@ -1,7 +1,6 @@
-//! Expansion of URI templates (RFC 6570) with values that are texts.
-//!
-//! Every kind of expression is supported. A list or a map can't be a value, so the modifier `*` has
-//! no effect.
+//! Expansion of URI templates (RFC 6570, level 4).
+
+use serde_json::Value;
 
 use super::url::push_encoded;
 
@@ -59,11 +58,12 @@ impl Operator {
     }
 }
 
-/// Expands a template. `value_of` returns the value of a variable; a variable without a value is
-/// omitted from its expression.
+/// Expands a template. `value_of` returns the value of a variable: a scalar, a list of scalars, or
+/// an object of scalars. A variable without a value is omitted from its expression. So is a
+/// variable whose value is null, an empty list or an empty object.
 pub(super) fn expand<'a>(
     template: &str,
-    value_of: impl Fn(&str) -> Option<&'a str>,
+    value_of: impl Fn(&str) -> Option<&'a Value>,
 ) -> Result<String, String> {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -85,56 +85,154 @@ pub(super) fn expand<'a>(
 fn expand_expression<'a>(
     out: &mut String,
     expression: &str,
-    value_of: impl Fn(&str) -> Option<&'a str>,
+    value_of: impl Fn(&str) -> Option<&'a Value>,
 ) -> Result<(), String> {
     let (operator, variables) = Operator::of(expression)?;
     let mut before = operator.first;
     for variable in variables.split(',') {
-        let (name, most) = read_variable(variable)?;
-        let Some(value) = value_of(name) else {
+        let variable = Variable::read(variable)?;
+        let Some(value) = value_of(variable.name) else {
             continue;
         };
-        let end = most.and_then(|most| value.char_indices().nth(most));
-        let value = end.map_or(value, |(end, _)| &value[..end]);
-        out.push_str(before);
-        before = operator.separator;
-        if operator.is_named {
-            out.push_str(name);
-            out.push_str(if value.is_empty() {
-                operator.if_empty
-            } else {
-                "="
-            });
+        for part in operator.parts(&variable, value)? {
+            out.push_str(before);
+            before = operator.separator;
+            out.push_str(&part);
         }
-        push(out, value, operator.keeps_reserved);
     }
     Ok(())
 }
 
-/// Returns the name of a variable, and the maximum number of characters of its value.
-fn read_variable(variable: &str) -> Result<(&str, Option<usize>), String> {
-    let (name, most) = match variable.split_once(':') {
-        Some((name, digits)) => {
-            let most = digits
-                .parse()
-                .ok()
-                .filter(|most| (1..10_000).contains(most));
-            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-            let most = most.filter(|_| is_plain);
-            (
-                name,
-                Some(most.ok_or("the length of a prefix is 1 to 9999")?),
-            )
+impl Operator {
+    /// Returns the texts that a variable adds to its expression: one text, or with the modifier `*`
+    /// one text for each element.
+    fn parts(&self, variable: &Variable<'_>, value: &Value) -> Result<Vec<String>, String> {
+        let name = variable.name;
+        if variable.most.is_some() && (value.is_array() || value.is_object()) {
+            return Err(format!(
+                "'{name}' is a list or an object, which has no prefix"
+            ));
         }
-        None => (variable.strip_suffix('*').unwrap_or(variable), None),
-    };
-    let is_part = |part: &str| {
-        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'%';
-        !part.is_empty() && part.bytes().all(is_letter)
-    };
-    match name.split('.').all(is_part) {
-        true => Ok((name, most)),
-        false => Err("the name of a variable is invalid".to_owned()),
+        let texts: Vec<String> = match value {
+            Value::Array(elements) => {
+                let texts = elements.iter().filter_map(|element| scalar(name, element));
+                let encoded = texts.map(|text| text.map(|text| self.encoded(&text)));
+                encoded.collect::<Result<_, _>>()?
+            }
+            Value::Object(members) => {
+                let mut texts = Vec::new();
+                for (key, member) in members {
+                    let Some(member) = scalar(name, member).transpose()? else {
+                        continue;
+                    };
+                    match variable.explodes {
+                        true => texts.push(self.member(key, &member)),
+                        false => texts.extend([self.encoded(key), self.encoded(&member)]),
+                    }
+                }
+                if variable.explodes {
+                    return Ok(texts);
+                }
+                texts
+            }
+            plain => {
+                let text = scalar(name, plain).transpose()?;
+                text.map(|text| self.encoded(variable.prefix(&text)))
+                    .into_iter()
+                    .collect()
+            }
+        };
+        let texts = match variable.explodes || texts.is_empty() {
+            true => texts,
+            false => vec![texts.join(",")],
+        };
+        Ok(texts.iter().map(|text| self.named(name, text)).collect())
+    }
+
+    fn encoded(&self, text: &str) -> String {
+        let mut encoded = String::with_capacity(text.len());
+        push(&mut encoded, text, self.keeps_reserved);
+        encoded
+    }
+
+    /// Returns an encoded value, with the name of its variable before it if the operator has names.
+    fn named(&self, name: &str, value: &str) -> String {
+        match (self.is_named, value.is_empty()) {
+            (false, _) => value.to_owned(),
+            (true, true) => format!("{name}{}", self.if_empty),
+            (true, false) => format!("{name}={value}"),
+        }
+    }
+
+    /// Returns a member of an object, with its key as a name.
+    fn member(&self, key: &str, value: &str) -> String {
+        let mut name = String::with_capacity(key.len());
+        push(&mut name, key, self.is_named || self.keeps_reserved);
+        let value = self.encoded(value);
+        match self.is_named {
+            true => self.named(&name, &value),
+            false => format!("{name}={value}"),
+        }
+    }
+}
+
+/// Returns the text of a scalar, or `None` for null.
+fn scalar(name: &str, value: &Value) -> Option<Result<String, String>> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(Ok(text.clone())),
+        Value::Bool(_) | Value::Number(_) => Some(Ok(value.to_string())),
+        Value::Array(_) | Value::Object(_) => {
+            Some(Err(format!("'{name}' has a list or an object in it")))
+        }
+    }
+}
+
+/// A variable of an expression, with its modifier.
+struct Variable<'a> {
+    name: &'a str,
+    /// The maximum number of characters of the value (`:3`).
+    most: Option<usize>,
+    /// Whether each element of a list or an object is expanded by itself (`*`).
+    explodes: bool,
+}
+
+impl<'a> Variable<'a> {
+    fn read(variable: &'a str) -> Result<Self, String> {
+        let (name, most) = match variable.split_once(':') {
+            Some((name, digits)) => {
+                let most = digits
+                    .parse()
+                    .ok()
+                    .filter(|most| (1..10_000).contains(most));
+                let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+                let most = most.filter(|_| is_plain);
+                (
+                    name,
+                    Some(most.ok_or("the length of a prefix is 1 to 9999")?),
+                )
+            }
+            None => (variable.strip_suffix('*').unwrap_or(variable), None),
+        };
+        let is_part = |part: &str| {
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'%';
+            !part.is_empty() && part.bytes().all(is_letter)
+        };
+        if !name.split('.').all(is_part) {
+            return Err("the name of a variable is invalid".to_owned());
+        }
+        let explodes = variable.ends_with('*');
+        Ok(Self {
+            name,
+            most,
+            explodes,
+        })
+    }
+
+    /// Returns the beginning of a value that the modifier keeps.
+    fn prefix<'v>(&self, value: &'v str) -> &'v str {
+        let end = self.most.and_then(|most| value.char_indices().nth(most));
+        end.map_or(value, |(end, _)| &value[..end])
     }
 }
 
@@ -157,27 +255,37 @@ fn push(out: &mut String, text: &str, keeps_reserved: bool) {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn value(name: &str) -> Option<&'static str> {
-        // The values of RFC 6570, section 3.2.
-        Some(match name {
-            "dub" => "me/too",
-            "hello" => "Hello World!",
-            "half" => "50%",
-            "var" => "value",
-            "who" => "fred",
-            "base" => "http://example.com/home/",
-            "path" => "/foo/bar",
-            "v" => "6",
-            "x" => "1024",
-            "y" => "768",
-            "empty" => "",
-            "semi" => ";",
-            "a.b" => "dots",
-            "word" => "é😀x",
-            "done" => "%41",
-            _ => return None,
+    /// Returns the values of RFC 6570, section 3.2.
+    fn values() -> Value {
+        json!({
+            "count": ["one", "two", "three"],
+            "dub": "me/too",
+            "hello": "Hello World!",
+            "half": "50%",
+            "var": "value",
+            "who": "fred",
+            "base": "http://example.com/home/",
+            "path": "/foo/bar",
+            "list": ["red", "green", "blue"],
+            "keys": {"semi": ";", "dot": ".", "comma": ","},
+            "v": "6",
+            "x": "1024",
+            "y": 768,
+            "empty": "",
+            "empty_list": [],
+            "empty_keys": {},
+            "undef": null,
+            "semi": ";",
+            "a.b": "dots",
+            "word": "é😀x",
+            "done": "%41",
+            "flag": true,
+            "holes": ["", null, "x"],
+            "odd": {"a/b": "", "c": null, "d e": 1.5},
         })
     }
 
@@ -235,12 +343,53 @@ mod tests {
             ("{&x,y,empty}", "&x=1024&y=768&empty="),
             ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
             ("{var*}", "value"),
+            ("{flag}", "true"),
+            // The members of an object are in the order of their names.
+            ("{count}", "one,two,three"),
+            ("{count*}", "one,two,three"),
+            ("{/count}", "/one,two,three"),
+            ("{/count*}", "/one/two/three"),
+            ("{;count}", ";count=one,two,three"),
+            ("{;count*}", ";count=one;count=two;count=three"),
+            ("{?count}", "?count=one,two,three"),
+            ("{?count*}", "?count=one&count=two&count=three"),
+            ("{&count*}", "&count=one&count=two&count=three"),
+            ("{keys}", "comma,%2C,dot,.,semi,%3B"),
+            ("{keys*}", "comma=%2C,dot=.,semi=%3B"),
+            ("{+path,list}", "/foo/bar,red,green,blue"),
+            ("{+list*}", "red,green,blue"),
+            ("{+keys}", "comma,,,dot,.,semi,;"),
+            ("{+keys*}", "comma=,,dot=.,semi=;"),
+            ("{#list*}", "#red,green,blue"),
+            ("{#keys*}", "#comma=,,dot=.,semi=;"),
+            ("X{.list}", "X.red,green,blue"),
+            ("X{.list*}", "X.red.green.blue"),
+            ("X{.keys*}", "X.comma=%2C.dot=..semi=%3B"),
+            ("X{.empty_keys}", "X"),
+            ("X{.empty_keys*}", "X"),
+            ("{/list*,path:4}", "/red/green/blue/%2Ffoo"),
+            ("{/keys*}", "/comma=%2C/dot=./semi=%3B"),
+            ("{;list*}", ";list=red;list=green;list=blue"),
+            ("{;keys}", ";keys=comma,%2C,dot,.,semi,%3B"),
+            ("{;keys*}", ";comma=%2C;dot=.;semi=%3B"),
+            ("{?list*,x}", "?list=red&list=green&list=blue&x=1024"),
+            ("{?keys}", "?keys=comma,%2C,dot,.,semi,%3B"),
+            ("{?keys*}", "?comma=%2C&dot=.&semi=%3B"),
+            ("{&list}", "&list=red,green,blue"),
+            ("{?empty_list,empty_keys*,x}", "?x=1024"),
+            ("{?holes*}", "?holes=&holes=x"),
+            ("{;holes*}", ";holes;holes=x"),
+            ("{holes}", ",x"),
+            ("{?odd*}", "?a/b=&d%20e=1.5"),
+            ("{odd*}", "a%2Fb=,d%20e=1.5"),
             ("{a.b}", "dots"),
             ("{word:2}", "%C3%A9%F0%9F%98%80"),
             ("docs://café/{who}", "docs://caf%C3%A9/fred"),
             ("{semi}{+semi}", "%3B;"),
         ] {
-            assert_eq!(expand(template, value).as_deref(), Ok(wanted), "{template}");
+            let values = values();
+            let expanded = expand(template, |name| values.get(name));
+            assert_eq!(expanded.as_deref(), Ok(wanted), "{template}");
         }
     }
 
@@ -270,7 +419,20 @@ mod tests {
             "{.}",
             "{a-b}",
         ] {
-            assert!(expand(template, |_| Some("x")).is_err(), "{template}");
+            let value = json!("x");
+            assert!(expand(template, |_| Some(&value)).is_err(), "{template}");
+        }
+    }
+
+    #[test]
+    fn a_value_without_an_expansion_is_refused() {
+        for (template, value) in [
+            ("{a:3}", json!(["x"])),
+            ("{a:3}", json!({"x": "y"})),
+            ("{a}", json!([["x"]])),
+            ("{a*}", json!({"x": {}})),
+        ] {
+            assert!(expand(template, |_| Some(&value)).is_err(), "{template}");
         }
     }
 }

@@ -140,7 +140,7 @@ fn claim(context: &Context, opened: &Opened) -> Result<bool> {
         return Ok(true);
     };
     let left = opened.expiry.saturating_sub(now());
-    let client = context.client().to_string();
+    let client = context.accounted_client().to_string();
     store.claim_for(&client, &opened.id, Duration::from_millis(left))
 }
 
@@ -176,7 +176,7 @@ impl Context {
         question: impl Into<InputRequest>,
     ) -> Result<InputResponse, AskError> {
         let question = question.into();
-        let answer = input_rules::check(&question, self.terms().revision)
+        let answer = input_rules::check(&question, self.client().revision)
             .and_then(|()| self.mrtr().lock().with(ask_client).ask(key, &question));
         match answer {
             Ok(Some(Ok(response))) => Ok(response),
@@ -298,11 +298,11 @@ fn ask_client(context: Context) -> Result<()> {
             &format!("the call asked for input in more than {MAX_ROUND_TRIPS} rounds"),
         );
     };
-    let missing = missing_capabilities(&asked, context.terms());
+    let missing = missing_capabilities(&asked, context.client());
     if missing != ClientCapabilities::default() {
         return refuse_for_lack_of(context, &missing);
     }
-    if context.terms().revision.is_legacy() {
+    if context.client().revision.is_legacy() {
         if !context.takes_messages() {
             let text = "the call needs input, for which the client has to accept text/event-stream";
             return fail(context, text);
@@ -318,7 +318,7 @@ fn ask_client(context: Context) -> Result<()> {
         Ok(state) => {
             let mut asked = asked;
             for question in asked.values_mut() {
-                question.fit_to(context.terms().revision);
+                question.fit_to(context.client().revision);
             }
             let mut result = InputRequiredResult::new().input_requests(asked);
             result.request_state = state;
@@ -335,7 +335,7 @@ fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<
         .as_object()
         .map(|names| names.keys().cloned().collect::<Vec<_>>().join(", "));
     let names = names.unwrap_or_default();
-    if context.terms().revision.is_legacy() {
+    if context.client().revision.is_legacy() {
         let text = if context.peer().can_be_asked() {
             format!("the call needs input, for which the client has to declare: {names}")
         } else {

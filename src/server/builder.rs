@@ -386,7 +386,7 @@ impl ServerBuilder {
     ///
     /// Some clients may not support the extension. So a handler should check
     /// [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) in the
-    /// [client info](crate::server::Context::terms) of a call. If the client lacks the extension,
+    /// [client info](crate::server::Context::client) of a call. If the client lacks the extension,
     /// the handler should work without the extension if possible, or refuse the call with
     /// [`Context::require_extension`](crate::server::Context::require_extension). The documentation
     /// of an extension should describe what happens with clients that lack the extension.

@@ -172,7 +172,7 @@ impl ToolCall {
             if result.meta.is_some() || context.task().is_some() {
                 context.mark(&mut result.meta);
             }
-            result.fit_to(context.terms().revision);
+            result.fit_to(context.client().revision);
         }
         context.conclude_with(answer, CallToolResult::append_to)
     }

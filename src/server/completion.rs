@@ -241,7 +241,7 @@ pub(super) fn give(context: Context, completion: Result<Completion, RpcError>) -
         let mut result = CompleteResult::new(cut(completion));
         context.release(GuardedResult::Completion(&mut result));
         context.mark(&mut result.meta);
-        result.fit_to(context.terms().revision);
+        result.fit_to(context.client().revision);
         result
     });
     context.conclude(answer)

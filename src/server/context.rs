@@ -109,7 +109,9 @@ impl Context {
         let (server, weight) = (self.services(), weight_of(self.request()));
         let max = server.max_held();
         let bytes = EACH_CALL + weight;
-        let hold = server.held.take(self.client(), bytes, max, &server.limits);
+        let hold = server
+            .held
+            .take(self.accounted_client(), bytes, max, &server.limits);
         self.0.hold = Some(hold.ok_or_else(|| no_room(max))?);
         Ok(())
     }
@@ -160,7 +162,7 @@ impl Context {
 
     /// Returns the client of the call. The call counts against this client's shares of the server's
     /// limits.
-    pub(super) fn client(&self) -> Client {
+    pub(super) fn accounted_client(&self) -> Client {
         self.0.conversation.client_of(&self.0.responder)
     }
 
@@ -250,7 +252,7 @@ impl Context {
 
     /// Returns the client info of the request: its revision, and the client's capabilities and
     /// name.
-    pub fn terms(&self) -> &ClientContext {
+    pub fn client(&self) -> &ClientContext {
         &self.0.terms
     }
 
@@ -267,7 +269,7 @@ impl Context {
     }
 
     /// Returns the `_meta` of the params, without the members that are part of
-    /// [`terms`](Self::terms).
+    /// [`client`](Self::client).
     pub fn meta(&self) -> &RequestMetaObject {
         static NONE: LazyLock<RequestMetaObject> = LazyLock::new(RequestMetaObject::default);
         self.0.meta.as_deref().unwrap_or_else(|| &NONE)
@@ -569,7 +571,7 @@ impl Context {
         revision: ProtocolVersion,
         is_cacheable: bool,
     ) -> bool {
-        let (guards, ours) = (&self.services().guards, self.terms().revision);
+        let (guards, ours) = (&self.services().guards, self.client().revision);
         revision <= ours
             && !guards.iter().any(|guard| guard.changes_results())
             && (revision.is_modern() == ours.is_modern()
@@ -579,7 +581,7 @@ impl Context {
     /// Answers the call with the text of a result. The text gets its `resultType` if the client's
     /// revision requires one.
     pub(super) fn conclude_raw(self, result: &RawResult) -> Result<()> {
-        let is_modern = self.terms().revision.is_modern();
+        let is_modern = self.client().revision.is_modern();
         self.conclude_with(Ok(result.as_str()), |result, _, buffer| {
             raw_result::append(result, is_modern, buffer);
             Ok(())
@@ -621,7 +623,9 @@ impl Context {
             return RpcError::internal("internal error");
         };
         for id in pages {
-            self.services().pages.add(&id, &self.peer(), &self.client());
+            self.services()
+                .pages
+                .add(&id, &self.peer(), &self.accounted_client());
         }
         error
     }

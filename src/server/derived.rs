@@ -64,6 +64,13 @@ pub(super) fn schema_of<T: schemars::JsonSchema + ?Sized>() -> Value {
     schema
 }
 
+/// Returns whether a derived schema accepts any JSON. `serde_json::Value` has such a schema.
+pub(super) fn accepts_anything(schema: &Value) -> bool {
+    let names_only = |name: &String| matches!(name.as_str(), "title" | "description");
+    let members = schema.as_object();
+    members.is_none_or(|members| members.keys().all(names_only))
+}
+
 /// Rewrites one schema, without the schemas in it.
 fn simplify(schema: &mut Schema) {
     let Some(members) = schema.as_object_mut() else {

@@ -80,8 +80,10 @@ impl HandlerError {
         Self(Failure::Message(text.into()))
     }
 
-    /// Returns the error for a requested item that does not exist. If the item is a resource, the
-    /// client gets the error code that the client's revision defines for a missing resource.
+    /// Returns the error for a requested item that does not exist. The handler of a
+    /// [resource template](super::ServerBuilder::template) returns it for a URI that matches the
+    /// template but has no resource. The client then gets the error code that its revision defines
+    /// for a missing resource.
     pub fn not_found() -> Self {
         Self(Failure::NotFound)
     }

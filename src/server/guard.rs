@@ -150,7 +150,7 @@ impl<'a> GuardedRequest<'a> {
     }
 
     /// Returns the client that the request counts for in shared limits.
-    pub(super) fn client(&self) -> Client {
+    pub(super) fn accounted_client(&self) -> Client {
         self.conversation.client_of(self.responder)
     }
 
@@ -189,12 +189,12 @@ impl<'a> GuardedRequest<'a> {
 
     /// Returns the client info of the request: its revision, and the client's capabilities and
     /// name.
-    pub fn terms(&self) -> &'a ClientContext {
+    pub fn client(&self) -> &'a ClientContext {
         self.terms
     }
 
     /// Returns the `_meta` of the params, without the members that are part of
-    /// [`terms`](Self::terms).
+    /// [`client`](Self::client).
     pub fn meta(&self) -> Option<&'a RequestMetaObject> {
         self.meta
     }

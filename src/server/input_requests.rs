@@ -29,7 +29,7 @@ use crate::transport::sys::random;
 /// Sends the input requests of a handler to the client. When the last answer has come, the handler
 /// is run again.
 pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
-    let (peer, revision) = (context.peer(), context.terms().revision);
+    let (peer, revision) = (context.peer(), context.client().revision);
     let asking = context.asking_client();
     let max = peer.core().limits().max_questions;
     let Some(permit) = context.input_permit(max) else {
@@ -50,7 +50,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         task.needs_input();
     }
     let (cancel, trace) = (context.cancel_token().clone(), context.trace_context());
-    let client = context.client();
+    let client = context.accounted_client();
     let server = Arc::clone(context.services());
     let gathering = Arc::new(AnswerCollector(Mutex::new(Some(Gathered {
         context,
@@ -281,7 +281,7 @@ pub(super) fn fail(context: Context, text: &str) -> Result<()> {
     if context.method() == method::TOOLS_CALL {
         let mut result = CallToolResult::error(text);
         result.meta = context.result_meta();
-        result.fit_to(context.terms().revision);
+        result.fit_to(context.client().revision);
         context.give(&result)
     } else {
         context.refuse(RpcError::invalid_request(text))

@@ -49,6 +49,7 @@ mod pages;
 mod paging;
 mod primitive;
 mod progress;
+mod prompt_arguments;
 mod prompts;
 mod rate;
 mod raw_result;
@@ -298,13 +299,38 @@ impl Server {
         removed
     }
 
-    /// Adds a prompt. See [`ServerBuilder::prompt`].
+    /// Adds a prompt while the server runs. The arguments are derived from the struct `A`, unless
+    /// `prompt` declares arguments. See [`ServerBuilder::prompt`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`add_prompt_with_arguments`](Self::add_prompt_with_arguments).
+    /// [`ErrorKind::Invalid`] when no arguments can be derived from `A`, or when `prompt` declares
+    /// arguments, but not each argument that `A` takes.
+    #[cfg(feature = "schemars")]
+    pub fn add_prompt<A, R>(
+        &self,
+        prompt: Prompt,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()>
+    where
+        A: DeserializeOwned + schemars::JsonSchema,
+        R: PromptOutput,
+    {
+        let prompt = prompt_arguments::typed_prompt::<A>(prompt)?;
+        self.add_prompt_with_arguments(prompt, handler)
+    }
+
+    /// Adds a prompt whose arguments are given. The handler takes the arguments of a call as `A`.
+    ///
+    /// A request without a required argument, or with an undeclared argument, is refused before the
+    /// handler runs. A prompt that declares no arguments accepts any arguments.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when another prompt has the name, the name is empty, or two arguments
     /// of the prompt have the same name.
-    pub fn add_prompt<A: DeserializeOwned, R: PromptOutput>(
+    pub fn add_prompt_with_arguments<A: DeserializeOwned, R: PromptOutput>(
         &self,
         prompt: Prompt,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
@@ -322,7 +348,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The errors of [`add_prompt`](Self::add_prompt).
+    /// The errors of [`add_prompt_with_arguments`](Self::add_prompt_with_arguments).
     pub fn add_deferred_prompt(
         &self,
         prompt: Prompt,

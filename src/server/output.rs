@@ -111,8 +111,14 @@ impl<T: ToolOutput> ToolOutput for Result<T, HandlerError> {
     }
 }
 
-/// A structured value as the result of a tool. The JSON of the value is also sent as text, for
-/// clients that read only text.
+/// A structured value as the result of a tool or as the contents of a resource.
+///
+/// The JSON of a tool's result is also sent as text, for clients that read only text. The contents
+/// of a resource are the JSON text, with the MIME type `application/json` if the resource was
+/// registered without a MIME type.
+///
+/// A number that JSON can't represent (infinite or NaN) is a failure of the tool. For a resource,
+/// the client gets an internal error.
 // M-TOOL-S-20
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(

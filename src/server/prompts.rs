@@ -14,10 +14,11 @@ use super::context::Context;
 use super::error_map::HandlerError;
 use super::guard::GuardedResult;
 use super::mrtr::Rerun;
+use super::prompt_arguments::parsed;
 use super::raw_result;
-use super::uri::is_uri;
+use super::uri::{is_uri, why_no_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{RawResult, typed};
+use crate::jsonrpc::RawResult;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptResult, ListPromptsResult, Prompt, PromptMessage,
     ProtocolVersion, ResourceContents,
@@ -142,8 +143,8 @@ impl PromptCall {
         self.call.arguments()
     }
 
-    /// Parses the arguments as `A`. All arguments are strings, so `A` is a struct of strings, a
-    /// map, or `()`.
+    /// Parses the arguments as `A`: a struct, a map, or `()`. All arguments are texts. A field of
+    /// the struct that is a number, a `bool` or an enum without data is parsed from its text.
     ///
     /// # Errors
     ///
@@ -169,7 +170,7 @@ impl PromptCall {
             }
             context.release(GuardedResult::Prompt(&mut result));
             context.mark(&mut result.meta);
-            result.fit_to(context.terms().revision);
+            result.fit_to(context.client().revision);
             Ok(result)
         });
         let answer = result.map_err(|error| context.reveal(error, "prompt", &entry.item.name));
@@ -234,15 +235,6 @@ pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
     })
 }
 
-/// Parses the arguments of a call as `A`. An empty object can also be parsed as `()`.
-fn parsed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
-    let read = match typed::read(arguments) {
-        Err(error) if arguments == "{}" => serde_json::from_str("null").map_err(|_| error),
-        read => read,
-    };
-    read.map_err(|error| RpcError::invalid_params(format!("arguments: {}", Excerpt(&error))))
-}
-
 /// Checks that a call has all required arguments of the prompt, and no undeclared arguments. A
 /// prompt that declares no arguments accepts any arguments.
 pub(super) fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
@@ -275,7 +267,8 @@ fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
         ContentBlock::Resource(embedded) => {
             let uri = embedded.resource.uri();
             if !is_uri(uri) {
-                let text = format!("'{}' is not the address of a resource", Excerpt(uri));
+                let (uri, why) = (Excerpt(uri), why_no_uri(uri));
+                let text = format!("'{uri}' is not the address of a resource: {why}");
                 return Err(Error::new(ErrorKind::Invalid, text).into());
             }
             match &mut embedded.resource {

@@ -85,7 +85,7 @@ impl Guard for RateLimit {
         if !counts || is_part {
             return Ok(());
         }
-        let caller = access.client();
+        let caller = access.accounted_client();
         let admitted = self
             .callers
             .lock()

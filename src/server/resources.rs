@@ -8,7 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
+
+use serde::Serialize;
 
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
@@ -16,10 +19,12 @@ use super::context::Context;
 use super::error_map::{Failure, HandlerError, resource_not_found};
 use super::guard::GuardedResult;
 use super::mrtr::Rerun;
+use super::output::Json;
 use super::raw_result;
-use super::uri::{UriTemplate, is_uri};
+use super::uri::{UriTemplate, is_uri, why_no_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::RawResult;
+use crate::schema::finite;
 use crate::schema::url::normalized;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
@@ -53,8 +58,8 @@ listed!(
 /// Adds a resource after checking its URI and annotations.
 pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandler) -> Result<()> {
     if !is_uri(&resource.uri) {
-        let uri = Excerpt(&resource.uri);
-        let text = format!("'{uri}' is not the address of a resource: use scheme:rest (RFC 3986)");
+        let (uri, why) = (Excerpt(&resource.uri), why_no_uri(&resource.uri));
+        let text = format!("'{uri}' is not the address of a resource: {why}");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     check_annotations(&resource, resource.annotations.as_ref())?;
@@ -84,6 +89,8 @@ fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> 
 pub struct ResourceRead {
     pub(super) uri: String,
     pub(super) mime_type: Option<String>,
+    /// The names of the template's variables. `None` for a resource without a template.
+    pub(super) declared: Option<Arc<[String]>>,
     pub(super) variables: BTreeMap<String, String>,
 }
 
@@ -98,8 +105,52 @@ impl ResourceRead {
         self.mime_type.as_deref()
     }
 
+    /// Parses the value of a template variable as `T`, for example as a number. Return the error
+    /// with `?`.
+    ///
+    /// For a variable that the URI may omit, check first with [`variable`](Self::variable) whether
+    /// it has a value.
+    ///
+    /// # Errors
+    ///
+    /// [`HandlerError::not_found`] when the URI has no value for the variable, or when the value
+    /// can't be parsed: there is no resource with such a URI.
+    ///
+    /// If the template declares no variable of this name, the handler has a mistake: the client
+    /// gets an internal error, and the text is for the host. See
+    /// [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::server::{HandlerError, ResourceRead};
+    ///
+    /// // The handler of the template `notes://{id}{?lines}`.
+    /// fn note(read: &ResourceRead) -> Result<String, HandlerError> {
+    ///     let id: u32 = read.get("id")?;
+    ///     let lines = match read.variable("lines") {
+    ///         Some(_) => read.get("lines")?,
+    ///         None => 100,
+    ///     };
+    ///     Ok(format!("the first {lines} lines of note {id}"))
+    /// }
+    /// ```
+    pub fn get<T: FromStr>(&self, name: &str) -> Result<T, HandlerError> {
+        let is_declared = |names: &Arc<[String]>| names.iter().any(|declared| declared == name);
+        if !self.declared.as_ref().is_some_and(is_declared) {
+            let name = Excerpt(name);
+            let text = match &self.declared {
+                Some(_) => format!("its template declares no variable '{name}'"),
+                None => format!("it belongs to no template, so it has no variable '{name}'"),
+            };
+            return Err(HandlerError(Failure::Inner(text)));
+        }
+        let value = self.variable(name).and_then(|value| value.parse().ok());
+        value.ok_or_else(HandlerError::not_found)
+    }
+
     /// Returns the value of a template variable, or `None` when the URI has no value for the
-    /// variable.
+    /// variable. [`get`](Self::get) parses the value.
     ///
     /// Values come from the client. The values of `{var}` are percent-decoded, so they may contain
     /// `/` and `..` too. Check a value before using it in a path.
@@ -123,15 +174,17 @@ impl ResourceRead {
 /// The types that the handler of a resource may return.
 ///
 /// A `String` is the text of the resource and a `Vec<u8>` its bytes. Text and bytes are sent with
-/// the requested URI and the registered MIME type. One or several [`ResourceContents`] have a URI
+/// the requested URI and the registered MIME type. [`Json`] is sent as JSON text, with the MIME
+/// type `application/json` if none is registered. One or several [`ResourceContents`] have a URI
 /// and MIME type of their own.
 ///
-/// `None` means that the resource does not exist. [`Cached`] lets clients cache the wrapped value.
-/// A `Result` may hold a [`HandlerError`].
+/// A `Result` may hold a [`HandlerError`]. Both [`HandlerError::not_found`] and `None` mean that
+/// the resource does not exist. [`Cached`] lets clients cache the wrapped value.
 #[diagnostic::on_unimplemented(
     message = "a resource can't return `{Self}`",
     label = "the handler of this resource returns `{Self}`",
-    note = "return a `String`, a `Vec<u8>`, `ResourceContents` or a `ReadResourceResult`",
+    note = "return a `String`, a `Vec<u8>`, `Json`, `ResourceContents` or a `ReadResourceResult`",
+    note = "a resource that does not exist is `None`, or the error `HandlerError::not_found()`",
     note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
 )]
 pub trait ResourceOutput {
@@ -164,6 +217,21 @@ impl ResourceOutput for &str {
 impl ResourceOutput for Vec<u8> {
     fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
         Ok(read.typed(ResourceContents::blob(read.uri(), &self)))
+    }
+}
+
+impl<T: Serialize> ResourceOutput for Json<T> {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        let text = serde_json::to_string(&self.0)?;
+        // `serde_json` writes an infinite number and NaN as `null`.
+        if text.contains("null")
+            && let Some(found) = finite::unrepresentable(&self.0)
+        {
+            let text = format!("it has a number that JSON can't represent: {found}");
+            return Err(HandlerError(Failure::Inner(text)));
+        }
+        let contents = ResourceContents::text(read.uri(), text).mime_type("application/json");
+        Ok(read.typed(contents))
     }
 }
 
@@ -244,7 +312,7 @@ impl ResourceCall {
         let result = output.into_result(read).map(|mut result| {
             context.release(GuardedResult::Resource(&mut result));
             context.mark(&mut result.meta);
-            result.fit_to(context.terms().revision);
+            result.fit_to(context.client().revision);
             result
         });
         let answer = result.map_err(|error| match error.0 {
@@ -322,7 +390,8 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     if is_uri(uri) {
         return Ok(());
     }
-    let text = format!("uri is not an address: {}", Excerpt(uri));
+    let (uri, why) = (Excerpt(uri), why_no_uri(uri));
+    let text = format!("uri '{uri}' is not the address of a resource: {why}");
     Err(RpcError::invalid_params(text))
 }
 

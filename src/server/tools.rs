@@ -150,12 +150,7 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> Result<JsonSchem
     if schema.get("type") == Some(&json!("null")) {
         return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
     }
-    // `serde_json::Value` accepts anything, and its schema has no `type`.
-    let names_only = |name: &String| matches!(name.as_str(), "title" | "description");
-    if schema
-        .as_object()
-        .is_none_or(|members| members.keys().all(names_only))
-    {
+    if derived::accepts_anything(&schema) {
         return Ok(JsonSchema::any_object());
     }
     JsonSchema::new(&schema)

@@ -21,6 +21,7 @@
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::{
@@ -37,6 +38,21 @@ pub(super) fn is_uri(text: &str) -> bool {
         && has_whole_escapes(rest)
 }
 
+/// Describes why a text is not the URI of a resource. The text is one for which [`is_uri`] returns
+/// false.
+pub(super) fn why_no_uri(text: &str) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    let foreign = rest
+        .chars()
+        .find(|c| c.is_ascii() && !is_uri_byte(*c as u8));
+    match foreign {
+        _ if !is_scheme(scheme) || rest.is_empty() => "use scheme:rest (RFC 3986)".to_owned(),
+        Some(' ') => "write a space as %20 (RFC 3986)".to_owned(),
+        Some(other) => format!("write {other:?} as %{:02X} (RFC 3986)", u32::from(other)),
+        None => "write '%' as %25, or two hexadecimal digits after it (RFC 3986)".to_owned(),
+    }
+}
+
 /// A URI template.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
@@ -48,7 +64,7 @@ pub(super) struct UriTemplate {
     normalized: Vec<Path>,
     /// The names of the variables in the query. `None` when the template has no query.
     query: Option<Vec<String>>,
-    names: Vec<String>,
+    names: Arc<[String]>,
 }
 
 /// The parts of a path: texts and variables. Invariant: no two variables are adjacent.
@@ -117,7 +133,7 @@ impl UriTemplate {
     }
 
     /// Returns the names of all variables in the template.
-    pub(super) fn names(&self) -> &[String] {
+    pub(super) fn names(&self) -> &Arc<[String]> {
         &self.names
     }
 
@@ -326,9 +342,8 @@ impl Parser {
             })
             .collect();
         if !is_uri(&sample) {
-            return Err(
-                "what it gives is not an absolute address, scheme:rest (RFC 3986)".to_owned(),
-            );
+            let why = why_no_uri(&sample);
+            return Err(format!("it does not give the address of a resource: {why}"));
         }
         let mut paths = vec![Path::new(self.parts.clone())];
         for end in self.ends.iter().rev() {
@@ -340,7 +355,7 @@ impl Parser {
             paths,
             normalized,
             query: self.query,
-            names: self.names,
+            names: self.names.into(),
         })
     }
 
@@ -476,6 +491,19 @@ mod tests {
             "é:a",
         ] {
             assert!(!is_uri(bad), "{bad}");
+        }
+        for (bad, why) in [
+            ("x://a b", "write a space as %20"),
+            ("a:<b>", "write '<' as %3C"),
+            ("a:\n", "write '\\n' as %0A"),
+            (
+                "a:%2",
+                "write '%' as %25, or two hexadecimal digits after it",
+            ),
+            ("my scheme://x", "use scheme:rest"),
+            ("a:", "use scheme:rest"),
+        ] {
+            assert_eq!(why_no_uri(bad), format!("{why} (RFC 3986)"));
         }
     }
 

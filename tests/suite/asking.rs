@@ -224,7 +224,7 @@ fn what_an_answer_answers_is_the_question_as_the_handler_asked_it() {
                 let sampled =
                     context.sample("model", CreateMessageRequestParams::new([message], 1));
                 let form = context.elicit("form", form);
-                if context.terms().revision >= ProtocolVersion::V2025_11_25 {
+                if context.client().revision >= ProtocolVersion::V2025_11_25 {
                     context.elicit("page", page)?;
                 }
                 Ok(format!("{:?} {}", form?.action, sampled?.model))

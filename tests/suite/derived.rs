@@ -198,7 +198,7 @@ fn shop() -> Raw {
     let server = Server::builder("s", "1")
         .validator(None)
         .tool("order", "", order)
-        .prompt(Prompt::new("p"), |_: Order, _: &Context| "")
+        .prompt_with_arguments(Prompt::new("p"), |_: Order, _: &Context| "")
         .build()
         .unwrap();
     Raw::open(&server, ProtocolVersion::LATEST)
@@ -240,7 +240,7 @@ fn an_argument_that_does_not_fit_is_named() {
     let params = json!({"name": "p", "arguments": {"item": "x"}});
     let error = shop().error("prompts/get", params);
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("/item: invalid type"), "{message}");
+    assert!(message.contains("/item: invalid value"), "{message}");
 }
 
 #[derive(Serialize, JsonSchema)]

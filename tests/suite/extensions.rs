@@ -21,7 +21,7 @@ fn server(knows: bool) -> Server {
     let builder = Server::builder("s", "1")
         .tool_with(
             Tool::new("plain"),
-            |_: Value, context: &Context| match context.terms().capabilities.extension(ID) {
+            |_: Value, context: &Context| match context.client().capabilities.extension(ID) {
                 Some(settings) => format!("in {} colours", settings["colours"]),
                 None => "as text".to_owned(),
             },
@@ -174,7 +174,7 @@ fn server_with_a_page() -> Server {
     Server::builder("s", "1")
         .extension(APPS, JsonObject::new())
         .tool_with(chart, |_: Value, context: &Context| {
-            let app = context.terms().capabilities.extension(APPS);
+            let app = context.client().capabilities.extension(APPS);
             let kinds = app.and_then(|app| app["mimeTypes"].as_array());
             match kinds.is_some_and(|kinds| kinds.contains(&json!(PAGE))) {
                 true => "three bars, see the chart",

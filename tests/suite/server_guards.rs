@@ -204,7 +204,7 @@ fn a_guard_sees_who_asks_for_what_and_with_which_arguments() {
                 "{} {:?} {principal} {} {}",
                 access.method(),
                 access.primitive(),
-                access.terms().revision,
+                access.client().revision,
                 key.is_some()
             );
             notes.lock().unwrap().push(note);

@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 
-use mcplink::RpcError;
-use mcplink::schema::*;
+use mcplink::schema::{
+    ContentBlock, GetPromptResult, ImageContent, Prompt, PromptArgument, PromptMessage,
+    ProtocolVersion, ResourceContents, Role,
+};
 use mcplink::server::{Context, HandlerError, Server};
+use mcplink::{ErrorKind, RpcError};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::raw::Raw;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Review {
     code: String,
     style: Option<String>,
@@ -129,7 +133,7 @@ fn what_is_wrong_with_a_request_is_told_before_the_handler_runs() {
 // M-PROM-B-14, L-PROM-B-10: the handler is where inputs are judged, and they get there as texts of declared names only
 #[test]
 fn a_handler_judges_what_goes_into_its_prompt() {
-    #[derive(Deserialize)]
+    #[derive(Deserialize, JsonSchema)]
     struct File {
         path: String,
     }
@@ -279,4 +283,177 @@ fn the_list_of_prompts_is_the_same_for_everybody_and_after_every_call() {
         let mut other = Raw::open(&server, revision);
         assert_eq!(other.result("prompts/list", json!({})), before);
     }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Tone {
+    Friendly,
+    Strict,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Depth {
+    /// The lines that changed
+    Lines,
+    /// The whole file
+    File,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct Remarks(u8);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Wanted {
+    /// The code to review.
+    code: String,
+    most_remarks: Remarks,
+    tone: Tone,
+    depth: Option<Depth>,
+    ratio: Option<f64>,
+    #[serde(default)]
+    all: bool,
+}
+
+fn typed() -> Server {
+    Server::builder("prompts", "1")
+        .prompt(Prompt::new("typed"), |wanted: Wanted, _: &Context| {
+            let Remarks(most) = wanted.most_remarks;
+            let Wanted { code, tone, .. } = wanted;
+            let others = (wanted.depth, wanted.ratio, wanted.all);
+            format!("{code:?}, {most} {tone:?} remarks, {others:?}")
+        })
+        .build()
+        .unwrap()
+}
+
+// M-PROM-S-01, L-PROM-S-01
+#[test]
+fn arguments_are_derived_from_a_struct() {
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&typed(), revision);
+        let list = client.result("prompts/list", json!({}));
+        let arguments = json!([
+            { "name": "code", "description": "The code to review.", "required": true },
+            { "name": "mostRemarks", "required": true },
+            { "name": "tone", "required": true },
+            { "name": "all" },
+            { "name": "depth" },
+            { "name": "ratio" },
+        ]);
+        assert_eq!(list["prompts"][0]["arguments"], arguments, "{list}");
+    }
+}
+
+#[test]
+fn arguments_are_parsed_from_texts() {
+    let mut client = Raw::open(&typed(), ProtocolVersion::LATEST);
+    for (arguments, text) in [
+        (
+            json!({ "code": "1", "mostRemarks": "3", "tone": "strict" }),
+            "\"1\", 3 Strict remarks, (None, None, false)",
+        ),
+        (
+            json!({
+                "code": "", "mostRemarks": "0", "tone": "friendly",
+                "depth": "file", "ratio": "0.5", "all": "true",
+            }),
+            "\"\", 0 Friendly remarks, (Some(File), Some(0.5), true)",
+        ),
+    ] {
+        let params = json!({ "name": "typed", "arguments": arguments });
+        let given = client.result("prompts/get", params);
+        assert_eq!(given["messages"][0]["content"]["text"], text);
+    }
+    for (name, value, text) in [
+        (
+            "mostRemarks",
+            "many",
+            "invalid value: string \"many\", expected u8",
+        ),
+        (
+            "mostRemarks",
+            "300",
+            "invalid value: string \"300\", expected u8",
+        ),
+        (
+            "ratio",
+            "NaN",
+            "invalid value: string \"NaN\", expected f64",
+        ),
+        (
+            "all",
+            "yes",
+            "invalid value: string \"yes\", expected a boolean",
+        ),
+        (
+            "tone",
+            "rude",
+            "unknown variant `rude`, expected `friendly` or `strict`",
+        ),
+    ] {
+        let mut arguments = json!({ "code": "1", "mostRemarks": "3", "tone": "strict" });
+        arguments[name] = value.into();
+        let params = json!({ "name": "typed", "arguments": arguments });
+        let error = client.error("prompts/get", params);
+        assert_eq!(error["code"], -32602);
+        assert_eq!(error["message"], format!("arguments: /{name}: {text}"));
+    }
+}
+
+#[test]
+fn a_struct_that_no_texts_can_make_is_refused_when_the_server_is_built() {
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "no handler runs")]
+    struct Tagged {
+        name: String,
+        tags: Vec<String>,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "no handler runs")]
+    enum Either {
+        Left { name: String },
+        Right(u8),
+    }
+    let builder = || Server::builder("s", "1");
+    let style = || Prompt::new("p").argument(PromptArgument::new("style"));
+    let code = || PromptArgument::new("code");
+    for (builder, why) in [
+        (
+            builder().prompt(Prompt::new("p"), |_: Tagged, _: &Context| ""),
+            "the argument 'tags' can't be parsed from a text: use a String, a number, a bool, \
+             an enum without data, or an Option of these",
+        ),
+        (
+            builder().prompt(Prompt::new("p"), |_: Either, _: &Context| ""),
+            "'Either' is not a struct with fields",
+        ),
+        (
+            builder().prompt(Prompt::new("p"), |_: String, _: &Context| ""),
+            "'string' is not a struct with fields",
+        ),
+        (
+            builder().prompt(style(), |_: Review, _: &Context| ""),
+            "its handler takes the argument 'code', which the prompt does not declare",
+        ),
+        (
+            builder().prompt(style().argument(code()), |_: Review, _: &Context| ""),
+            "its handler takes the argument 'code', which the prompt does not declare as required",
+        ),
+    ] {
+        let error = builder.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(error.to_string(), format!("prompt 'p': {why}"));
+    }
+    // These arguments are not derived.
+    let given = Prompt::new("p").argument(PromptArgument::new("name"));
+    let server = builder().prompt_with_arguments(given, |_: Tagged, _: &Context| "");
+    let server = server.build().unwrap();
+    let later = |_: Tagged, _: &Context| "";
+    assert!(server.add_prompt(Prompt::new("later"), later).is_err());
+    let review = |_: Review, _: &Context| "";
+    server.add_prompt(Prompt::new("later"), review).unwrap();
 }

@@ -1,14 +1,17 @@
 //! Resources and templates, read by clients of every revision.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use mcplink::RpcError;
 use mcplink::schema::*;
-use mcplink::server::{Cached, Context, HandlerError, List, ResourceRead, Server};
+use mcplink::server::{
+    Cached, Context, HandlerError, Json, List, ResourceCall, ResourceRead, Server,
+};
+use mcplink::{ErrorKind, RpcError};
 use serde_json::json;
 
+use crate::common::LONG;
 use crate::raw::Raw;
 
 fn server() -> Server {
@@ -272,8 +275,24 @@ fn what_can_not_be_served_is_refused_at_the_start() {
             .resource(Resource::new(uri, "n"), text)
             .build()
     };
-    assert!(build("my scheme://x").is_err());
-    assert!(build("a:b").is_ok());
+    for (uri, why) in [
+        ("my scheme://x", "use scheme:rest (RFC 3986)"),
+        ("x://a b", "write a space as %20 (RFC 3986)"),
+        ("x://<a>", "write '<' as %3C (RFC 3986)"),
+    ] {
+        let text = format!("'{uri}' is not the address of a resource: {why}");
+        assert_eq!(build(uri).unwrap_err().to_string(), text);
+        let mut client = Raw::open(&build("a:b").unwrap(), ProtocolVersion::LATEST);
+        let error = client.error("resources/read", json!({ "uri": uri }));
+        assert_eq!(error["message"], format!("uri {text}"));
+    }
+    let pattern =
+        Server::builder("s", "1").template(ResourceTemplate::new("x://a b/{c}", "n"), text);
+    let error = pattern.build().unwrap_err().to_string();
+    assert!(
+        error.ends_with("write a space as %20 (RFC 3986)"),
+        "{error}"
+    );
     let twice = Server::builder("s", "1")
         .template(ResourceTemplate::new("a:{b}", "n"), text)
         .template(ResourceTemplate::new("a:{b}", "n"), text);
@@ -360,5 +379,177 @@ fn annotations_of_what_is_offered_are_checked() {
     for server in annotated(Annotations::default().priority(1.1)) {
         let error = server.build().unwrap_err();
         assert!(error.to_string().contains("priority 1.1"), "{error}");
+    }
+}
+
+// M-ERR-S-06, M-RES-S-08, L-RES-S-06
+#[test]
+fn a_variable_that_does_not_parse_is_a_missing_resource() {
+    let server = Server::builder("notes", "1")
+        .template(
+            ResourceTemplate::new("notes://{id}{?lines}", "note"),
+            |read: &ResourceRead, _: &Context| {
+                let id: u32 = read.get("id")?;
+                let lines = match read.variable("lines") {
+                    Some(_) => read.get("lines")?,
+                    None => 100,
+                };
+                Ok(format!("{lines} lines of note {id}"))
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (uri, text) in [
+            ("notes://7", "100 lines of note 7"),
+            ("notes://%37?lines=5", "5 lines of note 7"),
+        ] {
+            let result = client.result("resources/read", json!({ "uri": uri }));
+            assert_eq!(result["contents"][0]["text"], text);
+        }
+        for uri in ["notes://seven", "notes://-7", "notes://7?lines=few"] {
+            let error = client.error("resources/read", json!({ "uri": uri }));
+            let code = if revision.is_modern() { -32602 } else { -32002 };
+            assert_eq!(error["code"], code, "{revision}: {uri}");
+            assert_eq!(error["message"], "resource not found");
+            assert_eq!(error["data"], json!({ "uri": uri }));
+        }
+    }
+}
+
+#[test]
+fn an_undeclared_variable_is_a_mistake_that_only_the_host_sees() {
+    let (log, logged) = mpsc::channel();
+    let get = |read: &ResourceRead, _: &Context| read.get::<String>("ib");
+    let server = Server::builder("notes", "1")
+        .template(ResourceTemplate::new("notes://{id}", "note"), get)
+        .resource(Resource::new("note:first", "first"), get)
+        .deferred_unlisted_resources(|call: ResourceCall| {
+            let output = call.read().get::<String>("id");
+            _ = call.respond(output);
+        })
+        .on_log(move |record| drop(log.send(record.text.to_owned())))
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    for (uri, why) in [
+        ("notes://7", "its template declares no variable 'ib'"),
+        (
+            "note:first",
+            "it belongs to no template, so it has no variable 'ib'",
+        ),
+        (
+            "other:7",
+            "it belongs to no template, so it has no variable 'id'",
+        ),
+    ] {
+        let error = client.error("resources/read", json!({ "uri": uri }));
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32603), &json!("internal error"))
+        );
+        let text = logged.recv_timeout(LONG).unwrap();
+        assert_eq!(text, format!("resource '{uri}' failed: {why}"));
+    }
+}
+
+#[test]
+fn a_template_expands_lists_and_objects() {
+    #[derive(serde::Serialize)]
+    struct Search {
+        path: &'static str,
+        tags: Vec<&'static str>,
+        page: Option<u32>,
+    }
+    let template = ResourceTemplate::new("search:///{+path}{?tags*,page}", "search");
+    let values = |page| Search {
+        path: "a/b",
+        tags: vec!["x y", "z"],
+        page,
+    };
+    assert_eq!(
+        template.expand(&values(Some(2))).unwrap(),
+        "search:///a/b?tags=x%20y&tags=z&page=2"
+    );
+    assert_eq!(
+        template.expand(&values(None)).unwrap(),
+        "search:///a/b?tags=x%20y&tags=z"
+    );
+    assert_eq!(
+        template.expand(&[("path", "a"), ("page", "1")]).unwrap(),
+        "search:///a?page=1"
+    );
+    assert_eq!(template.expand(&()).unwrap(), "search:///");
+    let by = ResourceTemplate::new("search:///{?by*}", "by");
+    let values = json!({ "by": { "author": "Ada", "year": 1843 } });
+    assert_eq!(
+        by.expand(&values).unwrap(),
+        "search:///?author=Ada&year=1843"
+    );
+    for (values, why) in [
+        (json!({ "pages": 1 }), "it has no variable 'pages'"),
+        (
+            json!({ "path": [["a"]] }),
+            "'path' has a list or an object in it",
+        ),
+        (
+            json!("path"),
+            "its values are an object, or a list of names and values",
+        ),
+    ] {
+        let error = template.expand(&values).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().ends_with(why), "{error}");
+    }
+}
+
+#[test]
+fn a_structured_value_is_the_json_text_of_a_resource() {
+    #[derive(serde::Serialize)]
+    struct Measured {
+        id: i32,
+        ratio: f64,
+        note: Option<&'static str>,
+    }
+    let (log, logged) = mpsc::channel();
+    let ratio = |read: &ResourceRead, _: &Context| {
+        let id: i32 = read.get("id")?;
+        let ratio = 1.0 / f64::from(id);
+        if id < 0 {
+            return Err(HandlerError::not_found());
+        }
+        Ok(Json(Measured {
+            id,
+            ratio,
+            note: None,
+        }))
+    };
+    let typed = ResourceTemplate::new("typed:{id}", "typed").mime_type("application/x+json");
+    let server = Server::builder("s", "1")
+        .template(ResourceTemplate::new("ratio:{id}", "ratio"), ratio)
+        .template(typed, ratio)
+        .on_log(move |record| drop(log.send(record.text.to_owned())))
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (uri, mime_type) in [
+            ("ratio:2", "application/json"),
+            ("typed:2", "application/x+json"),
+        ] {
+            let result = client.result("resources/read", json!({ "uri": uri }));
+            let contents = json!([{
+                "uri": uri, "mimeType": mime_type, "text": "{\"id\":2,\"ratio\":0.5,\"note\":null}",
+            }]);
+            assert_eq!(result["contents"], contents);
+        }
+        let error = client.error("resources/read", json!({ "uri": "ratio:-1" }));
+        assert_eq!(error["message"], "resource not found");
+        let error = client.error("resources/read", json!({ "uri": "ratio:0" }));
+        assert_eq!(error["message"], "internal error");
+        let text =
+            "resource 'ratio:0' failed: it has a number that JSON can't represent: /ratio is inf";
+        assert_eq!(logged.recv_timeout(LONG).unwrap(), text);
     }
 }

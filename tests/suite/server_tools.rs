@@ -171,7 +171,7 @@ fn deferred_calls_are_answered_from_any_thread_in_any_order() {
         calls.reverse();
         let threads = calls.into_iter().map(|call| {
             thread::spawn(move || {
-                assert_eq!(call.context().terms().revision, revision);
+                assert_eq!(call.context().client().revision, revision);
                 let arguments: Value = call.arguments().unwrap();
                 call.respond(format!("n is {}", arguments["n"])).unwrap();
             })
@@ -303,7 +303,7 @@ fn handlers_see_who_asks_and_in_which_revision() {
     let (seen, sees) = mpsc::channel();
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("t"), move |_: Value, context: &Context| {
-            let terms = context.terms().clone();
+            let terms = context.client().clone();
             let own = context.meta().extra.get("com.example/a").cloned();
             seen.send((terms, own)).unwrap();
         })

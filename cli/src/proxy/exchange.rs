@@ -113,7 +113,7 @@ struct State {
 impl Exchange {
     fn new(id: u64, server: &Arc<str>, is_http: bool, call: Call) -> Arc<Self> {
         let context = call.context();
-        let is_shared = is_http && context.terms().revision.is_modern();
+        let is_shared = is_http && context.client().revision.is_modern();
         let connection = (!is_shared).then(|| context.connection());
         let token = context.cancel_token().clone();
         let cancel = CancelToken::new();
@@ -240,7 +240,7 @@ impl Exchange {
         loop {
             let call = self.take_call(by.cancel_token())?;
             let context = call.context();
-            if !can_answer(&context.terms().capabilities) {
+            if !can_answer(&context.client().capabilities) {
                 self.put(call);
                 return None;
             }

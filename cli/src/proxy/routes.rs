@@ -39,7 +39,7 @@ struct Passed {
 impl Passed {
     fn of(context: &Context, proxy: &Proxy) -> Self {
         let (meta, log) = (context.meta(), proxy.options.log.as_ref());
-        let client = Inputs::of(&context.terms().capabilities);
+        let client = Inputs::of(&context.client().capabilities);
         let members = meta.extra.iter();
         Self {
             wants_progress: meta.progress_token.is_some(),
@@ -334,7 +334,7 @@ impl Proxy {
         for (name, value) in asked.all_known() {
             params = params.known(name, value);
         }
-        let inputs = self.answered(Inputs::of(&call.context().terms().capabilities));
+        let inputs = self.answered(Inputs::of(&call.context().client().capabilities));
         let mut options = CallOptions::new()
             .client_capabilities(with_tasks(inputs.capabilities()))
             .cancel_with(call.context().cancel_token());

@@ -42,7 +42,7 @@ fn main() {
             Ok::<_, HandlerError>("touched")
         })
         .tool_with(Tool::new("may"), |_: Value, context: &Context| {
-            let client = serde_json::to_string(&context.terms().capabilities);
+            let client = serde_json::to_string(&context.client().capabilities);
             Ok::<_, HandlerError>(client?)
         })
         .tool_with(Tool::new("grow"), |_: Value, _: &Context| {

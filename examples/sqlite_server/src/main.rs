@@ -5,11 +5,10 @@
 //! cargo run -p sqlite_server -- FILE 8080     # http://127.0.0.1:8080/mcp
 //! ```
 
-use std::collections::HashMap;
 use std::error::Error;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcplink::schema::{Prompt, PromptArgument, ResourceTemplate, Tool};
+use mcplink::schema::{Prompt, ResourceTemplate, Tool};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, HandlerError, Json, Server};
 use rusqlite::types::ValueRef;
@@ -22,6 +21,12 @@ use serde_json::Value;
 struct Statement {
     /// One SQL statement.
     sql: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Explained {
+    /// The name of the table.
+    table: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -83,20 +88,22 @@ fn cell(row: &Row<'_>, at: usize) -> rusqlite::Result<Value> {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("usage: sqlite_server FILE [PORT]")?;
-    // The database lives as long as the program, so handlers can borrow it.
-    let database: &Database = Box::leak(Box::new(Database(Connection::open(file)?.into())));
+    let database = Arc::new(Database(Connection::open(file)?.into()));
+    // Each handler owns what its closure captures: here a pointer to the one database.
+    let (reader, writer, tables) = (database.clone(), database.clone(), database.clone());
     let query = Tool::new("query").description("Reads rows").read_only();
     let execute = Tool::new("execute")
         .description("Changes the database")
         .destructive();
     let table = ResourceTemplate::new("table://{name}", "table");
-    let explain = Prompt::new("explain").argument(PromptArgument::new("table").required(true));
     let server = Server::builder("sqlite", "1.0")
-        .tool_with(query, |asked, context| database.query(asked, context))
-        .tool_with(execute, |asked, context| database.execute(asked, context))
-        .template(table, |read, _| database.schema(read.variable("name")?))
-        .prompt(explain, |asked: HashMap<String, String>, _| {
-            let sql = database.schema(&asked["table"]);
+        .tool_with(query, move |asked, context| reader.query(asked, context))
+        .tool_with(execute, move |asked, context| {
+            writer.execute(asked, context)
+        })
+        .template(table, move |read, _| tables.schema(read.variable("name")?))
+        .prompt(Prompt::new("explain"), move |asked: Explained, _| {
+            let sql = database.schema(&asked.table);
             let sql = sql.ok_or_else(|| HandlerError::from("no such table"))?;
             Ok(format!("Explain this table: {sql}"))
         })

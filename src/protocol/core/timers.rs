@@ -46,7 +46,7 @@ impl Core {
                 "the handler of {} of '{}' {what} {} ({setting} is {})",
                 late.what,
                 self.peer(),
-                Span(late.took),
+                Span::measured(late.took),
                 Span(self.settings.slow_handler)
             )
         });

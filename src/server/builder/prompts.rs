@@ -8,34 +8,70 @@ use super::ServerBuilder;
 use crate::schema::{CompletionReference, Prompt};
 use crate::server::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use crate::server::context::Context;
+#[cfg(feature = "schemars")]
+use crate::server::prompt_arguments;
 use crate::server::prompts::{self, PromptCall, PromptOutput};
 
 impl ServerBuilder {
-    /// Adds a prompt whose handler takes its arguments as `A`. All arguments are strings, so `A` is
-    /// a struct of strings, a map, or `()`.
+    /// Adds a prompt whose handler takes its arguments as `A`. The arguments are derived from the
+    /// fields of the struct `A`, unless `prompt` declares arguments.
     ///
-    /// A request without a required argument, or with an undeclared argument, is refused before the
-    /// handler runs. A prompt that declares no arguments accepts any arguments.
+    /// The arguments of a prompt are texts. The fields of `A` are texts, numbers, `bool`, enums
+    /// without data, or an `Option` of one of these types, and are parsed from the texts. The
+    /// documentation of a field becomes the description of its argument. An argument is optional if
+    /// its field is an `Option` or has the attribute `#[serde(default)]`. The handler of a prompt
+    /// without arguments takes `()`. A handler that takes a map or a `serde_json::Value` accepts
+    /// any arguments, unless `prompt` declares arguments.
+    ///
+    /// The client gets an error, and the handler does not run, if a request lacks a required
+    /// argument, has an undeclared argument, or has a text that can't be parsed.
+    ///
+    /// [`build`](Self::build) fails if a field of `A` has another type, if `A` is not a struct, or
+    /// if `prompt` declares arguments, but not each argument that `A` takes.
     ///
     /// # Examples
     ///
     /// ```
-    /// use mcplink::schema::{Prompt, PromptArgument};
+    /// use mcplink::schema::Prompt;
     /// use mcplink::server::Server;
+    /// use schemars::JsonSchema;
     /// use serde::Deserialize;
     ///
-    /// #[derive(Deserialize)]
+    /// #[derive(Deserialize, JsonSchema)]
     /// struct Review {
+    ///     /// The code to review.
     ///     code: String,
+    ///     /// The largest number of remarks.
+    ///     remarks: Option<u32>,
     /// }
     ///
-    /// let prompt = Prompt::new("review").argument(PromptArgument::new("code").required(true));
     /// let server = Server::builder("review", "1.0")
-    ///     .prompt(prompt, |args: Review, _| format!("Please review:\n{}", args.code))
+    ///     .prompt(Prompt::new("review"), |args: Review, _| {
+    ///         let most = args.remarks.unwrap_or(10);
+    ///         format!("Make at most {most} remarks about this code:\n{}", args.code)
+    ///     })
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
     /// ```
-    pub fn prompt<A: DeserializeOwned, R: PromptOutput>(
+    #[cfg(feature = "schemars")]
+    pub fn prompt<A, R>(
+        self,
+        prompt: Prompt,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned + schemars::JsonSchema,
+        R: PromptOutput,
+    {
+        match prompt_arguments::typed_prompt::<A>(prompt) {
+            Ok(prompt) => self.prompt_with_arguments(prompt, handler),
+            Err(error) => self.noting(Err(error)),
+        }
+    }
+
+    /// Adds a prompt whose arguments are given, because the type `A` derives none. See
+    /// [`Server::add_prompt_with_arguments`](crate::server::Server::add_prompt_with_arguments).
+    pub fn prompt_with_arguments<A: DeserializeOwned, R: PromptOutput>(
         self,
         prompt: Prompt,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,

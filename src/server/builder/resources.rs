@@ -8,7 +8,8 @@ use crate::server::context::Context;
 use crate::server::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
 
 impl ServerBuilder {
-    /// Adds a resource: data to read, with a URI of its own.
+    /// Adds a resource: data to read, with a URI of its own. [`ResourceOutput`] lists the types
+    /// that the handler may return.
     ///
     /// Choose a URI scheme that describes the kind of data, if necessary a new one. Use `https:`
     /// only for data that the client can also fetch by itself.
@@ -54,16 +55,22 @@ impl ServerBuilder {
     /// `{?a,b}`. A resource with exactly the requested URI is preferred to templates. Templates are
     /// tried in the order of registration.
     ///
+    /// The template matches every URI of its form. If there is no resource with the requested URI,
+    /// the handler returns [`HandlerError::not_found`](crate::server::HandlerError::not_found), or
+    /// `None`. [`ResourceRead::get`] returns this error for a variable that does not parse.
+    ///
     /// # Examples
     ///
     /// ```
     /// use mcplink::schema::ResourceTemplate;
-    /// use mcplink::server::Server;
+    /// use mcplink::server::{HandlerError, Json, Server};
     ///
+    /// let names = ["Ada", "Charles"];
     /// let server = Server::builder("users", "1.0")
-    ///     .template(ResourceTemplate::new("users://{id}", "user"), |read, _| {
-    ///         let id = read.variable("id")?;
-    ///         (id == "1").then(|| "the first one".to_owned())
+    ///     .template(ResourceTemplate::new("users://{id}", "user"), move |read, _| {
+    ///         let id: usize = read.get("id")?;
+    ///         let name = names.get(id).ok_or_else(HandlerError::not_found)?;
+    ///         Ok(Json(serde_json::json!({ "id": id, "name": name })))
     ///     })
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())

@@ -36,6 +36,32 @@ impl ServerBuilder {
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
     /// ```
+    ///
+    /// A handler owns what its closure captures, and several threads may run it at the same time.
+    /// Handlers share a database or a cache through a clone of an `Arc` each:
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// use mcplink::server::Server;
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Note {
+    ///     text: String,
+    /// }
+    ///
+    /// let notes = Arc::new(Mutex::new(Vec::new()));
+    /// let shared = notes.clone();
+    /// let server = Server::builder("notes", "1.0")
+    ///     .tool("add", "Adds a note", move |note: Note, _| {
+    ///         notes.lock().unwrap().push(note.text);
+    ///     })
+    ///     .tool("count", "Counts the notes", move |(), _| shared.lock().unwrap().len())
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[cfg(feature = "schemars")]
     pub fn tool<A, R>(
         self,

@@ -94,22 +94,27 @@ impl ServerConnection {
     ) -> Result<(ReadHandler, ResourceRead), RpcError> {
         check_uri(uri)?;
         self.admit(access)?;
-        let read = |mime_type: &Option<String>, variables| ResourceRead {
+        let read = |mime_type: &Option<String>| ResourceRead {
             uri: uri.to_owned(),
             mime_type: mime_type.clone(),
-            variables,
+            declared: None,
+            variables: BTreeMap::new(),
         };
         if let Some(entry) = found {
-            let read = read(&entry.item.mime_type, BTreeMap::new());
-            return Ok((Arc::clone(&entry.handler), read));
+            return Ok((Arc::clone(&entry.handler), read(&entry.item.mime_type)));
         }
         match self.server.find_template(uri) {
             Some((entry, variables)) if self.shows(&access.about(entry.item.primitive())) => {
-                let read = read(&entry.item.mime_type, variables);
-                Ok((Arc::clone(&entry.handler.handler), read))
+                let pattern = &entry.handler;
+                let read = ResourceRead {
+                    declared: Some(Arc::clone(pattern.addresses.names())),
+                    variables,
+                    ..read(&entry.item.mime_type)
+                };
+                Ok((Arc::clone(&pattern.handler), read))
             }
             _ => match &self.server.unlisted_resources {
-                Some(handler) => Ok((Arc::clone(handler), read(&None, BTreeMap::new()))),
+                Some(handler) => Ok((Arc::clone(handler), read(&None))),
                 None => Err(resource_not_found(uri)),
             },
         }

@@ -121,7 +121,7 @@ impl ServerConnection {
                     };
                     // In the legacy era, a client that requests a task must get a task.
                     return match start {
-                        Some(start) if context.terms().revision.is_legacy() => {
+                        Some(start) if context.client().revision.is_legacy() => {
                             start.begin(context, fail);
                         }
                         _ => fail(context),

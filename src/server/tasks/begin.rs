@@ -34,9 +34,9 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     };
     let new = NewTask {
         id,
-        client: context.client(),
+        client: context.accounted_client(),
         principal: context.principal().map(Arc::from),
-        revision: context.terms().revision,
+        revision: context.client().revision,
         ttl_ms,
     };
     let task = match tasks.create(&server.subscriptions, &server.threads, new) {
@@ -53,7 +53,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
         tasks.forget(&task);
         return Detached::Over;
     };
-    let meta = server.services.result_meta(context.terms().revision);
+    let meta = server.services.result_meta(context.client().revision);
     let sent = if task.is_modern() {
         let mut created = task.created();
         created.meta = meta;

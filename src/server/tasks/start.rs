@@ -66,7 +66,7 @@ impl Context {
             && self.may_become_task()
             && self.method() == method::TOOLS_CALL
             && self.services().begin_task.is_some()
-            && takes_tasks(self.terms())
+            && takes_tasks(self.client())
     }
 
     /// Continues the call as a task, with the answers that the client has given so far.
