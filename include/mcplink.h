@@ -1065,7 +1065,7 @@ MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options, const char *name, const char *version);
 
 /**
- * Sets the display name of the client.
+ * Sets the display name of the client, for people who look after servers.
  *
  * @param title the title; NULL for no title.
  */
@@ -1095,7 +1095,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_icons(mcplink_client_opt
 
 /**
  * Sets the protocol revisions that may be used. Default: all revisions that the library
- * supports. The client uses the newest revision that the server supports too.
+ * supports. The client uses the newest revision that the server supports too. One revision
+ * alone is for tests, and for servers that misbehave with a newer one.
  *
  * @param revisions the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a
@@ -1307,8 +1308,9 @@ mcplink_status_t mcplink_client_options_on_log(mcplink_client_options_t *options
                                                mcplink_destroy_fn destroy);
 
 /**
- * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
- * with MCPLINK_E_TIMEOUT.
+ * Sets how long connecting may take in total, so that a server that never answers does not
+ * keep the host waiting. Default: 60 s. After this time, connecting fails with
+ * MCPLINK_E_TIMEOUT.
  *
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
  */
@@ -1316,7 +1318,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
 
 /**
  * Sets how long a server may take to answer the first request. A server that takes longer is
- * treated as a legacy server. Default: 5 s.
+ * treated as a legacy server, because some of these do not answer a request that they don't
+ * know. Default: 5 s.
  *
  * @param milliseconds the timeout. The timeout is not used over HTTP, where a missing answer does
  * not indicate the era.
@@ -1324,16 +1327,16 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
 MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the default timeout of calls: how long a call waits for its result. Progress restarts
- * the timeout. Default: 60 s.
+ * Sets the default timeout of calls: how long a call waits for its result, so that a server
+ * that hangs does not hang the host. Progress restarts the timeout. Default: 60 s.
  *
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the default total timeout of calls. Progress does not restart the total timeout.
- * Default: 10 minutes.
+ * Sets the default total timeout of calls, which ends calls whose progress never ends.
+ * Progress does not restart the total timeout. Default: 10 minutes.
  *
  * @param milliseconds the timeout; MCPLINK_FOREVER for no timeout.
  */
@@ -1441,10 +1444,10 @@ typedef enum mcplink_limit {
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, mcplink_limit limit, size_t value);
 
 /**
- * Sets the maximum number of started calls that run at once, each on its own thread. Default:
- * 256. At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in
- * order (see mcplink_client_listen_start) share one thread; as many of them may wait as calls
- * may run.
+ * Sets the maximum number of started calls that run at once, each on its own thread, so that a
+ * slow server can't occupy any number of threads. Default: 256. At the limit, starting another
+ * call fails with MCPLINK_E_BUSY. The calls that run in order (see
+ * mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
  *
  * @param count the maximum number, at least 1.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for 0.
@@ -1452,8 +1455,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
 
 /**
- * Sets how the server is restarted automatically when the connection is lost. Default: no
- * restart. The endpoint must be a command, or another endpoint that can be connected again.
+ * Sets how the server is restarted automatically when the connection is lost, so that a crash
+ * costs no more than the calls in flight. Default: no restart. The endpoint must be a command,
+ * or another endpoint that can be connected again.
  *
  * When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
  * sent yet wait for the new connection until their deadline.
@@ -1481,7 +1485,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_retry_idempotent_calls(m
 
 /**
  * Sets that the client pings the server after a silence, and ends the connection when the
- * server does not answer. Default: no pings.
+ * server does not answer. So a server that hangs, or a network that is gone without a word, is
+ * noticed before the next call. Default: no pings.
  *
  * @param interval_ms the length of the silence, in milliseconds.
  * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
@@ -1496,17 +1501,18 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
                                                        uint32_t max_failures);
 
 /**
- * Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
- * items. Reading a longer list fails with MCPLINK_E_LIMIT.
+ * Sets the maximum number of pages and of items in a list, so that a list without an end can't
+ * fill the memory. Default: 10 000 pages and 100 000 items. Reading a longer list fails with
+ * MCPLINK_E_LIMIT.
  *
  * @param pages,items the maximum number of pages and the maximum number of items.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
 
 /**
- * Sets whether answers of the server that violate the specification are refused. Default:
- * false. With false, unambiguous violations are accepted, and invalid entries are left out of
- * lists (see mcplink_result_misfits).
+ * Sets whether answers of the server that violate the specification are refused, for tests of
+ * servers. Default: false. With false, unambiguous violations are accepted, and invalid
+ * entries are left out of lists (see mcplink_result_misfits).
  *
  * With true, an invalid request of the server (elicitation, sampling, roots) reaches no
  * callback: the request is refused, or the call to which the request belongs fails.
@@ -1519,7 +1525,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_op
 
 /**
  * Sets whether the client names itself to servers of revisions since 2026-07-28, with each
- * request. Earlier revisions require the name. Default: true.
+ * request. A host that does not want to be recognised sets false. Earlier revisions require
+ * the name. Default: true.
  *
  * @param enabled false to send no name, for privacy.
  */
@@ -1535,22 +1542,25 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_send_client_info(mcplink
 MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool enabled);
 
 /**
- * Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
+ * Sets the time after which a running handler of the host is logged as slow: all other
+ * callbacks of the client wait for it. Default: 30 s.
  *
  * @param milliseconds the time; MCPLINK_FOREVER to log no handler as slow.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Disables the validation of structured tool results against the listed output schemas. A
- * build without the feature "validation" never validates these results.
+ * Disables the validation of structured tool results against the listed output schemas, which
+ * saves their time where the server is trusted. A build without the feature "validation" never
+ * validates these results.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
- * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB,
- * or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
- * pages that were written to.
+ * Sets the stack size of the client's threads that may run code of the host: larger for
+ * callbacks that recurse deeply, smaller for a host with many clients. Default: 8 MiB, or 2
+ * MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+ * that were written to.
  *
  * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
  * If the system lacks the memory, starting a thread fails.
@@ -1559,9 +1569,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_cli
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options, size_t bytes);
 
 /**
- * Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of
- * the prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the
- * first 15 bytes of a name.
+ * Sets the prefix of the names of the client's threads, by which debuggers and profilers show
+ * whose threads they are. Default: "mcplink". A name consists of the prefix, a dash and the
+ * role of the thread, such as "mcplink-call". Linux shows only the first 15 bytes of a name.
  *
  * @param prefix 1 to 15 bytes, without control characters.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
@@ -1618,8 +1628,8 @@ mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *opti
 MCPLINK_API mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options, const char *const *argv);
 
 /**
- * Sets an environment variable of the child, in addition to the variables that the child
- * inherits: see mcplink_client_options_inherit_env.
+ * Sets an environment variable of the child, for example an API key, in addition to the
+ * variables that the child inherits: see mcplink_client_options_inherit_env.
  *
  * @param variable the name of the variable, in UTF-8 on Windows.
  * @param value the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit
@@ -1666,7 +1676,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_options_t *options);
 
 /**
- * Sets the working directory of the child. Default: the working directory of this process.
+ * Sets the working directory of the child, which many servers take for the project to work on.
+ * Default: the working directory of this process.
  *
  * @param directory a path, in UTF-8 on Windows; NULL for the default.
  */
@@ -1681,10 +1692,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_optio
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool enabled);
 
 /**
- * Sets how long each step of closing the client may take. A child process has this time to
- * exit after its standard input was closed, and the same time again after SIGTERM. Then the
- * child is killed. So closing may take twice this time. For a child process the default is 2
- * s. Over HTTP, ending the session may take this time, and the default is 1 s.
+ * Sets how long each step of closing the client may take, so that a server that does not end
+ * can't hold up the end of the host. A child process has this time to exit after its standard
+ * input was closed, and the same time again after SIGTERM. Then the child is killed. So
+ * closing may take twice this time. For a child process the default is 2 s. Over HTTP, ending
+ * the session may take this time, and the default is 1 s.
  *
  * @param milliseconds the time; more than an hour counts as an hour.
  */
@@ -1699,8 +1711,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_close_timeout_ms(mcplink
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
 /**
- * Adds a header field that is sent with every request over HTTP. The value of the field does
- * not appear in errors or logs.
+ * Adds a header field that is sent with every request over HTTP, for example the key of a
+ * gateway. The value of the field does not appear in errors or logs.
  *
  * @param field the name of the header field. A field that the library writes itself is refused when
  * the client is opened.
@@ -1807,8 +1819,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_client_certificate(mcpli
 MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool enabled);
 
 /**
- * Sets the two file descriptors over which the client connects: pipes, sockets or terminals.
- * Each message is a line.
+ * Sets the two file descriptors over which the client connects, for a server that the host has
+ * started or reached itself: pipes, sockets or terminals. Each message is a line.
  *
  * @param input,output the descriptors to read from and to write to; for a socket they may be equal.
  * The descriptors must stay open until the client is opened. Opening duplicates the
@@ -1919,8 +1931,8 @@ MCPLINK_API mcplink_status_t mcplink_cache_clear(mcplink_cache_t *cache);
 MCPLINK_API void mcplink_cache_free(mcplink_cache_t *cache);
 
 /**
- * Sets the cache of responses that the client shares with other clients. Default: a cache of
- * its own.
+ * Sets the cache of responses that the client shares with other clients, which saves requests
+ * when several clients use one server. Default: a cache of its own.
  *
  * A public response is used by all clients of one server at one address. A private response is
  * used only by clients with the same principal and capabilities. Child processes count as one
@@ -1979,7 +1991,7 @@ MCPLINK_API void mcplink_era_memory_free(mcplink_era_memory_t *memory);
 
 /**
  * Sets the memory in which the client remembers the era of its server. The next connection to
- * this server then skips the detection. Default: no memory.
+ * this server then skips the detection, which costs a request. Default: no memory.
  *
  * @param memory the memory, which several clients may share, and which may be freed before the
  * options. NULL changes nothing.
@@ -3157,7 +3169,7 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_op
 MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets a token that can cancel the call.
+ * Sets a token that can cancel the call, for example when the user presses a key.
  *
  * @param cancel the token. The token may be freed before the options. NULL for no token.
  */
@@ -3182,7 +3194,7 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
 
 /**
  * Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
- * cached. Default: false.
+ * cached, for example because the user wants to see the newest state. Default: false.
  *
  * @param enabled true to bypass the cache.
  */
@@ -4210,7 +4222,7 @@ MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
 
 /**
- * Sets the display name of the server.
+ * Sets the display name of the server, which hosts show to their users.
  *
  * @param title the title; NULL for no title.
  */
@@ -4400,7 +4412,8 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
                                                  mcplink_destroy_fn destroy);
 
 /**
- * Sets a limit that applies to each connection.
+ * Sets a limit that applies to each connection, so that no client can exhaust the memory or
+ * the threads of the server.
  *
  * @param limit the limit.
  * @param value the new value of the limit.
@@ -4408,23 +4421,25 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
 MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, mcplink_limit limit, size_t value);
 
 /**
- * Sets the maximum number of items on a page of a list.
+ * Sets the maximum number of items on a page of a list, so that long lists come in messages of
+ * moderate size.
  *
  * @param items the maximum number; 0, the default, for all items on one page.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
 
 /**
- * Sets the drain time: how long calls in flight may continue after a client has disconnected.
- * Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
- * handlers are cancelled.
+ * Sets the drain time: how long calls in flight may continue after a client has disconnected,
+ * so that work is not cut off half-way. Default: 5 s. Requests without an answer are then
+ * answered with an error (-32603), and their handlers are cancelled.
  *
  * @param milliseconds the drain time, in milliseconds.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the time after which a running handler is logged as slow. Default: 30 s.
+ * Sets the time after which a running handler is logged as slow, because it occupies a thread
+ * that other calls may wait for. Default: 30 s.
  *
  * @param milliseconds the time, in milliseconds.
  */
@@ -4432,7 +4447,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_
 
 /**
  * Sets that the server pings a client after a silence, and disconnects a client that does not
- * answer. Only clients of revisions before 2026-07-28 are pinged. Default: no pings.
+ * answer, so that clients that are gone without a word free what they occupy. Only clients of
+ * revisions before 2026-07-28 are pinged. Default: no pings.
  *
  * @param interval_ms the length of the silence, in milliseconds.
  * @param timeout_ms how long an answer may take, in milliseconds, for example 30000.
@@ -4482,7 +4498,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink
 MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool enabled);
 
 /**
- * Sets whether clients may subscribe to changes of single resources. Default: true.
+ * Sets whether clients may subscribe to changes of single resources; false for resources that
+ * never change. Default: true.
  *
  * @param enabled true to allow these subscriptions.
  */
@@ -4490,7 +4507,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink
 
 /**
  * Sets whether clients are notified when a list of tools, prompts or resources changes
- * (listChanged). Default: true.
+ * (listChanged); false for lists that never change, which saves clients a subscription.
+ * Default: true.
  *
  * @param enabled true to notify clients. With false, entries can still be added and removed.
  */
@@ -4498,7 +4516,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_ser
 
 /**
  * Sets whether results for clients of revisions since 2026-07-28 contain the name and version
- * of the server. Default: true.
+ * of the server; false for shorter results, and for servers that do not want to show their
+ * version. Default: true.
  *
  * @param enabled true to include the name and version.
  */
@@ -4506,14 +4525,15 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_send_server_info(mcplink
 
 /**
  * Disables the validation of arguments and of structured results of tools against their JSON
- * Schemas. A build for which mcplink_has_feature("validation") returns false checks only the
- * keywords that mcplink_tool_add_param_schema names.
+ * Schemas, for handlers that check their arguments themselves. A build for which
+ * mcplink_has_feature("validation") returns false checks only the keywords that
+ * mcplink_tool_add_param_schema names.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_clear_validation(mcplink_server_options_t *options);
 
 /**
  * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
- * runs. Default: true.
+ * runs, so that a stray printf can't break the connection. Default: true.
  *
  * @param enabled true to reserve standard output. With false, other output of this process to
  * standard output corrupts the protocol.
@@ -4529,8 +4549,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_serv
 MCPLINK_API mcplink_status_t mcplink_server_options_declare_capability(mcplink_server_options_t *options, mcplink_list list);
 
 /**
- * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
- * pages are not cached.
+ * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list, which
+ * saves requests for lists that rarely change. Default: pages are not cached.
  *
  * @param list the list.
  * @param ttl_ms the time, in milliseconds.
@@ -4543,9 +4563,9 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
                                                   bool is_public);
 
 /**
- * Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
- * becomes a task, the client receives the task at once, and fetches the result when the task
- * has ended.
+ * Enables tasks, for tools that support tasks (see mcplink_tool_set_task_support): a long call
+ * survives a lost connection, and its client need not wait for it. If a call becomes a task,
+ * the client receives the task at once, and fetches the result when the task has ended.
  *
  * @param max_tasks the maximum number of stored tasks; 0, the default, to disable tasks. At the
  * limit, a finished task is removed to make space. If all tasks are running, the next call is
@@ -4588,9 +4608,10 @@ mcplink_status_t mcplink_server_options_add_capability(mcplink_server_options_t 
                                                        size_t len);
 
 /**
- * Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB,
- * or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
- * pages that were written to.
+ * Sets the stack size of the server's threads that may run code of the host: larger for
+ * handlers that recurse deeply, smaller for a host that is short of address space. Default: 8
+ * MiB, or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for
+ * the pages that were written to.
  *
  * @param bytes 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
  * If the system lacks the memory, starting a thread fails.
@@ -4599,9 +4620,9 @@ mcplink_status_t mcplink_server_options_add_capability(mcplink_server_options_t 
 MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options, size_t bytes);
 
 /**
- * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of
- * the prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only
- * the first 15 bytes of a name.
+ * Sets the prefix of the names of the server's threads, by which debuggers and profilers show
+ * whose threads they are. Default: "mcplink". A name consists of the prefix, a dash and the
+ * role of the thread, such as "mcplink-worker". Linux shows only the first 15 bytes of a name.
  *
  * @param prefix 1 to 15 bytes, without control characters.
  * @return MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.
@@ -4636,10 +4657,11 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
- * Limits how many requests a caller may make in a period. A caller is a principal, on all its
- * connections together. Without a principal it is a connection, and over HTTP a session or a
- * network address. A request beyond the limit is refused, and the client is told when to try
- * again. Each call of this function adds a limit of its own. Default: no limit.
+ * Limits how many requests a caller may make in a period, so that no caller crowds out the
+ * others. A caller is a principal, on all its connections together. Without a principal it is
+ * a connection, and over HTTP a session or a network address. A request beyond the limit is
+ * refused, and the client is told when to try again. Each call of this function adds a limit
+ * of its own. Default: no limit.
  *
  * @param requests the number of requests, at least 1. A caller may make that many at once; later
  * ones are admitted evenly within the period.
@@ -6228,8 +6250,8 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(v
 MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 
 /**
- * Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
- * status 404.
+ * Sets the path of the endpoint, for a host with several endpoints at one address. Default:
+ * "/mcp". Requests for other paths are answered with status 404.
  *
  * @param path the path, which begins with "/".
  */
@@ -6279,8 +6301,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http
 MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool enabled);
 
 /**
- * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
- * no open stream for this time. Default: 30 minutes.
+ * Sets the idle timeout of sessions, because clients often leave without ending theirs. A
+ * session ends when it has had no request, no answer and no open stream for this time.
+ * Default: 30 minutes.
  *
  * @param milliseconds the idle timeout, in milliseconds.
  */
@@ -7186,24 +7209,26 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *o
 MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth_t *oauth, const char *param, const char *value);
 
 /**
- * Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved
- * with the tokens.
+ * Sets whether tokens are bound to a key (DPoP), so that a stolen token is of no use. The key
+ * is generated when needed, and saved with the tokens.
  *
  * @param dpop when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_WHEN_ASKED.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
 
 /**
- * Sets how long one request to an authorization server may take. Default: 10 s.
+ * Sets how long one request to an authorization server may take, so that a login fails soon if
+ * that server does not answer. Default: 10 s.
  *
  * @param milliseconds the timeout; more than an hour counts as an hour.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
 
 /**
- * Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the
- * timeout of waiting calls is paused. The total timeout of these calls is not paused: see
- * mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
+ * Sets how long a complete login may take, because a user may have closed the browser.
+ * Default: 5 minutes. While a person logs in, the timeout of waiting calls is paused. The
+ * total timeout of these calls is not paused: see mcplink_call_options_set_max_timeout_ms and
+ * mcplink_client_options_set_max_timeout_ms.
  *
  * @param milliseconds the timeout; more than a day counts as a day.
  */

@@ -183,15 +183,16 @@ actions! {
         oauth.params.push((param.to_owned(), value.to_owned()));
     }
 
-    /// Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved
-    /// with the tokens.
+    /// Sets whether tokens are bound to a key (DPoP), so that a stolen token is of no use. The key
+    /// is generated when needed, and saved with the tokens.
     ///
     /// dpop: when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_WHEN_ASKED.
     fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) {
         oauth.dpop = mcplink_dpop::read(dpop, "use of DPoP")?
     }
 
-    /// Sets how long one request to an authorization server may take. Default: 10 s.
+    /// Sets how long one request to an authorization server may take, so that a login fails soon if
+    /// that server does not answer. Default: 10 s.
     ///
     /// milliseconds: the timeout; more than an hour counts as an hour.
     fn mcplink_oauth_set_step_timeout_ms(milliseconds: u32) {
@@ -199,9 +200,10 @@ actions! {
         oauth.step_timeout = Some(span);
     }
 
-    /// Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the
-    /// timeout of waiting calls is paused. The total timeout of these calls is not paused: see
-    /// mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
+    /// Sets how long a complete login may take, because a user may have closed the browser.
+    /// Default: 5 minutes. While a person logs in, the timeout of waiting calls is paused. The
+    /// total timeout of these calls is not paused: see mcplink_call_options_set_max_timeout_ms and
+    /// mcplink_client_options_set_max_timeout_ms.
     ///
     /// milliseconds: the timeout; more than a day counts as a day.
     fn mcplink_oauth_set_login_timeout_ms(milliseconds: u32) {

@@ -170,7 +170,7 @@ actions! {
         options.max_timeout = Some(span(milliseconds));
     }
 
-    /// Sets a token that can cancel the call.
+    /// Sets a token that can cancel the call, for example when the user presses a key.
     ///
     /// cancel: the token. The token may be freed before the options. NULL for no token.
     fn mcplink_call_options_set_cancel(cancel: *mut mcplink_cancel_t) {
@@ -200,7 +200,7 @@ actions! {
     }
 
     /// Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
-    /// cached. Default: false.
+    /// cached, for example because the user wants to see the newest state. Default: false.
     ///
     /// enabled: true to bypass the cache.
     fn mcplink_call_options_set_bypass_cache(enabled: bool) {

@@ -68,8 +68,8 @@ actions! {
         );
     }
 
-    /// Sets an environment variable of the child, in addition to the variables that the child
-    /// inherits: see mcplink_client_options_inherit_env.
+    /// Sets an environment variable of the child, for example an API key, in addition to the
+    /// variables that the child inherits: see mcplink_client_options_inherit_env.
     ///
     /// variable: the name of the variable, in UTF-8 on Windows.
     /// value: the value of the variable, in UTF-8 on Windows. With NULL the child does not inherit
@@ -141,7 +141,8 @@ actions! {
         options.endpoint.inherits = Inherits::Nothing
     }
 
-    /// Sets the working directory of the child. Default: the working directory of this process.
+    /// Sets the working directory of the child, which many servers take for the project to work on.
+    /// Default: the working directory of this process.
     ///
     /// directory: a path, in UTF-8 on Windows; NULL for the default.
     fn mcplink_client_options_set_cwd(directory: *const c_char) {
@@ -164,10 +165,11 @@ actions! {
 actions! {
     set(options: mcplink_client_options_t);
 
-    /// Sets how long each step of closing the client may take. A child process has this time to
-    /// exit after its standard input was closed, and the same time again after SIGTERM. Then the
-    /// child is killed. So closing may take twice this time. For a child process the default is 2
-    /// s. Over HTTP, ending the session may take this time, and the default is 1 s.
+    /// Sets how long each step of closing the client may take, so that a server that does not end
+    /// can't hold up the end of the host. A child process has this time to exit after its standard
+    /// input was closed, and the same time again after SIGTERM. Then the child is killed. So
+    /// closing may take twice this time. For a child process the default is 2 s. Over HTTP, ending
+    /// the session may take this time, and the default is 1 s.
     ///
     /// milliseconds: the time; more than an hour counts as an hour.
     fn mcplink_client_options_set_close_timeout_ms(milliseconds: u32) {
@@ -186,8 +188,8 @@ actions! {
         );
     }
 
-    /// Adds a header field that is sent with every request over HTTP. The value of the field does
-    /// not appear in errors or logs.
+    /// Adds a header field that is sent with every request over HTTP, for example the key of a
+    /// gateway. The value of the field does not appear in errors or logs.
     ///
     /// field: the name of the header field. A field that the library writes itself is refused when
     /// the client is opened.
@@ -313,8 +315,8 @@ actions! {
         options.endpoint.follows_redirects = Some(enabled);
     }
 
-    /// Sets the two file descriptors over which the client connects: pipes, sockets or terminals.
-    /// Each message is a line.
+    /// Sets the two file descriptors over which the client connects, for a server that the host has
+    /// started or reached itself: pipes, sockets or terminals. Each message is a line.
     ///
     /// input, output: the descriptors to read from and to write to; for a socket they may be equal.
     /// The descriptors must stay open until the client is opened. Opening duplicates the

@@ -14,8 +14,9 @@ use crate::client::Restart;
 actions! {
     set(options: mcplink_client_options_t);
 
-    /// Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
-    /// with MCPLINK_E_TIMEOUT.
+    /// Sets how long connecting may take in total, so that a server that never answers does not
+    /// keep the host waiting. Default: 60 s. After this time, connecting fails with
+    /// MCPLINK_E_TIMEOUT.
     ///
     /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
     fn mcplink_client_options_set_connect_timeout_ms(milliseconds: u32) {
@@ -23,7 +24,8 @@ actions! {
     }
 
     /// Sets how long a server may take to answer the first request. A server that takes longer is
-    /// treated as a legacy server. Default: 5 s.
+    /// treated as a legacy server, because some of these do not answer a request that they don't
+    /// know. Default: 5 s.
     ///
     /// milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does
     /// not indicate the era.
@@ -31,16 +33,16 @@ actions! {
         options.build(|builder| builder.probe_timeout(span(milliseconds)));
     }
 
-    /// Sets the default timeout of calls: how long a call waits for its result. Progress restarts
-    /// the timeout. Default: 60 s.
+    /// Sets the default timeout of calls: how long a call waits for its result, so that a server
+    /// that hangs does not hang the host. Progress restarts the timeout. Default: 60 s.
     ///
     /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
     fn mcplink_client_options_set_timeout_ms(milliseconds: u32) {
         options.timeouts.timeout = span(milliseconds);
     }
 
-    /// Sets the default total timeout of calls. Progress does not restart the total timeout.
-    /// Default: 10 minutes.
+    /// Sets the default total timeout of calls, which ends calls whose progress never ends.
+    /// Progress does not restart the total timeout. Default: 10 minutes.
     ///
     /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
     fn mcplink_client_options_set_max_timeout_ms(milliseconds: u32) {
@@ -56,10 +58,10 @@ actions! {
         limit::set(&mut options.limits, limit, value)?;
     }
 
-    /// Sets the maximum number of started calls that run at once, each on its own thread. Default:
-    /// 256. At the limit, starting another call fails with MCPLINK_E_BUSY. The calls that run in
-    /// order (see mcplink_client_listen_start) share one thread; as many of them may wait as calls
-    /// may run.
+    /// Sets the maximum number of started calls that run at once, each on its own thread, so that a
+    /// slow server can't occupy any number of threads. Default: 256. At the limit, starting another
+    /// call fails with MCPLINK_E_BUSY. The calls that run in order (see
+    /// mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
     ///
     /// count: the maximum number, at least 1.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0.
@@ -70,8 +72,9 @@ actions! {
         options.max_started = count;
     }
 
-    /// Sets how the server is restarted automatically when the connection is lost. Default: no
-    /// restart. The endpoint must be a command, or another endpoint that can be connected again.
+    /// Sets how the server is restarted automatically when the connection is lost, so that a crash
+    /// costs no more than the calls in flight. Default: no restart. The endpoint must be a command,
+    /// or another endpoint that can be connected again.
     ///
     /// When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
     /// sent yet wait for the new connection until their deadline.
@@ -103,7 +106,8 @@ actions! {
     }
 
     /// Sets that the client pings the server after a silence, and ends the connection when the
-    /// server does not answer. Default: no pings.
+    /// server does not answer. So a server that hangs, or a network that is gone without a word, is
+    /// noticed before the next call. Default: no pings.
     ///
     /// interval_ms: the length of the silence, in milliseconds.
     /// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
@@ -115,17 +119,18 @@ actions! {
         options.build(|builder| builder.keep_alive(keep_alive));
     }
 
-    /// Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
-    /// items. Reading a longer list fails with MCPLINK_E_LIMIT.
+    /// Sets the maximum number of pages and of items in a list, so that a list without an end can't
+    /// fill the memory. Default: 10 000 pages and 100 000 items. Reading a longer list fails with
+    /// MCPLINK_E_LIMIT.
     ///
     /// pages, items: the maximum number of pages and the maximum number of items.
     fn mcplink_client_options_set_max_list(pages: usize, items: usize) {
         options.build(|builder| builder.max_list_pages(pages).max_list_items(items));
     }
 
-    /// Sets whether answers of the server that violate the specification are refused. Default:
-    /// false. With false, unambiguous violations are accepted, and invalid entries are left out of
-    /// lists (see mcplink_result_misfits).
+    /// Sets whether answers of the server that violate the specification are refused, for tests of
+    /// servers. Default: false. With false, unambiguous violations are accepted, and invalid
+    /// entries are left out of lists (see mcplink_result_misfits).
     ///
     /// With true, an invalid request of the server (elicitation, sampling, roots) reaches no
     /// callback: the request is refused, or the call to which the request belongs fails.
@@ -138,7 +143,8 @@ actions! {
     }
 
     /// Sets whether the client names itself to servers of revisions since 2026-07-28, with each
-    /// request. Earlier revisions require the name. Default: true.
+    /// request. A host that does not want to be recognised sets false. Earlier revisions require
+    /// the name. Default: true.
     ///
     /// enabled: false to send no name, for privacy.
     fn mcplink_client_options_set_send_client_info(enabled: bool) {
@@ -154,22 +160,25 @@ actions! {
         options.build(|builder| builder.assume_capabilities(enabled));
     }
 
-    /// Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
+    /// Sets the time after which a running handler of the host is logged as slow: all other
+    /// callbacks of the client wait for it. Default: 30 s.
     ///
     /// milliseconds: the time; MCPLINK_FOREVER to log no handler as slow.
     fn mcplink_client_options_set_slow_handler_ms(milliseconds: u32) {
         options.build(|builder| builder.slow_handler(span(milliseconds)));
     }
 
-    /// Disables the validation of structured tool results against the listed output schemas. A
-    /// build without the feature "validation" never validates these results.
+    /// Disables the validation of structured tool results against the listed output schemas, which
+    /// saves their time where the server is trusted. A build without the feature "validation" never
+    /// validates these results.
     fn mcplink_client_options_clear_validation() {
         options.build(|builder| builder.validator(None));
     }
 
-    /// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB,
-    /// or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
-    /// pages that were written to.
+    /// Sets the stack size of the client's threads that may run code of the host: larger for
+    /// callbacks that recurse deeply, smaller for a host with many clients. Default: 8 MiB, or 2
+    /// MiB on a 32-bit system. A stack reserves address space, and uses memory only for the pages
+    /// that were written to.
     ///
     /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
     /// If the system lacks the memory, starting a thread fails.
@@ -178,9 +187,9 @@ actions! {
         options.threads.set_stack_size(bytes)?;
     }
 
-    /// Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of
-    /// the prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the
-    /// first 15 bytes of a name.
+    /// Sets the prefix of the names of the client's threads, by which debuggers and profilers show
+    /// whose threads they are. Default: "mcplink". A name consists of the prefix, a dash and the
+    /// role of the thread, such as "mcplink-call". Linux shows only the first 15 bytes of a name.
     ///
     /// prefix: 1 to 15 bytes, without control characters.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.

@@ -108,8 +108,8 @@ pub unsafe extern "C" fn mcplink_cache_free(cache: *mut mcplink_cache_t) {
 actions! {
     set(options: mcplink_client_options_t);
 
-    /// Sets the cache of responses that the client shares with other clients. Default: a cache of
-    /// its own.
+    /// Sets the cache of responses that the client shares with other clients, which saves requests
+    /// when several clients use one server. Default: a cache of its own.
     ///
     /// A public response is used by all clients of one server at one address. A private response is
     /// used only by clients with the same principal and capabilities. Child processes count as one
@@ -217,7 +217,7 @@ actions! {
     set(options: mcplink_client_options_t);
 
     /// Sets the memory in which the client remembers the era of its server. The next connection to
-    /// this server then skips the detection. Default: no memory.
+    /// this server then skips the detection, which costs a request. Default: no memory.
     ///
     /// memory: the memory, which several clients may share, and which may be freed before the
     /// options. NULL changes nothing.

@@ -177,7 +177,7 @@ actions! {
         options.info.version = version.to_owned();
     }
 
-    /// Sets the display name of the client.
+    /// Sets the display name of the client, for people who look after servers.
     ///
     /// title: the title; NULL for no title.
     fn mcplink_client_options_set_title(title: *const c_char) {
@@ -207,7 +207,8 @@ actions! {
     }
 
     /// Sets the protocol revisions that may be used. Default: all revisions that the library
-    /// supports. The client uses the newest revision that the server supports too.
+    /// supports. The client uses the newest revision that the server supports too. One revision
+    /// alone is for tests, and for servers that misbehave with a newer one.
     ///
     /// revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a

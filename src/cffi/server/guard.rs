@@ -194,10 +194,11 @@ fn refused(text: &str) -> RpcError {
 actions! {
     set(options: mcplink_server_options_t);
 
-    /// Limits how many requests a caller may make in a period. A caller is a principal, on all its
-    /// connections together. Without a principal it is a connection, and over HTTP a session or a
-    /// network address. A request beyond the limit is refused, and the client is told when to try
-    /// again. Each call of this function adds a limit of its own. Default: no limit.
+    /// Limits how many requests a caller may make in a period, so that no caller crowds out the
+    /// others. A caller is a principal, on all its connections together. Without a principal it is
+    /// a connection, and over HTTP a session or a network address. A request beyond the limit is
+    /// refused, and the client is told when to try again. Each call of this function adds a limit
+    /// of its own. Default: no limit.
     ///
     /// requests: the number of requests, at least 1. A caller may make that many at once; later
     /// ones are admitted evenly within the period.

@@ -19,7 +19,8 @@ use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 actions! {
     set(options: mcplink_server_options_t);
 
-    /// Sets a limit that applies to each connection.
+    /// Sets a limit that applies to each connection, so that no client can exhaust the memory or
+    /// the threads of the server.
     ///
     /// limit: the limit.
     /// value: the new value of the limit.
@@ -27,7 +28,8 @@ actions! {
         limit::set(&mut options.limits, limit, value)?;
     }
 
-    /// Sets the maximum number of items on a page of a list.
+    /// Sets the maximum number of items on a page of a list, so that long lists come in messages of
+    /// moderate size.
     ///
     /// items: the maximum number; 0, the default, for all items on one page.
     fn mcplink_server_options_set_page_size(items: usize) {
@@ -35,9 +37,9 @@ actions! {
         options.set("page_size", size, |builder, size| builder.page_size(*size));
     }
 
-    /// Sets the drain time: how long calls in flight may continue after a client has disconnected.
-    /// Default: 5 s. Requests without an answer are then answered with an error (-32603), and their
-    /// handlers are cancelled.
+    /// Sets the drain time: how long calls in flight may continue after a client has disconnected,
+    /// so that work is not cut off half-way. Default: 5 s. Requests without an answer are then
+    /// answered with an error (-32603), and their handlers are cancelled.
     ///
     /// milliseconds: the drain time, in milliseconds.
     fn mcplink_server_options_set_drain_ms(milliseconds: u32) {
@@ -45,7 +47,8 @@ actions! {
         options.set("drain", Some(drain), |builder, drain| builder.drain(*drain));
     }
 
-    /// Sets the time after which a running handler is logged as slow. Default: 30 s.
+    /// Sets the time after which a running handler is logged as slow, because it occupies a thread
+    /// that other calls may wait for. Default: 30 s.
     ///
     /// milliseconds: the time, in milliseconds.
     fn mcplink_server_options_set_slow_handler_ms(milliseconds: u32) {
@@ -56,7 +59,8 @@ actions! {
     }
 
     /// Sets that the server pings a client after a silence, and disconnects a client that does not
-    /// answer. Only clients of revisions before 2026-07-28 are pinged. Default: no pings.
+    /// answer, so that clients that are gone without a word free what they occupy. Only clients of
+    /// revisions before 2026-07-28 are pinged. Default: no pings.
     ///
     /// interval_ms: the length of the silence, in milliseconds.
     /// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
@@ -121,7 +125,8 @@ actions! {
         });
     }
 
-    /// Sets whether clients may subscribe to changes of single resources. Default: true.
+    /// Sets whether clients may subscribe to changes of single resources; false for resources that
+    /// never change. Default: true.
     ///
     /// enabled: true to allow these subscriptions.
     fn mcplink_server_options_set_resource_updates(enabled: bool) {
@@ -131,7 +136,8 @@ actions! {
     }
 
     /// Sets whether clients are notified when a list of tools, prompts or resources changes
-    /// (listChanged). Default: true.
+    /// (listChanged); false for lists that never change, which saves clients a subscription.
+    /// Default: true.
     ///
     /// enabled: true to notify clients. With false, entries can still be added and removed.
     fn mcplink_server_options_set_list_changes(enabled: bool) {
@@ -141,7 +147,8 @@ actions! {
     }
 
     /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
-    /// of the server. Default: true.
+    /// of the server; false for shorter results, and for servers that do not want to show their
+    /// version. Default: true.
     ///
     /// enabled: true to include the name and version.
     fn mcplink_server_options_set_send_server_info(enabled: bool) {
@@ -151,8 +158,9 @@ actions! {
     }
 
     /// Disables the validation of arguments and of structured results of tools against their JSON
-    /// Schemas. A build for which mcplink_has_feature("validation") returns false checks only the
-    /// keywords that mcplink_tool_add_param_schema names.
+    /// Schemas, for handlers that check their arguments themselves. A build for which
+    /// mcplink_has_feature("validation") returns false checks only the keywords that
+    /// mcplink_tool_add_param_schema names.
     fn mcplink_server_options_clear_validation() {
         options.set("validation", Some(()), |builder, ()| {
             builder.validator(None)
@@ -160,7 +168,7 @@ actions! {
     }
 
     /// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio
-    /// runs. Default: true.
+    /// runs, so that a stray printf can't break the connection. Default: true.
     ///
     /// enabled: true to reserve standard output. With false, other output of this process to
     /// standard output corrupts the protocol.
@@ -207,8 +215,8 @@ actions! {
         options.add("offer", move |builder| builder.declare_capability(list));
     }
 
-    /// Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
-    /// pages are not cached.
+    /// Sets how long clients of revisions since 2026-07-28 may cache the pages of a list, which
+    /// saves requests for lists that rarely change. Default: pages are not cached.
     ///
     /// list: the list.
     /// ttl_ms: the time, in milliseconds.
@@ -228,9 +236,9 @@ actions! {
         });
     }
 
-    /// Enables tasks, for tools that support tasks: see mcplink_tool_set_task_support. If a call
-    /// becomes a task, the client receives the task at once, and fetches the result when the task
-    /// has ended.
+    /// Enables tasks, for tools that support tasks (see mcplink_tool_set_task_support): a long call
+    /// survives a lost connection, and its client need not wait for it. If a call becomes a task,
+    /// the client receives the task at once, and fetches the result when the task has ended.
     ///
     /// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the
     /// limit, a finished task is removed to make space. If all tasks are running, the next call is
@@ -288,9 +296,10 @@ actions! {
         });
     }
 
-    /// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB,
-    /// or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for the
-    /// pages that were written to.
+    /// Sets the stack size of the server's threads that may run code of the host: larger for
+    /// handlers that recurse deeply, smaller for a host that is short of address space. Default: 8
+    /// MiB, or 2 MiB on a 32-bit system. A stack reserves address space, and uses memory only for
+    /// the pages that were written to.
     ///
     /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages.
     /// If the system lacks the memory, starting a thread fails.
@@ -299,9 +308,9 @@ actions! {
         options.threads.set_stack_size(bytes)?;
     }
 
-    /// Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of
-    /// the prefix, a dash and the role of the thread, such as "mcplink-worker". Linux shows only
-    /// the first 15 bytes of a name.
+    /// Sets the prefix of the names of the server's threads, by which debuggers and profilers show
+    /// whose threads they are. Default: "mcplink". A name consists of the prefix, a dash and the
+    /// role of the thread, such as "mcplink-worker". Linux shows only the first 15 bytes of a name.
     ///
     /// prefix: 1 to 15 bytes, without control characters.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix.

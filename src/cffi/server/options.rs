@@ -59,7 +59,7 @@ actions! {
         );
     }
 
-    /// Sets the display name of the server.
+    /// Sets the display name of the server, which hosts show to their users.
     ///
     /// title: the title; NULL for no title.
     fn mcplink_server_options_set_title(title: *const c_char) {

@@ -166,8 +166,8 @@ pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_op
 actions! {
     set(options: mcplink_http_options_t);
 
-    /// Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
-    /// status 404.
+    /// Sets the path of the endpoint, for a host with several endpoints at one address. Default:
+    /// "/mcp". Requests for other paths are answered with status 404.
     ///
     /// path: the path, which begins with "/".
     fn mcplink_http_options_set_path(path: *const c_char) {
@@ -227,8 +227,9 @@ actions! {
         options.change(|http| http.sessions(enabled));
     }
 
-    /// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and
-    /// no open stream for this time. Default: 30 minutes.
+    /// Sets the idle timeout of sessions, because clients often leave without ending theirs. A
+    /// session ends when it has had no request, no answer and no open stream for this time.
+    /// Default: 30 minutes.
     ///
     /// milliseconds: the idle timeout, in milliseconds.
     fn mcplink_http_options_set_session_idle_ms(milliseconds: u32) {
