@@ -72,12 +72,12 @@ static void calls(void)
     CHECK(call(c, "silent", 0, 0, "timeout is 120 ms") == MCPLINK_E_TIMEOUT && now() - begin >= 0.119);
     begin = now();
     CHECK(call(c, "silent", 30, 0, "timeout is 30 ms") == MCPLINK_E_TIMEOUT && now() - begin >= 0.029);
-    CHECK(call(c, "silent", MCPLINK_FOREVER, 50, "mcplink_call_options_set_max_timeout_ms is 50 ms") == MCPLINK_E_TIMEOUT);
+    CHECK(call(c, "silent", MCPLINK_FOREVER, 50, "max_timeout is 50 ms") == MCPLINK_E_TIMEOUT);
 
     /* Progress starts the time anew, but not without end. */
     CHECK(pthread_create(&thread, NULL, beat, NULL) == 0);
     begin = now();
-    CHECK(call(c, "beats", 20000, 400, "mcplink_call_options_set_max_timeout_ms is 400 ms") == MCPLINK_E_TIMEOUT && now() - begin >= 0.399);
+    CHECK(call(c, "beats", 20000, 400, "max_timeout is 400 ms") == MCPLINK_E_TIMEOUT && now() - begin >= 0.399);
     counter_add(&stop);
     pthread_join(thread, NULL);
     mcplink_client_free(c);
