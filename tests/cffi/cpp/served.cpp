@@ -3,9 +3,12 @@
 
 #include <arpa/inet.h>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <netinet/in.h>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -483,6 +486,14 @@ static void answers_in_a_web_server()
     CHECK(alive::count == 0);
 }
 
+/* The folder of the programs, which has a place for files. */
+static std::string folder()
+{
+    const char *path = std::getenv("MCPLINK_TEST_FOLDER");
+    CHECK(path);
+    return path;
+}
+
 /* A guard decides about each request, and refuses what it throws at; clients share a cache, and remember eras. */
 static void guards()
 {
@@ -566,7 +577,21 @@ static void guards()
         CHECK(failed_with(group.get_prompt("one__none"), MCPLINK_E_UNSUPPORTED) && failed_with(group.read_resource("a://none"), MCPLINK_E_INVALID));
         CHECK(group.remove("one") && failed_with(group.find(MCPLINK_PRIMITIVE_TOOL, "one__open"), MCPLINK_E_INVALID));
 
+        mcplink::tool sum("sum", "Adds");
+        CHECK(server->add_tool(sum, {{"a"}, {"b"}}, [](int a, int b) { return a + b; }));
+        CHECK(server->add_tool(sum, {{"c"}}, [](int c) { return c; }).error().status() == MCPLINK_E_INVALID);
+        CHECK(client->call_tool("sum", R"({"a":1,"b":2})")->text() == "3");
+
         CHECK(failed_with(mcplink::config::read("no such file"), MCPLINK_E_IO));
+        const std::string path = folder() + "/served.json";
+        std::FILE *file = std::fopen(path.c_str(), "w");
+        CHECK(file && std::fprintf(file, R"({"mcpServers":{"all":{"command":"%s/../examples/everything_server","args":["stdio"]}}})", folder().c_str()) > 0);
+        CHECK(std::fclose(file) == 0);
+        auto hosts = mcplink::config::read(path.c_str());
+        CHECK(worked(hosts) && hosts->describe()->view()["servers"].size() == 1);
+        auto of_file = mcplink::client::open(mcplink::client_options().configured(*hosts, "all"));
+        CHECK(worked(of_file) && of_file->server_info()->view()["serverInfo"]["name"].str() == "everything");
+        CHECK(failed_with(mcplink::client::open(mcplink::client_options().configured(*hosts, "none")), MCPLINK_E_INVALID));
         mcplink::config none(nullptr);
         CHECK(failed_with(mcplink::client::open(mcplink::client_options().configured(none, "a")), MCPLINK_E_INVALID));
         CHECK(!none.describe() && !none.input("a", "b"));
