@@ -1,0 +1,74 @@
+//! The pages of `docs` that rustdoc shows as modules of `mcplink::guide`: their links lead somewhere on
+//! the repository's page and in rustdoc.
+
+use crate::{read, root};
+
+/// A page of `src/guide.rs`.
+struct Guide {
+    /// Relative to the root.
+    path: String,
+    /// The labels of links that `src/guide.rs` defines.
+    labels: Vec<String>,
+}
+
+fn guides() -> Vec<Guide> {
+    let mut guides = Vec::new();
+    let mut labels = Vec::new();
+    for line in read("src/guide.rs").lines() {
+        if let Some((label, _)) = line.strip_prefix("/// ").and_then(definition) {
+            labels.push(label.to_owned());
+        } else if let Some((_, file)) = line.split_once("include_str!(\"../") {
+            let path = file.split('"').next().unwrap().to_owned();
+            let labels = std::mem::take(&mut labels);
+            guides.push(Guide { path, labels });
+        }
+    }
+    assert!(guides.len() > 8, "the test no longer sees the guides");
+    guides
+}
+
+/// The label and the target of a line that defines a link.
+fn definition(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix('[')?.split_once("]: ")
+}
+
+fn is_outside(target: &str) -> bool {
+    target.starts_with("https://") || target.starts_with("http://")
+}
+
+#[test]
+fn links_of_guides_lead_somewhere() {
+    let mut seen = 0;
+    for guide in guides() {
+        let (path, text) = (&guide.path, read(&guide.path));
+        for (at, _) in text.match_indices("](") {
+            let link = &text[at + 2..];
+            assert!(
+                is_outside(link) || link.starts_with('#'),
+                "{path}: write a link to a file as [text][label], define the label at the end of \
+                 the page, and in src/guide.rs: {}",
+                link.split(')').next().unwrap()
+            );
+        }
+        let defined: Vec<_> = text.lines().filter_map(definition).collect();
+        for (label, target) in &defined {
+            seen += 1;
+            let file = target.split('#').next().unwrap();
+            assert!(
+                root().join("docs").join(file).exists(),
+                "{path}: {target} is no file"
+            );
+            assert!(
+                guide.labels.iter().any(|own| own == label),
+                "src/guide.rs has no definition of [{label}] of {path}"
+            );
+        }
+        for own in &guide.labels {
+            assert!(
+                defined.iter().any(|(label, _)| label == own),
+                "{path} does not define [{own}], which src/guide.rs has"
+            );
+        }
+    }
+    assert!(seen > 15, "the test no longer sees the links: {seen}");
+}
