@@ -1,5 +1,5 @@
-//! The pages of `docs` that rustdoc shows as modules of `mcplink::guide`: their links lead somewhere on
-//! the repository's page and in rustdoc.
+//! The pages of `docs` that rustdoc shows as modules of `mcplink::guide`: their links lead somewhere,
+//! on the repository's page and in rustdoc, and each page has code.
 
 use crate::{read, root};
 
@@ -71,4 +71,14 @@ fn links_of_guides_lead_somewhere() {
         }
     }
     assert!(seen > 15, "the test no longer sees the links: {seen}");
+}
+
+#[test]
+fn guides_have_code() {
+    for Guide { path, .. } in guides() {
+        assert!(
+            read(&path).contains("\n```rust"),
+            "{path} has no block of Rust"
+        );
+    }
 }
