@@ -1,5 +1,7 @@
 //! The pages of `docs` that rustdoc shows as modules of `mcplink::guide`: their links lead somewhere,
-//! on the repository's page and in rustdoc, and each page has code.
+//! on the repository's page and in rustdoc, and each page has code. `docs/README.md` lists them all.
+
+use std::fs;
 
 use crate::{read, root};
 
@@ -79,6 +81,34 @@ fn guides_have_code() {
         assert!(
             read(&path).contains("\n```rust"),
             "{path} has no block of Rust"
+        );
+    }
+}
+
+/// `docs/README.md` is the way into the folder.
+#[test]
+fn the_list_of_pages_is_complete() {
+    let list = read("docs/README.md");
+    for (at, _) in list.match_indices("](") {
+        let target = list[at + 2..].split(')').next().unwrap();
+        assert!(
+            root().join("docs").join(target).exists(),
+            "docs/README.md: {target} is no file"
+        );
+    }
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_there = list.contains(&format!("]({name})"));
+        assert!(
+            is_there || name == "README.md" || !name.ends_with(".md"),
+            "docs/README.md does not list {name}"
+        );
+    }
+    for Guide { path, .. } in guides() {
+        let name = path.trim_start_matches("docs/");
+        assert!(
+            list.contains(&format!("]({name}) (R)")),
+            "docs/README.md does not say that {name} is in the documentation of the crate"
         );
     }
 }
