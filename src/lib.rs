@@ -303,8 +303,18 @@
 //!
 //! # Guides and examples
 //!
-//! The source has guides in its folder `docs`, among them `hosts.md`, `tools.md`, `asking.md`,
-//! `http.md`, `authorization.md` and `c.md`. Programs to copy are in `examples`: `hello_server.rs`,
+//! The module [`guide`] has the guides of the folder `docs`:
+//!
+//! - servers: [tools](guide::tools), [questions during a call](guide::asking),
+//!   [publishing skills](guide::publishing_skills)
+//! - hosts: [duties to the user, several servers, processes](guide::hosts),
+//!   [malformed input](guide::compatibility)
+//! - HTTP: [servers](guide::http), [clients](guide::http_client),
+//!   [logins and access tokens](guide::authorization)
+//! - in operation: [limits](guide::limits), [performance](guide::performance),
+//!   [several processes](guide::scale)
+//!
+//! The guide for C and C++ is `docs/c.md`. Programs to copy are in `examples`: `hello_server.rs`,
 //! `hello_client.rs`, `quickstart.rs`, `many_servers.rs`, `agent_host.rs`, `guarded_server.rs` and
 //! `sqlite_server`.
 //!
@@ -334,6 +344,8 @@ mod fallible;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(doc)]
+pub mod guide;
 pub mod jsonrpc;
 pub mod private_files;
 pub mod protocol;
@@ -359,29 +371,3 @@ pub use schemars;
 #[cfg(all(doctest, feature = "schemars"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Runs the examples of the HTTP guide as doc tests.
-#[cfg(all(doctest, feature = "http-server"))]
-#[doc = include_str!("../docs/http.md")]
-struct GuideToHttp;
-
-#[cfg(all(doctest, feature = "http-server"))]
-#[doc = include_str!("../docs/limits.md")]
-struct Limits;
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/scale.md")]
-struct Scale;
-
-/// Runs the examples of the guide to publishing skills as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/publishing-skills.md")]
-struct GuideToPublishingSkills;
-
-#[cfg(all(doctest, feature = "jwt"))]
-#[doc = include_str!("../docs/authorization.md")]
-struct GuideToAuthorization;
-
-#[cfg(all(doctest, feature = "tls"))]
-#[doc = include_str!("../docs/http-client.md")]
-struct GuideToHttpClients;

@@ -7,6 +7,7 @@
 
 mod bounds_on_time;
 mod dependencies;
+mod guides;
 mod layout;
 mod limits_page;
 mod requirements;
