@@ -231,6 +231,7 @@ mod header {
             .expect("cbindgen.toml can be read");
         config.after_includes = Some(version_macros());
         let folder = root.join("src/cffi");
+        check_sections(&folder);
         let bindings = (SECTIONS.iter())
             .flat_map(|(_, parts)| *parts)
             .fold(cbindgen::Builder::new(), |builder, part| {
@@ -250,6 +251,32 @@ mod header {
         file(&out).expect("the build's own folder can be written to");
         if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
             file(&root.join("include")).expect("the header can be written");
+        }
+    }
+
+    /// Fails if a file with exported functions is in no section: the header would lack them.
+    fn check_sections(root: &Path) {
+        let mut folders = vec![root.to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("the source can be read") {
+                let path = entry.expect("the source can be read").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let source = fs::read_to_string(&path).expect("the source can be read");
+                let exports = source.lines().any(|line| {
+                    let tables = ["actions! {", "getters! {", "fallible! {", "calls! {"];
+                    tables.contains(&line) || line.starts_with("#[unsafe(no_mangle)]")
+                });
+                let mut listed = SECTIONS.iter().flat_map(|(_, parts)| *parts);
+                let is_listed = listed.any(|part| root.join(part) == path);
+                assert!(
+                    is_listed || !exports,
+                    "{} is not in SECTIONS",
+                    path.display()
+                );
+            }
         }
     }
 
