@@ -338,9 +338,10 @@ typedef struct mcplink_error_t mcplink_error_t;
 typedef struct mcplink_exchange_t mcplink_exchange_t;
 
 /**
- * A form: a question to the user, with fields to fill in. One thread at a time may use a form.
+ * A form: a question to the user, with fields to fill in. mcplink_responder_elicit shows it.
  *
- * mcplink_responder_elicit shows a form. A form may be shown many times.
+ * One thread at a time may change a form. Handlers on many threads may show a form that does not
+ * change any more.
  */
 typedef struct mcplink_form_t mcplink_form_t;
 
@@ -3201,10 +3202,10 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_opt
 MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool enabled);
 
 /**
- * Sets a number of the host's own that identifies the call, or its address in memory. A
- * handler of the client gets it from mcplink_request_tag, so that a host with several calls
- * knows which of them needs input of the user. The number is not sent to the server. Default:
- * 0.
+ * Sets a number by which the host knows the call, for example a pointer of the host's. A
+ * handler of the client gets the number from mcplink_request_tag, so that a host with several
+ * calls knows which of them needs input of the user. The number is not sent to the server.
+ * Default: 0.
  *
  * @param tag the number; 0 for no tag.
  */
@@ -3538,7 +3539,8 @@ typedef enum mcplink_list {
  * mcplink_group_prefix.
  *
  * @param list the list.
- * @param options the options of each request; NULL for the defaults. Progress is not reported.
+ * @param options the options of each request; NULL for the defaults of each client. Progress is not
+ * reported.
  * @param out receives {"items":[{"server":...,"name":...,"item":{...}}],
  * "failures":[{"server":...,"status":...,"message":...}]}; NULL on failure. The member name is
  * the name in the group, and item is as the server listed it. The caller frees out with

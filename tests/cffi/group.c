@@ -1,5 +1,5 @@
 /* Several servers used as one: joined lists, and the client of a name. */
-#include "client.h"
+#include "peer.h"
 
 #include <stdint.h>
 
@@ -154,6 +154,30 @@ static void inside(mcplink_group_t *g, struct side *red)
     CHECK(red->inside == MCPLINK_E_STATE);
 }
 
+/* A server that answers nothing but the handshake: the timeout of its client ends the wait. */
+static void silent(void)
+{
+    struct peer peer;
+    mcplink_client_options_t *options;
+    mcplink_client_t *client = NULL;
+    mcplink_group_t *g = mcplink_group_new();
+    mcplink_json_t *list = NULL;
+    mcplink_error_t *err = NULL;
+    peer_begin(&peer, NULL);
+    options = peer_options(&peer);
+    CHECK(mcplink_client_options_set_timeout_ms(options, 50) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_client_open(options, &client, &err), MCPLINK_OK, err);
+    CHECK_STATUS(mcplink_group_add(g, "silent", client, &err), MCPLINK_OK, err);
+    LIST(g, MCPLINK_LIST_TOOLS, &list);
+    CHECK((int)mcplink_json_f64(mcplink_json_pointer(list, "/failures/0/status")) == MCPLINK_E_TIMEOUT);
+    CHECK(strstr(mcplink_json_str(mcplink_json_pointer(list, "/failures/0/message")).ptr, "timeout is 50 ms") != NULL);
+    mcplink_json_free(list);
+    mcplink_group_free(g);
+    mcplink_client_free(client);
+    mcplink_client_options_free(options);
+    mcplink_transport_free(peer.transport);
+}
+
 int main(void)
 {
     struct side red, green;
@@ -183,6 +207,7 @@ int main(void)
     mcplink_group_free(g);
     mcplink_group_free(NULL);
     end(&red);
+    silent();
     puts("a group finds the client of each name");
     return 0;
 }

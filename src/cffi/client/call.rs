@@ -307,8 +307,8 @@ fn begin(
                 move |progress| latest.post(&shared, progress)
             });
             let timeouts = options.timeouts(here.timeouts);
-            let (connected, timeouts) = here.await_client(timeouts, Some(&own))?;
-            let options = options.build(timeouts, Some(&own), on_progress);
+            let (connected, rest) = here.await_client(timeouts, Some(&own))?;
+            let options = options.build(rest, Some(&own), on_progress);
             judged(work(connected, options), &here, Some(&own))
         });
         started.end(

@@ -72,16 +72,21 @@ impl mcplink_call_options_t {
         }
     }
 
-    /// Builds the call options of the Rust API, with `timeouts` in place of those of the options.
+    /// Builds the call options of the Rust API. `rest` replaces the timeouts. Timeouts that are not
+    /// set are those of the client that makes the call.
     pub(super) fn build<'a>(
         &self,
-        timeouts: Timeouts,
+        rest: Option<Timeouts>,
         cancel: Option<&CancelToken>,
         on_progress: Option<impl FnMut(Progress) + 'a>,
     ) -> CallOptions<'a> {
-        let mut options = CallOptions::new()
-            .timeout(timeouts.timeout)
-            .max_timeout(timeouts.max_timeout);
+        let mut options = CallOptions::new();
+        if let Some(timeout) = rest.map(|rest| rest.timeout).or(self.timeout) {
+            options = options.timeout(timeout);
+        }
+        if let Some(timeout) = rest.map(|rest| rest.max_timeout).or(self.max_timeout) {
+            options = options.max_timeout(timeout);
+        }
         if let Some(cancel) = cancel {
             options = options.cancel_with(cancel);
         }
@@ -207,10 +212,10 @@ actions! {
         options.bypasses_cache = enabled
     }
 
-    /// Sets a number of the host's own that identifies the call, or its address in memory. A
-    /// handler of the client gets it from mcplink_request_tag, so that a host with several calls
-    /// knows which of them needs input of the user. The number is not sent to the server. Default:
-    /// 0.
+    /// Sets a number by which the host knows the call, for example a pointer of the host's. A
+    /// handler of the client gets the number from mcplink_request_tag, so that a host with several
+    /// calls knows which of them needs input of the user. The number is not sent to the server.
+    /// Default: 0.
     ///
     /// tag: the number; 0 for no tag.
     fn mcplink_call_options_set_tag(tag: u64) {

@@ -114,11 +114,11 @@ pub(super) fn run(
     let shared = &entered.shared;
     let Request { method, work, .. } = request;
     let timeouts = options.timeouts(shared.timeouts);
-    let (client, timeouts) = shared
+    let (client, rest) = shared
         .await_client(timeouts, options.cancel.as_ref())
         .map_err(|error| Failure::from(error).of(&method))?;
     let outcome = if shared.hooks.has_questions() && shared.stage.is_home() {
-        elsewhere(entered, client.clone(), options, timeouts, work)
+        elsewhere(entered, client.clone(), options, rest, work)
     } else {
         let _mark = Direct::enter(shared.number);
         let on_progress = options
@@ -126,7 +126,7 @@ pub(super) fn run(
             .as_deref()
             .map(|hook| |progress| tell(shared.number, hook, progress));
         let cancel = options.cancel.as_ref();
-        let settings = options.build(timeouts, cancel, on_progress);
+        let settings = options.build(rest, cancel, on_progress);
         judged(work(client, settings), shared, cancel)
     };
     outcome.map_err(|failure| failure.of(&method))
@@ -137,7 +137,7 @@ fn elsewhere(
     entered: &Entered<mcplink_client_t>,
     client: Client,
     options: mcplink_call_options_t,
-    timeouts: Timeouts,
+    rest: Option<Timeouts>,
     work: Work,
 ) -> Outcome<SharedResult> {
     let slot = Arc::new(Mutex::new(None));
@@ -157,7 +157,7 @@ fn elsewhere(
                 }
             });
             let cancel = options.cancel.as_ref();
-            let settings = options.build(timeouts, cancel, on_progress);
+            let settings = options.build(rest, cancel, on_progress);
             judged(work(&client, settings), &here, cancel)
         });
         *filled.lock() = Some(outcome);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::shared::{Shared, Timeouts, mcplink_client_t};
+use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::invalid;
@@ -176,7 +176,8 @@ fallible! {
     /// mcplink_group_prefix.
     ///
     /// list: the list.
-    /// options: the options of each request; NULL for the defaults. Progress is not reported.
+    /// options: the options of each request; NULL for the defaults of each client. Progress is not
+    /// reported.
     /// out: receives {"items":[{"server":...,"name":...,"item":{...}}],
     /// "failures":[{"server":...,"status":...,"message":...}]}; NULL on failure. The member name is
     /// the name in the group, and item is as the server listed it. The caller frees out with
@@ -190,8 +191,7 @@ fallible! {
     ) -> out: mcplink_json_t {
         let (list, options) = (list_of(list)?, copied(options)?);
         group.check_thread()?;
-        let timeouts = options.timeouts(Timeouts::default());
-        let options = options.build(timeouts, options.cancel.as_ref(), None::<fn(_)>);
+        let options = options.build(None, options.cancel.as_ref(), None::<fn(_)>);
         group.list(list, options)?.into_raw()
     }
 }

@@ -50,7 +50,12 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     if let Some(tail) = tail {
         _ = shared.tail.set(tail);
     }
-    let builder = events::attach(options.builder().threads(&threads), &shared);
+    let builder = options
+        .builder()
+        .threads(&threads)
+        .call_timeout(options.timeouts.timeout)
+        .max_call_timeout(options.timeouts.max_timeout);
+    let builder = events::attach(builder, &shared);
     let builder = questions::attach(builder, &shared);
     let callers = Callers::new(gate.number(), options.max_started, threads);
     Ok(Prepared {

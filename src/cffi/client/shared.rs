@@ -233,9 +233,9 @@ impl Shared {
         Err(self.phase.lock().why_not())
     }
 
-    /// Returns the connection, and the time that remains of the timeouts of a call that begins now.
-    /// While the client is being connected, blocks until the outcome is known, for at most the
-    /// shorter of the timeouts.
+    /// Returns the connection for a call that begins now. While the client is being connected,
+    /// blocks until the outcome is known, for at most the shorter of the timeouts of the call. Then
+    /// also returns the time that remains of them; `None` without such a wait.
     ///
     /// # Errors
     ///
@@ -246,9 +246,9 @@ impl Shared {
         self: &Arc<Self>,
         timeouts: Timeouts,
         cancel: Option<&CancelToken>,
-    ) -> Result<(&Client, Timeouts)> {
+    ) -> Result<(&Client, Option<Timeouts>)> {
         if let Some(client) = self.client.get() {
-            return Ok((client, timeouts));
+            return Ok((client, None));
         }
         let began = Instant::now();
         let is_cancelled = || cancel.is_some_and(CancelToken::is_triggered);
@@ -273,7 +273,7 @@ impl Shared {
         drop(woken);
         // `Phase::Ready` is set together with the client.
         match (self.client.get(), error.kind()) {
-            (Some(client), _) => Ok((client, timeouts.after(began.elapsed()))),
+            (Some(client), _) => Ok((client, Some(timeouts.after(began.elapsed())))),
             (None, ErrorKind::State) if is_cancelled() => {
                 let text = "the call was cancelled before the client was connected";
                 Err(Error::new(ErrorKind::Cancelled, text))

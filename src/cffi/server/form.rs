@@ -24,9 +24,10 @@ use crate::schema::{
     method,
 };
 
-/// A form: a question to the user, with fields to fill in. One thread at a time may use a form.
+/// A form: a question to the user, with fields to fill in. mcplink_responder_elicit shows it.
 ///
-/// mcplink_responder_elicit shows a form. A form may be shown many times.
+/// One thread at a time may change a form. Handlers on many threads may show a form that does not
+/// change any more.
 pub struct mcplink_form_t {
     message: String,
     form: ElicitSchema,
