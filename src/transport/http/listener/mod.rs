@@ -62,8 +62,6 @@ use std::sync::atomic::Ordering;
 use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-use polling::Poller;
-
 pub use limits::{HttpLimits, HttpStats};
 
 use self::connection::{Connection, Doing};
@@ -74,7 +72,7 @@ use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::transport::Stack;
 use crate::transport::sys::origin::Origin;
-use crate::transport::sys::tcp::{self, Registered};
+use crate::transport::sys::tcp::{self, Poller, Registered};
 
 /// The time that a shutdown waits after its drain time for workers that are still in the service.
 const LAST: Duration = Duration::from_secs(1);

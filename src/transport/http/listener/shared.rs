@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use polling::Poller;
-
 use super::HttpLimits;
 use super::ready_set::ReadySets;
 use super::request_parser::{Unfinished, unfinished};
@@ -18,6 +16,7 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::Started;
 use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
+use crate::transport::sys::tcp::Poller;
 
 /// The poller key of the listening socket. The keys of client connections are higher.
 pub(super) const LISTENER: usize = 0;

@@ -8,7 +8,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use polling::{Event, Poller};
+use polling::Event;
+pub(crate) use polling::Poller;
 
 use super::fd;
 

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::ops::Deref;
 use std::os::windows::io::{AsRawSocket, AsSocket};
 use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polling::{Event, Poller};
+use polling::{Event, Events};
 use windows_sys::Win32::Networking::WinSock::{
     LINGER, MSG_PEEK, POLLRDNORM, POLLWRNORM, SEND_RECV_FLAGS, SO_LINGER, SOCKET, WSABUF,
     WSAEMSGSIZE, WSASend, recv,
@@ -18,6 +19,32 @@ use super::sockets::{self, set_option, succeeded};
 
 /// The maximum number of parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
+
+/// A poller. When it is dropped, it first takes the reports of the operations that the dropped
+/// registrations have cancelled. Otherwise `polling` would leak these operations, and with them a
+/// handle of the system.
+#[derive(Debug)]
+pub(crate) struct Poller(polling::Poller);
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        polling::Poller::new().map(Self)
+    }
+}
+
+impl Deref for Poller {
+    type Target = polling::Poller;
+
+    fn deref(&self) -> &polling::Poller {
+        &self.0
+    }
+}
+
+impl Drop for Poller {
+    fn drop(&mut self) {
+        _ = self.0.wait(&mut Events::new(), Some(Duration::ZERO));
+    }
+}
 
 /// A socket that is registered in a poller. The poller reports no event for the socket until the
 /// socket is armed. After each event, the socket has to be armed again (one-shot).
