@@ -289,7 +289,7 @@ impl Measured for Client {
                 self.send(0, &echo)?;
                 self.receive(0, 1, &mut came)?;
             }
-            Workload::InFlight => {
+            Workload::InFlight | Workload::Started => {
                 (0..IN_FLIGHT).try_for_each(|way| self.send(way, &echo))?;
                 (0..IN_FLIGHT).try_for_each(|way| self.receive(way, 1, &mut came))?;
             }
@@ -306,7 +306,7 @@ impl Measured for Client {
             }
         }
         match workload {
-            Workload::Echo(_) | Workload::InFlight
+            Workload::Echo(_) | Workload::InFlight | Workload::Started
                 if string(&came, "\"text\":") != Some(text.as_bytes()) =>
             {
                 bail!("the echo is another text")
@@ -314,7 +314,7 @@ impl Measured for Client {
             Workload::List | Workload::Progress if came.len() < 8000 => {
                 bail!("the answer is short")
             }
-            Workload::InFlight => Ok(IN_FLIGHT),
+            Workload::InFlight | Workload::Started => Ok(IN_FLIGHT),
             _ => Ok(1),
         }
     }

@@ -16,8 +16,11 @@ pub const IN_FLIGHT: usize = 64;
 pub enum Workload {
     /// Calls one after the other, each with a message of this many bytes.
     Echo(usize),
-    /// Calls of 100 bytes, [`IN_FLIGHT`] of them at a time.
+    /// Calls of 100 bytes, [`IN_FLIGHT`] of them at a time. A client that blocks has a thread for
+    /// each.
     InFlight,
+    /// The same, of a client that starts all calls on one thread.
+    Started,
     /// A list of [`TOOLS`](crate::TOOLS) tools.
     List,
     /// A call that reports progress 100 times.
@@ -25,19 +28,22 @@ pub enum Workload {
 }
 
 impl Workload {
-    pub const ALL: [Self; 6] = [
+    pub const OF_CLIENTS: [Self; 7] = [
         Self::Echo(100),
         Self::Echo(10_000),
         Self::Echo(1_000_000),
-        Self::InFlight,
         Self::List,
         Self::Progress,
+        Self::InFlight,
+        Self::Started,
     ];
+    pub const OF_SERVERS: &[Self] = Self::OF_CLIENTS.split_at(6).0;
 
     fn title(self) -> String {
         match self {
             Self::Echo(bytes) => format!("one call at a time, {bytes} bytes"),
             Self::InFlight => format!("{IN_FLIGHT} calls at a time, 100 bytes"),
+            Self::Started => format!("{IN_FLIGHT} started calls, 100 bytes"),
             Self::List => "tools/list".to_owned(),
             Self::Progress => "a call with 100 progress messages".to_owned(),
         }

@@ -64,7 +64,7 @@ fn measure(words: &[&str]) -> Result<()> {
     for (title, over_http) in [("server, stdio", false), ("server, http", true)] {
         if wanted(title) {
             let table = Table::of(title, |maker| wire::Peer::start(maker, over_http))?;
-            table.run(&Workload::ALL)?;
+            table.run(Workload::OF_SERVERS)?;
         }
     }
     for (title, over_http) in [("client, stdio", false), ("client, http", true)] {
@@ -74,7 +74,7 @@ fn measure(words: &[&str]) -> Result<()> {
                 .transpose()?;
             let address = server.as_ref().map(wire::Server::address);
             let table = Table::of(title, |maker| clients::connect(maker, address))?;
-            table.run(&Workload::ALL)?;
+            table.run(&Workload::OF_CLIENTS)?;
         }
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! A server and a client on mcplink.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use mcplink::client::CallOptions;
 use mcplink::client::Client as Connected;
-use mcplink::schema::{JsonSchema as Schema, Tool};
+use mcplink::schema::{CallToolResult, JsonSchema as Schema, Tool};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, Server};
 use mcplink::transport::Child;
@@ -90,10 +91,14 @@ impl Client {
 
     fn echo(&self, text: &str) -> Result<()> {
         let result = self.0.call_tool("echo", &json!({ "message": text }))?;
-        let came = result.content.first().and_then(|block| block.as_text());
-        ensure!(came == Some(text), "the echo is another text");
-        Ok(())
+        check(&result, text)
     }
+}
+
+fn check(result: &CallToolResult, text: &str) -> Result<()> {
+    let came = result.content.first().and_then(|block| block.as_text());
+    ensure!(came == Some(text), "the echo is another text");
+    Ok(())
 }
 
 impl Measured for Client {
@@ -111,6 +116,22 @@ impl Measured for Client {
                         .into_iter()
                         .try_for_each(|thread| thread.join().expect("no thread panics"))
                 })?;
+                return Ok(20 * IN_FLIGHT);
+            }
+            Workload::Started => {
+                let arguments = json!({ "message": text });
+                let start = || self.0.start_tool("echo", &arguments, CallOptions::new());
+                let mut calls = (0..IN_FLIGHT)
+                    .map(|_| start())
+                    .collect::<mcplink::Result<VecDeque<_>>>()?;
+                let mut to_start = 19 * IN_FLIGHT;
+                while let Some(call) = calls.pop_front() {
+                    check(&call.wait()?, text)?;
+                    if to_start > 0 {
+                        to_start -= 1;
+                        calls.push_back(start()?);
+                    }
+                }
                 return Ok(20 * IN_FLIGHT);
             }
             Workload::List => {

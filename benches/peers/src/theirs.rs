@@ -201,7 +201,7 @@ impl Measured for Client {
         self.runtime.block_on(async {
             match workload {
                 Workload::Echo(_) => echo(&peer, text).await?,
-                Workload::InFlight => {
+                Workload::InFlight | Workload::Started => {
                     let tasks = (0..IN_FLIGHT).map(|_| {
                         let (peer, text) = (peer.clone(), text.to_owned());
                         tokio::spawn(async move {

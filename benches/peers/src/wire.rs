@@ -67,7 +67,7 @@ const INITIALIZED: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initi
 /// Returns the request of a workload, and the number of messages that answer it.
 fn line_of(workload: Workload, id: usize, text: &str) -> (String, usize) {
     match workload {
-        Workload::Echo(_) | Workload::InFlight => {
+        Workload::Echo(_) | Workload::InFlight | Workload::Started => {
             let params = json!({ "name": "echo", "arguments": { "message": text } });
             (request(id, "tools/call", &params), 1)
         }
@@ -85,7 +85,7 @@ fn line_of(workload: Workload, id: usize, text: &str) -> (String, usize) {
 fn check(workload: Workload, answer: &[u8], text: &str) -> Result<()> {
     let least = match workload {
         Workload::Echo(_) => text.len(),
-        Workload::InFlight => text.len() * IN_FLIGHT,
+        Workload::InFlight | Workload::Started => text.len() * IN_FLIGHT,
         Workload::List => TOOLS * 100,
         Workload::Progress => 100 * 80,
     };
