@@ -49,7 +49,7 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::protocol::{CancelToken, Connection, Handlers, LogLevel, OnCancel, tell};
 use crate::schema::{JsonObject, ProtocolVersion, Tool, TraceContext, meta_key, method};
 use crate::sync::{Condvar, Mutex};
-use crate::transport::{Allowance, Stack, Started, Transport};
+use crate::transport::{Allowance, Stack, ThreadPool, Transport};
 
 /// The maximum number of different descriptions that the servers of one client may give. All
 /// descriptions stay in memory, because references to them must stay valid.
@@ -77,14 +77,13 @@ pub(super) struct Supervisor {
     /// The number of the newest connection.
     numbers: AtomicUsize,
     /// The threads of started calls.
-    call_threads: Started,
-    running_calls: AtomicUsize,
+    call_threads: ThreadPool,
     // The phase, the current connection and the restarting thread change together under this lock.
     // A waiter checks the phase under this lock. Every change that a waiter waits for is made under
     // this lock and notifies `changed` afterwards. So no wakeup is lost.
     state: Mutex<State>,
-    /// Wakes all waiters of this supervisor: when the phase changes, when the restarting thread or
-    /// the thread of a call ends, and when a waiting call is cancelled.
+    /// Wakes all waiters of this supervisor: when the phase changes, when the restarting thread
+    /// ends, and when a waiting call is cancelled.
     changed: Condvar,
 }
 
@@ -163,12 +162,15 @@ impl Supervisor {
             verdict: Mutex::new(settings.era),
             address: transport.address(),
             server: Arc::new(ServerState::new(cache, outputs, again.is_some())),
+            call_threads: ThreadPool::new(
+                "call",
+                (settings.limits.max_calls, "Limits::max_calls"),
+                settings.threads.clone(),
+            ),
             settings,
             again,
             descriptions: Descriptions::new(),
             numbers: AtomicUsize::new(0),
-            call_threads: Started::default(),
-            running_calls: AtomicUsize::new(0),
             state: Mutex::new(state),
             changed: Condvar::new(),
         });

@@ -48,6 +48,7 @@ mod stdio;
 mod stream;
 pub(crate) mod sys;
 mod tap;
+mod thread_pool;
 mod threads;
 
 use std::collections::VecDeque;
@@ -61,6 +62,9 @@ pub use child::{Child, Stderr, StderrLines, StderrTail};
 pub use stdio::Stdio;
 pub use stream::Stream;
 pub use tap::{Direction, Tap, Tapped};
+pub(crate) use thread_pool::ThreadPool;
+#[cfg(feature = "cffi")]
+pub(crate) use thread_pool::Work as PoolWork;
 pub use threads::Threads;
 pub(crate) use threads::{Stack, Started};
 
