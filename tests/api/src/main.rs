@@ -93,6 +93,13 @@ fn public_items(package: &Path) -> Result<Vec<String>> {
     cargo.args(["rustdoc", "--locked", "-p", "mcplink", "--lib"]);
     cargo.args(["--all-features", "--", "-Z", "unstable-options"]);
     cargo.args(["--output-format", "json", "--cap-lints", "allow"]);
+    // `cargo run` sets these for this program. Build scripts that read them would run again.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
     cargo.env("RUSTDOC", env::current_exe()?);
     cargo.env(
         RUSTDOC,
