@@ -22,6 +22,7 @@
 // A page whose examples need a feature is empty in doc tests without that feature. Its module
 // remains, because other pages link to it.
 
+/// [`HandlerError`]: crate::server::HandlerError
 #[cfg_attr(any(not(doctest), feature = "schemars"), doc = include_str!("../docs/tools.md"))]
 pub mod tools {}
 

@@ -315,8 +315,9 @@
 //!   [several processes](guide::scale)
 //!
 //! The guide for C and C++ is `docs/c.md`. Programs to copy are in `examples`: `hello_server.rs`,
-//! `hello_client.rs`, `quickstart.rs`, `many_servers.rs`, `agent_host.rs`, `guarded_server.rs` and
-//! `sqlite_server`.
+//! `hello_client.rs`, `quickstart.rs`, `many_servers.rs`, `agent_host.rs`, `guarded_server.rs`,
+//! `testing.rs`, `api_keys.rs`, `logging.rs`, `own_web_server.rs`, `oauth_client.rs`, `shutdown.rs`
+//! and `sqlite_server`.
 //!
 //! # Guarantees
 //!

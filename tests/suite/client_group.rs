@@ -1,6 +1,5 @@
 //! Several servers used as one.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use mcplink::transport::memory;
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::{LONG, wait_until, within};
+use crate::common::{LONG, example, wait_until, within};
 use crate::rawserver::{RawServer, connect_with};
 
 const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28];
@@ -417,9 +416,7 @@ fn the_servers_of_a_configuration_are_connected_at_once() {
 
 #[test]
 fn the_example_of_a_host_ends_its_conversation() {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap();
-    let mut host = Command::new(folder.join("examples").join("agent_host"));
+    let mut host = Command::new(example("agent_host"));
     let output = within(LONG, move || host.stdin(Stdio::null()).output().unwrap());
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();

@@ -1,6 +1,6 @@
 //! `examples/everything_server` over stdio, with our client, in both eras.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -20,18 +20,8 @@ use crate::common::LONG;
 
 const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28];
 
-/// The example, which is built beside this test.
 fn example() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap();
-    let name = format!("everything_server{}", std::env::consts::EXE_SUFFIX);
-    let path = folder.join("examples").join(name);
-    assert!(
-        path.exists(),
-        "{} is missing: cargo build --examples",
-        path.display()
-    );
-    path
+    crate::common::example("everything_server")
 }
 
 fn connect(revision: ProtocolVersion) -> Client {

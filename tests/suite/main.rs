@@ -77,6 +77,8 @@ mod engine_threads;
 mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
+#[cfg(all(unix, feature = "auth", feature = "http-server"))] // Signals.
+mod examples;
 mod extensions;
 mod faults;
 mod forms;

@@ -7,6 +7,7 @@ pub(crate) mod system;
 mod witness;
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -333,6 +334,20 @@ impl Random {
         let number = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
         usize::try_from(number).unwrap() % end
     }
+}
+
+/// The path of an example, which cargo builds beside this test.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let path = folder.join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: cargo build --examples",
+        path.display()
+    );
+    path
 }
 
 /// A command that runs an ignored test of this binary in a process of its own.
